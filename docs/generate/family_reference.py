@@ -48,7 +48,7 @@ def document() -> str:
 
 
 def _row(family: Family) -> str:
-    cells = (f"`{family.name}`", family.description, _examples(family.finds), _examples(family.not_finds))
+    cells = (f"`{family.name}`", family.description, _examples(family.examples), _examples(family.counterexamples))
     return f"| {' | '.join(cells)} |"
 
 

@@ -18,6 +18,7 @@ FINISHED = (
     "services/local/assay_local",
     "services/notifier/assay_notifier",
     "services/operations/assay_operations",
+    "services/scrubber/assay_scrubber",
     "services/store/assay_store",
     "services/writer/assay_writer",
     "shared/access/assay_access",

@@ -43,7 +43,7 @@ def scrubber_of(request: ScrubRequest, warn: Callable[[str], None]) -> "Scrubber
     Raises `OperationError`.
     """
     from assay_scrubber.engine import Scrubber
-    from assay_scrubber.names import NamesError, NamesScrubber
+    from assay_scrubber.ner import NamesError, NamesScrubber
     from assay_scrubber.vendor_keys import VendorKeysError, catalogue
 
     chosen = policies(request.policy_file)

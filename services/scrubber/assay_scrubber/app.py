@@ -1,4 +1,4 @@
-"""The scrubber service: reads `capture`, passes scrubbed events to `events` and refusals to `failures`.
+"""The scrubber service: reads `capture`, writes scrubbed events to `events`, refusals to `failures`.
 
 Delivery: each entry leaves `capture` exactly once, in the same atomic step that publishes what became of it.
 """

@@ -5,9 +5,6 @@ from collections.abc import Callable, Iterable
 
 import re2
 
-_CLASSES = {b"A": rb"[a-z\x80]", b"9": b"[0-9]", b"A9": rb"a-z0-9\x80"}
-
-
 #: Which patterns a text contains, by their number.
 Matches = Callable[[bytes], list[int]]
 
@@ -41,8 +38,3 @@ def whole_phrase(phrases: Iterable[bytes]) -> bytes:
 
 def _whole(pattern: bytes) -> bytes:
     return rb"(?:^|[^a-z\x80])(?:%b)(?:[^a-z\x80]|$)" % pattern
-
-
-def in_lower_case(shape: bytes) -> bytes:
-    """RE2's pattern, in text in lower case, of a pattern of shapes."""
-    return re.sub(rb"(?<=[\[^])A9|[A9]", lambda match: _CLASSES[match.group()], shape)

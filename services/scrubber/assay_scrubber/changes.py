@@ -1,4 +1,4 @@
-"""Where a text has changed since it was last searched."""
+"""The places where a text has changed since it was last searched."""
 
 from bisect import bisect_left
 
@@ -6,7 +6,9 @@ from .projection import Unfolded
 
 
 class Changes:
-    """Where a text differs from one that has been searched: spans in order, apart or touching, ends included.
+    """Spans in which a text differs from one that has been searched.
+
+    They are in order, apart or touching, ends included.
 
     What stands far from all of them was looked at before, and nothing has been found in it that is still there.
     """
@@ -22,5 +24,5 @@ class Changes:
         return place < len(self._starts) and self._starts[place] <= end
 
     def unfolded(self, unfolded: Unfolded) -> "Changes":
-        """The same changes in the text as a reader sees it."""
+        """Return these changes in the text as a reader sees it."""
         return Changes([unfolded.seen_at(p) for p in self._starts], [unfolded.seen_at(p) for p in self._ends])

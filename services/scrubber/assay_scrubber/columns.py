@@ -1,4 +1,4 @@
-"""Columns of a database's answer: how sensitive they are and which categories of personal data they hold. Pure.
+"""Sensitivity and categories of personal data of a database answer's columns. Pure.
 
 By the column's name and by the shape of its values: a name alone misses what it does not say, values alone miss what has no shape.
 Meant for results of database tools (`tool_call`), to say what a call touched before anything of it is shown or stored. It says too much
@@ -13,9 +13,9 @@ from typing import Any
 
 from .engine import Scrubber
 from .family import Digits
+from .json_scrub import hint_of, text_of
 from .registry import FAMILIES
 from .taxonomy import Category
-from .walk import hint_of, text_of
 
 #: Values of a column that are looked at.
 SAMPLE = 200
@@ -36,7 +36,10 @@ class Sensitivity(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """How sensitive, and which categories. Personal data has a category, and nothing else has: ValueError otherwise."""
+    """The sensitivity of a column, and its categories.
+
+    Personal data has a category, and nothing else has one: ValueError otherwise.
+    """
 
     sensitivity: Sensitivity
     categories: frozenset[Category] = frozenset()
@@ -57,7 +60,10 @@ def combine(found: Iterable[Classification]) -> Classification:
 
 
 def classify_rows(rows: Sequence[Mapping[str, Any]], *, table: str = "") -> dict[str, Classification]:
-    """Every column that any of `rows` has, such as `result["rows"]` of a database tool. `combine` its values for the whole."""
+    """Classify every column that any of `rows` has, such as `result["rows"]` of a database tool.
+
+    `combine` its values for the whole.
+    """
     columns: dict[str, list[Any]] = {}
     for row in rows[:SAMPLE]:
         for name, value in row.items():
@@ -69,7 +75,10 @@ def classify_rows(rows: Sequence[Mapping[str, Any]], *, table: str = "") -> dict
 
 
 def classify_column(name: str, values: Iterable[Any] = (), *, table: str = "") -> Classification:
-    """One column. `values`: a sample, any JSON values. `table`: its table's name, which tells whose `name` a name is."""
+    """Classify one column.
+
+    `values`: a sample, any JSON values. `table`: the table's name, which tells whose `name` a name is.
+    """
     sample = [value for _, value in zip(range(SAMPLE), values, strict=False) if value is not None]
     words = _words(name)
     categories = _by_name(words, _words(table), sample) | _by_shape(name, sample)

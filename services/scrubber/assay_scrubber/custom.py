@@ -31,7 +31,9 @@ class PatternError(ValueError):
 
 
 def custom_family(name: str, category: Category, pattern: str, *, number: int = 0, description: str = "") -> Family:
-    """A family that finds what `pattern` matches; its first group when it has groups, so that context can stay.
+    """Return a family that finds the matches of `pattern`, or of its first group if it has groups.
+
+    With a group, context can stay.
 
     `number` tells the custom families of one policy apart in rank. Raises PatternError.
     """

@@ -6,30 +6,37 @@ a few bytes; patterns run only behind a gate that opened.
 
 import re
 from collections.abc import Sequence
+from typing import TypeVar
 
-from .announced import words_of
-from .automaton import at_once, in_lower_case, whole_word
+from .automaton import at_once, whole_word
 from .changes import Changes
+from .context_words import words_of
 from .custom import search_windows
+from .digit_runs import LEAD, RUN_IN_SHAPE, TRAIL, Known, Numbers
 from .encoded import base64_at, base64_between_slashes
 from .family import (
     Always,
     Announced,
+    AnnouncedRule,
     Digits,
     Family,
     Gate,
     Judge,
+    LiteralRule,
     Literals,
     LongWords,
     Rule,
+    RunRule,
     Seen,
+    ShapeRule,
     Shapes,
     Span,
     Together,
     View,
+    WordRule,
+    shape_of,
 )
 from .lexicon import Announces
-from .numbers import LEAD, RUN_IN_SHAPE, TRAIL, Known, Numbers
 from .projection import SHOWN, project, unfold
 from .taxonomy import Category
 from .vendor_keys import Finder
@@ -62,12 +69,23 @@ _Said = tuple[tuple[int, ...], tuple[tuple[Judge, int], ...]]  # numbers of word
 _NOTHING_SAID: _Said = ((), ())
 _LONGEST_KEYED = 4096
 Long = tuple[int, int, bytes]  # start, end, what of it is no small letter
-_LiteralRow = tuple[bytes, int, bytes, Rule, int]  # mark and digits that are needed, needle, rule, rank
+_LiteralRow = tuple[bytes, int, bytes, LiteralRule, int]  # mark and digits that are needed, needle, rule, rank
 
 
-def _opener(rule: Rule) -> bytes:
+def _opener(rule: LiteralRule) -> bytes:
     """RE2's pattern of what has to be in a text for a rule to run."""
     return rule.opens or re.escape(rule.needle)
+
+
+_Kind = TypeVar("_Kind", bound=Rule)
+
+
+def _of(kind: type[_Kind], rules: tuple[Rule, ...]) -> tuple[_Kind, ...]:
+    """The rules behind a gate. TypeError when one of them is not of the gate's kind: it would never run."""
+    own = tuple(rule for rule in rules if isinstance(rule, kind))
+    if len(own) < len(rules):
+        raise TypeError(f"every rule behind this gate must be a {kind.__name__}")
+    return own
 
 
 def _marks_of(raw: bytes) -> bytes:
@@ -113,9 +131,11 @@ class Detector:
         parts = [(gate, rules, family.rank) for family in families for gate, rules in family.parts]
         self._always = tuple((rules, rank) for gate, rules, rank in parts if isinstance(gate, Always))
         self._rows: list[list[_LiteralRow]] = []
-        self._announced: list[tuple[bytes, list[tuple[Rule, int]]]] = []
+        self._announced: list[tuple[bytes, list[tuple[AnnouncedRule, int]]]] = []
         self._set_needles(parts)
-        long = [(rule, rank) for gate, rules, rank in parts if isinstance(gate, LongWords) for rule in rules]
+        long = [
+            (rule, rank) for gate, rules, rank in parts if isinstance(gate, LongWords) for rule in _of(WordRule, rules)
+        ]
         self._first_long = min((rank for _, rank in long), default=0)
         self._long = tuple((rule, rule.pattern.search, rank) for rule, rank in long if not rule.anchored)
         self._long_at_start = tuple((rule, rank) for rule, rank in long if rule.anchored)
@@ -124,43 +144,44 @@ class Detector:
         self._at_start = re.compile(b"|".join(b"(?:%b)" % start for start in starts)) if starts else None
         # Never let through, so what stands in one of these needs no closer look, unless for its name.
         self._credentials = frozenset(family.rank for family in families if family.category is Category.CREDENTIAL)
-        self._numbers = Numbers([(gate.fewest, rules, rank) for gate, rules, rank in parts if isinstance(gate, Digits)])
+        self._numbers = Numbers(
+            [(gate.fewest, _of(RunRule, rules), rank) for gate, rules, rank in parts if isinstance(gate, Digits)]
+        )
         self._by_hint: dict[bytes, _Said] = {}
 
     def _set_needles(self, parts: list[tuple[Gate, tuple[Rule, ...], int]]) -> None:
-        """What each pattern of the two automata opens. They are two, because what one has seen multiplies its states."""
+        """What each pattern of the automata opens. The second reads only texts that hold more than letters and full stops."""
         literal: dict[bytes, list[_LiteralRow]] = {}
-        announced: dict[bytes, list[tuple[Rule, int]]] = {}
-        together: list[tuple[bytes, int, dict[bytes, list[_LiteralRow]]]] = []
+        announced: dict[bytes, list[tuple[AnnouncedRule, int]]] = {}
+        together: dict[bytes, list[_LiteralRow]] = {}
         shapes: list[bytes] = []
-        self._shapes: list[tuple[tuple[Rule, ...], int, bool]] = []
+        self._shapes: list[tuple[tuple[ShapeRule, ...], int, bool]] = []
         for gate, rules, rank in parts:
             if isinstance(gate, Shapes | Seen):
-                shapes.append(in_lower_case(gate.pattern) if isinstance(gate, Shapes) else gate.pattern)
-                self._shapes.append((rules, rank, isinstance(gate, Shapes)))
-            if isinstance(gate, Together):
-                rows: dict[bytes, list[_LiteralRow]] = {}
-                for rule in rules:
-                    rows.setdefault(_opener(rule), []).append((b"", rule.fewest, rule.needle, rule, rank))
-                together.append((b"|".join(rows), gate.fewest, rows))
-            for rule in rules:
-                if isinstance(gate, Announced):
-                    announced.setdefault(rule.needle, []).append((rule, rank))
-                elif isinstance(gate, Literals):
+                shapes.append(gate.pattern)
+                self._shapes.append((_of(ShapeRule, rules), rank, isinstance(gate, Shapes)))
+            elif isinstance(gate, Announced):
+                for word in _of(AnnouncedRule, rules):
+                    announced.setdefault(word.needle, []).append((word, rank))
+            elif isinstance(gate, Together):
+                for rule in _of(LiteralRule, rules):
+                    fewest = max(rule.fewest, gate.fewest)
+                    together.setdefault(_opener(rule), []).append((b"", fewest, rule.needle, rule, rank))
+            elif isinstance(gate, Literals):
+                for rule in _of(LiteralRule, rules):
                     for needle in [rule.needle] if rule.needle or rule.opens else gate.needles:
-                        literal.setdefault(rule.opens or re.escape(needle), []).append(
-                            (gate.mark, rule.fewest, needle, rule, rank)
-                        )
-        # One automaton tells which group of them a text holds, and the group's own which of its needles.
-        self._groups = [(at_once(rows), fewest, list(rows.values())) for _, fewest, rows in together]
-        self._which = at_once(pattern for pattern, _, _ in together)
+                        opener = rule.opens or re.escape(needle)
+                        literal.setdefault(opener, []).append((gate.mark, rule.fewest, needle, rule, rank))
+        self._together, self._which = list(together.values()), at_once(together)
         self._rows, self._announced = list(literal.values()), list(announced.items())
         self._announcing = {word: number for number, word in enumerate(announced)}
         self._needles = at_once([*literal, *(whole_word(word) for word in announced)])
-        self._in_shape = at_once([*shapes, in_lower_case(RUN_IN_SHAPE)])
+        self._in_shape = at_once([*shapes, RUN_IN_SHAPE])
 
     def detect(self, raw: bytes, hint: bytes, known: Known | None = None, changes: Changes | None = None) -> list[Span]:
-        """(start, end, rank of the family) of what is found in a projected text, unordered; `hint` is read as if it stood before it.
+        """Return (start, end, rank of the family) of each finding in a projected text, unordered.
+
+        `hint` is read as if it stood before the text.
 
         `known`: what was found in runs of digits of the same text or another version of it, under the same hint. A run whose
         surroundings are the same is not looked at again: decoding and replacing leave most of them as they were.
@@ -195,19 +216,19 @@ class Detector:
         """`marks`: those of the text. `decode`: look into base64 too."""
         low, words = raw.lower(), raw.translate(_WORD_CLASSES)
         opened = self._needles(low)
-        groups, shapes, digits = self._opened_by(raw, low, marks)
+        second, shapes, digits = self._opened_by(raw, low, marks)
         said = self._said_by(hint) if hint else _NOTHING_SAID
         has_long = words.find(_LONG_WORD) >= 0
         long = _long_words(raw, words) if has_long else []
         if not (
-            opened or groups or shapes or long or said is not _NOTHING_SAID or self._always or (has_long and self._also)
+            opened or second or shapes or long or said is not _NOTHING_SAID or self._always or (has_long and self._also)
         ):
             return []  # nearly every text ends here
         view, spans, announcing = View(raw, low, hint), list[Span](), said[0]
         if opened:
             announcing = self._search_literals(view, opened, marks, digits, announcing, spans, changes)
-        if groups:
-            self._search_together(view, groups, digits, spans, changes)
+        if second:
+            self._search_together(view, second, digits, spans, changes)
         for judge, rank in said[1]:
             value = raw.strip()
             if value and len(value) <= _LONGEST_KEYED and judge(value):
@@ -226,15 +247,15 @@ class Detector:
         return spans
 
     def _opened_by(self, raw: bytes, low: bytes, marks: bytes) -> tuple[list[int] | None, list[int] | None, int]:
-        """Groups of needles, shapes, and how many digits there are. Text of letters and full stops alone has none of them."""
+        """Needles of the second automaton, shapes, and how many digits there are. Text of letters and full stops alone has none of them."""
         if not marks:
             return (self._which(low) if raw.find(b"'") >= 0 or raw.find(b'"') >= 0 else None), None, 0
         digits = len(marks.translate(None, _NOT_DIGITS))
         shaped = digits >= _FEWEST_SHAPED or _has_pairs(marks) or raw.find(b"::") >= 0
-        return self._which(low), self._in_shape(low) if shaped else None, digits
+        return self._which(low), self._in_shape(shape_of(raw)) if shaped else None, digits
 
     def is_told_by(self, hint: bytes) -> bool:
-        """Whether the key of a JSON value, as words, announces anything."""
+        """Return whether the key of a JSON value, as words, announces anything."""
         return bool(hint) and self._said_by(hint) is not _NOTHING_SAID
 
     def _said_by(self, hint: bytes) -> _Said:
@@ -273,17 +294,12 @@ class Detector:
         return said
 
     def _search_together(
-        self, view: View, groups: list[int], digits: int, spans: list[Span], changes: Changes | None
+        self, view: View, opened: list[int], digits: int, spans: list[Span], changes: Changes | None
     ) -> None:
-        low = view.low
-        for group in groups:
-            automaton, least, rows = self._groups[group]
-            if digits < least:
-                continue
-            for opened in automaton(low):
-                for _, fewest, needle, rule, rank in rows[opened]:
-                    if digits >= fewest:
-                        _search_literal(view, needle, rule, rank, spans, changes)
+        for number in opened:
+            for _, fewest, needle, rule, rank in self._together[number]:
+                if digits >= fewest:
+                    _search_literal(view, needle, rule, rank, spans, changes)
 
     def _search_always(self, view: View, spans: list[Span]) -> None:
         for rules, rank in self._always:
@@ -384,7 +400,7 @@ class Detector:
 
 
 def _search_literal(
-    view: View, needle: bytes, rule: Rule, rank: int, spans: list[Span], changes: Changes | None
+    view: View, needle: bytes, rule: LiteralRule, rank: int, spans: list[Span], changes: Changes | None
 ) -> None:
     text = view.low if rule.lower else view.raw
     if rule.anchored:
@@ -398,13 +414,14 @@ def _search_at(
     haystack: bytes,
     needle: bytes,
     text: bytes,
-    rule: Rule,
+    rule: LiteralRule | ShapeRule,
     rank: int,
     spans: list[Span],
     changes: Changes | None,
 ) -> None:
     """Matches of the rule in `text` where `needle` stands in `haystack`."""
     find, at = haystack.find, rule.pattern.match
+    spread = rule.spread if isinstance(rule, LiteralRule) else None
     found = find(needle)
     while found >= 0:
         match = at(text, found)
@@ -412,16 +429,17 @@ def _search_at(
             found = find(needle, found + 1)
             continue
         if changes is None or changes.near(found - _MATCH_SEES, match.end() + _MATCH_SEES):
-            if rule.spread is not None:
-                spans += [(start, end, rank) for start, end in rule.spread(view, match)]
+            if spread is not None:
+                spans += [(start, end, rank) for start, end in spread(view, match)]
             elif (span := rule.accept(view, match)) is not None:
                 spans.append((*span, rank))
         found = find(needle, match.end())
 
 
-def _search_whole(view: View, text: bytes, rule: Rule, rank: int, spans: list[Span]) -> None:
+def _search_whole(view: View, text: bytes, rule: LiteralRule | ShapeRule, rank: int, spans: list[Span]) -> None:
+    spread = rule.spread if isinstance(rule, LiteralRule) else None
     for match in rule.pattern.finditer(text):
-        if rule.spread is not None:
-            spans += [(start, end, rank) for start, end in rule.spread(view, match)]
+        if spread is not None:
+            spans += [(start, end, rank) for start, end in spread(view, match)]
         elif (span := rule.accept(view, match)) is not None:
             spans.append((*span, rank))

@@ -1,4 +1,7 @@
-"""Base64 that holds text. Only what decodes to readable text is looked into, so hashes and ids cost next to nothing."""
+"""Base64 that holds text.
+
+Only readable text is looked into, so hashes and ids cost next to nothing.
+"""
 
 import binascii
 import re
@@ -13,7 +16,7 @@ _HEAD = 16  # digits that are decoded first: twelve bytes, of which random ones 
 
 
 def base64_at(raw: bytes, before: int, start: int) -> tuple[int, int, str] | None:
-    """The base64 that `start` stands in, not reaching back over `before`: (start, end, text).
+    """Return the base64 around `start`, not reaching back over `before`: (start, end, text).
 
     The text is empty when it is not readable text. None when there is no base64.
     """
@@ -26,7 +29,10 @@ def base64_at(raw: bytes, before: int, start: int) -> tuple[int, int, str] | Non
 
 
 def base64_between_slashes(raw: bytes, first: int, last: int) -> Iterator[tuple[int, int, str]]:
-    """What of `raw[first:last]`, which is no base64 as a whole, is base64 of text between two slashes, as in a path: (start, end, text)."""
+    """Yield base64 of text between two slashes, as in a path: (start, end, text).
+
+    `raw[first:last]` is not base64 as a whole.
+    """
     for match in _BETWEEN_SLASHES.finditer(raw, first, last):
         text = _text_of(match.group())
         if text:

@@ -8,22 +8,22 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import vendor_keys
 from .changes import Changes
 from .detector import Detector
+from .digit_runs import Known
 from .family import Family, Span
+from .finding import Finding, Scrubbed
+from .json_scrub import ScrubbedJson, scrub_json
 from .json_text import Numbers, within_json
 from .keys import RemovedKeys, text_of_any
 from .keys_in_text import removed_in
-from .numbers import Known
 from .policy import Action, Policy
 from .projection import project
 from .registry import FAMILIES, SCRUB_KEY
 from .replacement import markers, renderers, silencer
-from .taxonomy import Category
-from .walk import ScrubbedJson, scrub_json
 
 # One pass finds all but what only a replacement brings into reach of its announcing word, or parts from the number before it.
 # That goes on in rows of numbers on one line: after so many passes the rest of the line goes with the next of them.
@@ -37,22 +37,6 @@ _HARMLESS = re.compile(r"[A-Za-z_\[\](){}*#. \-]*")
 
 class ScrubError(RuntimeError):
     """The text could not be scrubbed. Its caller must not store it."""
-
-
-class Finding(NamedTuple):
-    """What was found where: offsets of code points in the original text, end exclusive. Never the text itself."""
-
-    family: str
-    category: Category
-    start: int
-    end: int
-
-
-class Scrubbed(NamedTuple):
-    """`findings` are in order of their position and do not overlap."""
-
-    text: str
-    findings: list[Finding]
 
 
 def merge(spans: list[Span]) -> list[Span]:
@@ -181,7 +165,7 @@ class Scrubber:
         return sorted({self._category_of[name] for name in families})
 
     def scrub_json(self, value: Any) -> ScrubbedJson:
-        """Every value of a JSON document scrubbed, and findings by family; see `walk.scrub_json`."""
+        """Every value of a JSON document scrubbed, and findings by family; see `json_scrub.scrub_json`."""
         return scrub_json(self, value)
 
     def _removed_keys(self) -> RemovedKeys:

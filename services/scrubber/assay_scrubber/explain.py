@@ -1,4 +1,6 @@
-"""Which rule found something, and of what kind it was, without a word of it: for people who mend rules and policies.
+"""Explain which rule found something and of what kind it is, without quoting it.
+
+For people who work on rules and policies.
 
 A second look at the same text by the same rules, each as a family of its own, so that scrubbing itself keeps no names. Slow.
 """
@@ -14,8 +16,9 @@ from typing import Any, NamedTuple
 
 from . import vendor_keys
 from .detector import Detector
-from .engine import Finding, Scrubbed, Scrubber
+from .engine import Scrubber
 from .family import Family, Gate, Literals, Rule
+from .finding import Finding, Scrubbed
 from .lexicon import Announces
 from .policy import Policy
 from .projection import project
@@ -41,7 +44,10 @@ class Told(NamedTuple):
 
 
 def shape_of(text: str) -> str:
-    """Between how many and how many characters, and which kinds of them: the class of a span. One class holds countless texts."""
+    """Return the class of a span: a range of lengths, and kinds of characters.
+
+    One class holds countless texts.
+    """
     longest = next((length for length in _LENGTHS if len(text) <= length), 0)
     shortest = _LENGTHS[_LENGTHS.index(longest) - 1] + 1 if longest > _LENGTHS[0] else 1
     length = f"{shortest}-{longest}" if longest else f"over {_LENGTHS[-1]}"
@@ -64,7 +70,10 @@ class _Named(NamedTuple):
 
 
 class Explaining(Scrubber):
-    """Scrubs as another scrubber does, and tells of each finding of the last text which rule it was. Not to be shared between threads."""
+    """A scrubber that also tells which rule made each finding of the last text.
+
+    It scrubs as the scrubber it is made with. Do not share it between threads.
+    """
 
     def __init__(self, scrubber: Scrubber) -> None:
         super().__init__(scrubber.policy)
@@ -127,7 +136,7 @@ class Explaining(Scrubber):
 
 
 def names_of(rules: list[Rule]) -> list[str]:
-    """Names of the rules of one family: what checks them, what opens them, and where both are the same, a few digits of the rest.
+    """Return names of one family's rules: the check, the needle, and digits if both are the same.
 
     They say nothing of the order of the rules, so that they stay when others are added.
     """
@@ -139,7 +148,8 @@ def names_of(rules: list[Rule]) -> list[str]:
 def _name(rule: Rule) -> str:
     accept = getattr(rule, "spread", None) or rule.accept
     check = getattr(accept, "__qualname__", type(accept).__name__).split(".")[0].strip("_<>")
-    return f"{check}:{_word(rule.needle)}" if rule.needle else check
+    needle = getattr(rule, "needle", b"")
+    return f"{check}:{_word(needle)}" if needle else check
 
 
 def _word(needle: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What a family of personal data is: a cheap gate, precise patterns, and a check of what they match."""
+"""A family of personal data: a cheap gate, precise patterns, and a check of each match."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -12,7 +12,10 @@ Span = tuple[int, int, int]  # start, end, rank of the family
 
 
 class View:
-    """One projected text under inspection. All offsets are offsets into `raw`, `low` is `raw` in lower case."""
+    """One projected text under inspection.
+
+    All offsets are offsets into `raw`; `low` is `raw` in lower case.
+    """
 
     __slots__ = ("_runs", "_shape", "_spent", "hint", "judged", "low", "raw")
 
@@ -29,11 +32,13 @@ class View:
     def shape(self) -> bytes:
         """`raw` with every letter as 'A' and every digit as '9'; all else as it is."""
         if self._shape is None:
-            self._shape = self.raw.translate(_SHAPE_CLASSES)
+            self._shape = shape_of(self.raw)
         return self._shape
 
     def afford(self, cost: int = 1) -> bool:
-        """True while the costly checks of a text stay within their bound; after that a candidate counts as found unchecked.
+        """Return whether the costly checks of a text are still within their bound.
+
+        After that a candidate counts as found unchecked.
 
         It keeps a text that is full of candidates cheap, and errs on the safe side. One unit is about 5 microseconds.
         """
@@ -41,13 +46,19 @@ class View:
         return self._spent <= MOST_COSTLY_CHECKS
 
     def before(self, position: int, reach: int = 48) -> bytes:
-        """Up to `reach` bytes before `position` in lower case; at the start of a JSON value its key comes first."""
+        """Return up to `reach` bytes before `position` in lower case.
+
+        At the start of a JSON value its key comes first.
+        """
         if position < reach:
             return self.hint + self.low[:position]
         return self.low[position - reach : position]
 
     def near(self, start: int, end: int) -> bytes:
-        """What stands round and in `start` to `end`, in lower case: 48 bytes before, with the hint there, and 12 after."""
+        """Return `start` to `end` in lower case with 48 bytes before and 12 after.
+
+        Near the start of a text the hint comes first.
+        """
         return self.hint + self.low[: end + 12] if start < 48 else self.low[start - 48 : end + 12]
 
     def runs(self) -> list[Run]:
@@ -73,6 +84,12 @@ _NUMBER_CLASSES = bytes(
 # The literal first byte lets the search skip ahead without entering the matcher; possessive, so it never goes back.
 _RUN = re.compile(rb"9[9\-]{6,}+")
 
+
+def shape_of(raw: bytes) -> bytes:
+    """Return `raw` with every letter as 'A' and every digit as '9'; all else as it is."""
+    return raw.translate(_SHAPE_CLASSES)
+
+
 Accept = Callable[[View, "re.Match[bytes]"], tuple[int, int] | None]
 
 
@@ -86,42 +103,86 @@ Judge = Callable[[bytes], bool]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """One row of a family's table: a precise pattern and the check of what it matches.
+    """A row of a family's table: a precise pattern, and the check of each match.
 
     The cost of `pattern` must be linear: start with a literal or stand behind a gate of digits, bound or possess every
-    repeat. It runs on the bytes of a view, in lower case when `lower`. `accept` returns the span to remove, or None.
-
-    The rest keeps a rule from running where it cannot match, and matters to speed only, `fallback` excepted:
-    `needle`: must be found in the text in lower case (`Literals`, `Together`; without one, any of the gate's) or in its
-    shape (`Shapes`), or announces.
-    `opens`: RE2's pattern that has to be in the text in lower case, instead of the needle; nearly a literal.
-    `anchored`: matches only where its needle stands, or at the start of a long word. `dotted`: only for a long word beside a dot.
-    `shape`: what the run's shape must contain, a pattern. `fewest`, `most`: digits in the run; `fewest` in the text for `Literals`.
-    `near`: RE2's pattern of what must be near the run, in lower case or in the hint.
-    `sign`: must stand right before the run, or a few bytes.
-    `fallback`: only for runs in which no other rule has found anything.
-    `spread`: instead of `accept`, for a match that may hold several spans to remove; behind `Literals` and `Together` only.
+    repeat. It runs on the bytes of a view. `accept` returns the span to remove, or None. Each gate has its own kind of
+    rule; what a kind adds keeps its rules from running where they cannot match.
     """
 
     pattern: re.Pattern[bytes]
     accept: Accept
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiteralRule(Rule):
+    """A rule behind `Literals` or `Together`, for texts that contain a literal.
+
+    `lower`: the pattern runs on the text in lower case.
+    `needle`: the literal, looked for in lower case; without one, any of the gate's.
+    `fewest`: digits that the text must have.
+    `anchored`: the pattern matches only where its needle stands.
+    `spread`: used instead of `accept` for a match with several spans to remove.
+    `opens`: RE2's pattern that must be in the text in lower case, instead of the needle; nearly a literal.
+    """
+
     lower: bool = False
     needle: bytes = b""
+    fewest: int = 0
+    anchored: bool = False
+    spread: Spread | None = None
+    opens: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunRule(Rule):
+    """A rule behind `Digits`, for runs of digits and separators.
+
+    `near`: RE2's pattern that must be near the run, in lower case or in the hint.
+    `sign`: must stand right before the run, or a few bytes away.
+    `fewest`, `most`: digits in the run. `shape`: a pattern that the run's shape must contain.
+    `fallback`: the rule applies only to runs in which no other rule has found anything.
+    """
+
     near: bytes = b""
     sign: bytes = b""
     fewest: int = 0
     most: int = 1 << 62
     shape: bytes = b""
     fallback: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordRule(Rule):
+    """A rule behind `LongWords`, for one long word.
+
+    `anchored`: matches only at the word's start. `dotted`: only for a word next to a dot.
+    """
+
     anchored: bool = False
     dotted: bool = False
-    spread: Spread | None = None
-    opens: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShapeRule(Rule):
+    """A rule behind `Shapes` or `Seen`. `anchored`: matches only where `needle` stands in the shape."""
+
+    needle: bytes = b""
+    anchored: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnnouncedRule(Rule):
+    """A rule behind `Announced`; its pattern begins with `needle`, the word that announces the value."""
+
+    needle: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """Opens when the text in lower case contains one of `needles`, and `mark`: a byte that prose has little of.
+    """Opens when the text in lower case contains one of `needles`, and `mark`.
+
+    `mark`: a byte that prose has little of.
 
     Without a `mark` the needles are looked for in every text, also in prose.
     """
@@ -132,9 +193,12 @@ class Literals:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """`Literals` with an automaton of their own, which reads only texts of `fewest` digits that one of its needles is in.
+    """`Literals` of the second automaton.
 
-    What an automaton has seen multiplies its states: many needles that texts are full of belong apart from the others.
+    It reads only texts that hold more than letters and full stops, or a quote.
+
+    The rules run on texts of `fewest` digits. What an automaton has seen multiplies its states, so needles that prose is full of
+    belong apart from the others.
     """
 
     fewest: int = 0
@@ -142,26 +206,35 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Opens when the text in lower case contains `pattern` (RE2's, and nearly a literal: it adds few states to an automaton)."""
+    """Opens as `Shapes` does; the rules run on the text itself."""
 
     pattern: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Opens on a text of four digits or more whose `view.shape()` contains `pattern` (RE2's, and small); the rules run on that."""
+    """Opens on a text of four digits or more whose `view.shape()` contains `pattern`.
+
+    The pattern is RE2's, and small; the rules run on the shape.
+    """
 
     pattern: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class LongWords:
-    """Opens on a stretch of at least sixteen letters, digits, `_` and `-`; the rules then see only that stretch."""
+    """Opens on a stretch of at least sixteen letters, digits, `_` and `-`.
+
+    The rules then see only that stretch.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """Opens on a run of digits and separators with at least `fewest` digits; the rules then see only that run."""
+    """Opens on a run of digits and separators with at least `fewest` digits.
+
+    The rules then see only that run.
+    """
 
     fewest: int
 
@@ -173,7 +246,9 @@ class Always:
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """Opens for each rule whose `needle` is a whole word of a text with digits, or of its hint (lower case, letters only).
+    """Opens for each rule whose `needle` is a whole word of a text with digits, or of its hint.
+
+    Words are in lower case, of letters only.
 
     The rule then runs on the hint and the text in lower case; offsets count from the start of the hint.
     """
@@ -187,7 +262,7 @@ class Family:
     """`rank` decides who names a stretch that several families claim: the smallest.
 
     `more`: further gates with rules of their own. `keyed`: what judges a whole value under the key whose words it is given, if any.
-    `description`, `finds` and `not_finds` are for readers: one line, and placeholders of what is and is not found.
+    `description`, `examples` and `counterexamples` are for readers: one line, and placeholders of what is and is not found.
     """
 
     name: str
@@ -196,8 +271,8 @@ class Family:
     gate: Gate
     rules: tuple[Rule, ...]
     description: str = ""
-    finds: tuple[str, ...] = ()
-    not_finds: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    counterexamples: tuple[str, ...] = ()
     keyed: Callable[[bytes], Judge | None] | None = None
     more: tuple[tuple[Gate, tuple[Rule, ...]], ...] = ()
 

@@ -1,4 +1,4 @@
-"""Spans in a text that is JSON, or in lines that are, cut so that these are still JSON when they are replaced. Pure."""
+"""Cut spans in JSON text so that it is still JSON when they are replaced. Pure."""
 
 import json
 import re
@@ -17,7 +17,9 @@ Numbers = dict[int, str]
 
 
 def within_json(text: str, spans: list[Span]) -> tuple[list[Span], Numbers]:
-    """`spans` (in order, without overlap), cut where the text or their line is JSON; and the numbers that they take.
+    """Return `spans` cut where the text or their line is JSON, and the numbers that they take.
+
+    `spans` are in order, without overlap.
 
     Of a span in a string or number see `_within_tokens`; one that goes over several lines stays as it is.
     """

@@ -1,4 +1,7 @@
-"""Keccak-256 as Ethereum uses it (FIPS 202's permutation with the original padding), which hashlib lacks."""
+"""Keccak-256 as Ethereum uses it, which hashlib lacks.
+
+FIPS 202's permutation with the original padding.
+"""
 
 _MASK = (1 << 64) - 1
 _RATE = 136

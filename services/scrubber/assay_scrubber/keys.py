@@ -1,4 +1,4 @@
-"""Names of keys of JSON objects, so that one name has one form, and what a policy's `scrub_keys` do to the values under them. Pure."""
+"""Removal of the values under the keys that a policy's `scrub_keys` name. Pure."""
 
 import json
 import unicodedata
@@ -10,7 +10,10 @@ from typing import Any
 
 @lru_cache(maxsize=4096)
 def key_name(key: str) -> str:
-    """A key's letters and digits, however it is written: `customerName`, `Customer-Name` and `customer_name` are `customername`."""
+    """Return a key's letters and digits in lower case.
+
+    `customerName`, `Customer-Name` and `customer_name` are all `customername`.
+    """
     return "".join(c for c in unicodedata.normalize("NFKC", key).casefold() if c.isalnum())
 
 
@@ -25,25 +28,28 @@ class RemovedKeys:
         self._family, self._render, self._made = family, render, made
 
     def take(self, key: object, value: Any) -> bool:
-        """Whether the value under `key` goes. Null stays, since it says nothing; so does what is a replacement already."""
+        """Return whether the value under `key` goes.
+
+        Null stays, since it says nothing; so does a replacement.
+        """
         if not isinstance(key, str) or not self.names(key) or value is None:
             return False
         return not (isinstance(value, str) and self.is_made(value))
 
     def names(self, key: str) -> bool:
-        """Whether what stands under `key` goes."""
+        """Return whether values under `key` go."""
         return key_name(key) in self._names
 
     def is_made(self, text: str) -> bool:
-        """Whether a text is a replacement already."""
+        """Return whether a text is a replacement already."""
         return bool(self._made(text))
 
     def shown(self, value: Any) -> str:
-        """What stands in the place of a value that goes."""
+        """Return the replacement of a value."""
         return self._render(value)
 
     def replaced(self, value: Any, counts: Counter[str]) -> str:
-        """What stands in the place of a value that goes."""
+        """Count a value that goes, and return its replacement."""
         counts[self._family] += 1
         return self._render(value)
 

@@ -1,4 +1,6 @@
-"""Values under the keys of a policy's `scrub_keys` in text: JSON over several lines, after a time, in a string of JSON. Pure.
+"""Find the values under a policy's `scrub_keys` in text. Pure.
+
+JSON over several lines, after a time, in a string of JSON.
 
 The text as a whole need not be JSON, only the key, its colon and its value: `"name": "…"`, also with the quotes escaped, and as Python
 prints it (`'name': '…'`). Work is linear in the text.
@@ -25,7 +27,10 @@ _NULLS = ("null", "None")
 
 
 class Removed(NamedTuple):
-    """What goes from `start` to `end`, and what stands for it. `open`: the text ends before the value does."""
+    """A stretch from `start` to `end` that goes, and its replacement.
+
+    `open`: the text ends before the value does.
+    """
 
     start: int
     end: int
@@ -56,7 +61,7 @@ _NAME = re.compile(r"(?<![\w.\-\"'\\])([\w.\-]{1,128}+)[ \t]{0,8}[=:]")
 
 
 def named_otherwise(keys: RemovedKeys, text: str) -> int | None:
-    """Where the first name of the keys stands that is no key of JSON but seems to name a value: `customer_name=…`, `customer_name: …`."""
+    """Return the place of the first key name that names a value outside JSON: `customer_name=…`."""
     return next((match.start() for match in _NAME.finditer(text) if keys.names(match.group(1))), None)
 
 

@@ -12,7 +12,7 @@ from .automaton import at_once
 
 
 class Announces(IntEnum):
-    """What a word announces, and the byte that it is projected as."""
+    """Meanings of words that announce, and the byte that each is projected as."""
 
     PASSWORD = 0x83
     CODE = 0x84
@@ -27,11 +27,14 @@ class Announces(IntEnum):
 
     @property
     def byte(self) -> bytes:
-        """What a rule's needle is."""
+        """Return the needle of a rule."""
         return bytes([self])
 
     def before(self, value: bytes) -> "re.Pattern[bytes]":
-        """The pattern of such a word, what may stand between in its script or as a sign, and `value` with one group."""
+        """Return the pattern of such a word, what may stand between, and `value` with one group.
+
+        Letters of its script and signs may stand between.
+        """
         return re.compile(
             rb"(?<!%b)%b++(?: ?\([^a-z0-9\n()+]{1,32}\))?[^a-z0-9\n(+]{0,32}+%b" % (self.byte, self.byte, value)
         )
@@ -44,12 +47,14 @@ class Announces(IntEnum):
 
 WORDS: dict[Announces, str] = {
     Announces.PASSWORD: """
-    парол лозинк кодов_слов κωδικ_πρόσβασης κωδικό_πρόσβασης κωδικός_πρόσβασης συνθηματικ συνθηματικό
+    парол лозинк кодов_слов κωδικός: κωδικός_είναι κωδικός_wifi κωδικός_χρήστη κωδικός_σύνδεσης
+    κωδικ_πρόσβασης κωδικό_πρόσβασης κωδικός_πρόσβασης συνθηματικ συνθηματικό
     كلمة_المرور كلمة_السر كلمة_مرور كلمه_المرور رمز_عبور کلمه_عبور گذرواژه رمز_المرور סיסמ סיסמה סיסמא
     密码 密碼 口令 パスワード 暗証番号 パスコード 合言葉 비밀번호 비번 암호 패스워드 รหัสผ่าน พาสเวิร์ด पासवर्ड कूटशब्द პაროლ գաղտնաբառ
     """,
     Announces.CODE: """
-    код_подтвержд код_доступа код_из_смс код_безопасн код_підтвердж код_смс одноразов_код ваш_код пин-код пін-код пинкод
+    код_подтвержд код_авторизац код_активац код_входа код_для_входа кодът_е вашият_код код_за_потвържд
+    код_доступа код_из_смс код_безопасн код_підтвердж код_смс одноразов_код ваш_код пин-код пін-код пинкод
     κωδικός_επαλήθευσης κωδικός_επιβεβαίωσης رمز_التحقق كود_التحقق رمز_التأكيد کد_تایید קוד_אימות קוד_האימות קוד_סודי
     验证码 驗證碼 校验码 动态码 动态密码 确认码 安全码 認証コード 確認コード ワンタイムパスワード セキュリティコード
     인증번호 인증코드 보안코드 확인코드 รหัสยืนยัน รหัสโอทีพี รหัส_otp ओटीपी सत्यापन_कोड पिन_कोड पिन
@@ -140,7 +145,10 @@ _CHARACTER = re.compile(rb"\\++u([0-9A-Fa-f]{4})|[ _\-]")
 
 
 def marked_escapes(raw: bytes, unseen: bytes) -> bytes:
-    """`raw` with the words that announce, where they are escaped, as marks; the rest of each escape becomes `unseen`."""
+    """Return `raw` with the escaped words that announce as marks.
+
+    The rest of each escape becomes `unseen`.
+    """
 
     def of_run(run: re.Match[bytes]) -> bytes:
         found = list(_CHARACTER.finditer(run.group()))

@@ -1,14 +1,32 @@
-"""What neighbours in a JSON document say of a value: `{"name": "password", "value": …}`, `["authorization", …]`, `["mysql", "-p…"]`."""
+"""Hints that neighbours in a JSON document give for a value.
+
+`{"name": "password", "value": …}`, `["authorization", …]`, `["mysql", "-p…"]`.
+"""
 
 import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-if TYPE_CHECKING:
-    from .engine import Scrubber
+from .finding import TextScrubber
 
-_NAMING = ("name", "key", "header", "field", "variable", "option", "param", "parameter", "id", "label", "question", "q")
-_HOLDING = ("value", "val", "content", "default", "text", "data", "answer", "a", "number", "numero", "nummer")
+_NAMING = (
+    "name",
+    "key",
+    "header",
+    "field",
+    "variable",
+    "option",
+    "param",
+    "parameter",
+    "id",
+    "label",
+    "question",
+    "q",
+    "k",
+)
+_HOLDING = ("value", "val", "content", "default", "text", "data", "answer", "a", "v", "number", "numero", "nummer")
+#: A key that ends so says the same: `OptionName`.
+_NAMING_ENDS = ("name", "key")
 #: What kind of thing it is: that says something of these only.
 _KINDS, _HOLDING_KINDS = ("type", "tipo", "kind", "typ"), ("value", "number", "numero", "nummer")
 _NAME = re.compile(r"[A-Za-z\u0080-\uffff][\w.\- ]{1,63}")
@@ -19,7 +37,7 @@ _SECRET = b"password "
 HintOf = Callable[[str], bytes]
 
 
-def told(scrubber: "Scrubber", item: Any, hint_of: HintOf, hint: bytes, *, listed: bool) -> Mapping[Any, bytes]:
+def told(scrubber: TextScrubber, item: Any, hint_of: HintOf, hint: bytes, *, listed: bool) -> Mapping[Any, bytes]:
     """By key or place in `item`, the hint for a value that its neighbours announce; nearly always empty.
 
     `hint`: of the key that it stands under. `listed`: it stands in a list itself, so two texts in it may be a name and a value.
@@ -33,21 +51,29 @@ def told(scrubber: "Scrubber", item: Any, hint_of: HintOf, hint: bytes, *, liste
     return _arguments(scrubber, item)
 
 
-def _named(scrubber: "Scrubber", item: dict[Any, Any], hint_of: HintOf, hint: bytes) -> Mapping[Any, bytes]:
-    holding = [key for key in _HOLDING if key in item]
+def _named(scrubber: TextScrubber, item: dict[Any, Any], hint_of: HintOf, hint: bytes) -> Mapping[Any, bytes]:
+    keys = {key.lower(): key for key in item if isinstance(key, str)}
+    holding = [key for name, key in keys.items() if name in _HOLDING]
     if not holding:
         return {}
     if scrubber.is_told_by(hint):
         own = {key: hint + hint_of(key) for key in holding}  # {"passport": {"number": …}}
         return {key: longer if scrubber.is_told_by(longer) else hint for key, longer in own.items()}
-    name = next((item[key] for key in _NAMING if isinstance(item.get(key), str)), None)
+    naming = [key for key in _NAMING if key in keys] + [key for key in keys if key.endswith(_NAMING_ENDS)]
+    name = _first_text(item, (keys[key] for key in naming))
     if name is None:
-        holding = [key for key in holding if key in _HOLDING_KINDS]
-        name = next((item[key] for key in _KINDS if isinstance(item.get(key), str)), None)
+        holding = [key for key in holding if key.lower() in _HOLDING_KINDS]
+        name = _first_text(item, (keys[key] for key in _KINDS if key in keys))
     return dict.fromkeys(holding, hint_of(name)) if name is not None and _NAME.fullmatch(name) else {}
 
 
-def _arguments(scrubber: "Scrubber", item: Any) -> Mapping[Any, bytes]:
+def _first_text(item: dict[Any, Any], keys: Iterable[str]) -> str | None:
+    """The first text under one of `keys`; of a path, its last step: `/prod/db/password`."""
+    text = next((item[key] for key in keys if isinstance(item[key], str)), None)
+    return text.rpartition("/")[2] if text is not None else None
+
+
+def _arguments(scrubber: TextScrubber, item: Any) -> Mapping[Any, bytes]:
     """A command as a list: what is found in it as one line, by the place of the argument."""
     if len(item) > _MOST_ARGUMENTS or not all(isinstance(part, str | int | float) for part in item):
         return {}

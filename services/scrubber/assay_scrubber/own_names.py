@@ -1,4 +1,7 @@
-"""Names that a producer gives (of models, documents, services) and that are stored as they are: none may hold a credential. Pure."""
+"""Refuse credentials in names that a producer gives and that are stored as they are. Pure.
+
+Names of models, documents, services.
+"""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -54,7 +57,10 @@ _MOST_PASSED, _LONGEST_PASSED = 20_000, 128
 
 
 def refuse_credentials(kind: str, payload: Mapping[str, Any], service: str, project: str) -> None:
-    """Raises InvalidEvent where one of the names of an event is or holds a credential; it says which, and not what."""
+    """Raise InvalidEvent when a name of an event is or holds a credential.
+
+    The error says which name, and not its text.
+    """
     texts: list[str | None] = [service, project]
     texts += [payload.get(name) for name in _SINGLE.get(kind, ())]
     for name in _LISTS.get(kind, ()):

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from .engine import Scrubber
-from .walk import ScrubbedJson, hint_of, scrub_json, scrub_leaf
+from .json_scrub import ScrubbedJson, hint_of, scrub_json, scrub_leaf
 
 # Steps are separated by dots; a step that ends with [] is a list whose elements follow. What a path leads to is
 # scrubbed whole: text, number, or anything nested. `*` is every field but those in EXEMPT.

@@ -1,4 +1,7 @@
-"""The policies that settings name, and their scrubbers. Reads the policy file and the key of `hash`, and loads nothing of a service."""
+"""The policies that settings name, and their scrubbers.
+
+Reads the policy file and the key of `hash`, and loads nothing of a service.
+"""
 
 from collections.abc import Mapping
 
@@ -26,7 +29,10 @@ def hash_key_of(settings: ScrubberSettings) -> bytes | None:
 
 
 def read_policies(settings: ScrubberSettings) -> PolicySet:
-    """The policies of `scrubber.policy_file`, or the default one. Raises PolicyError, SettingsError or OSError."""
+    """Return the policies of `scrubber.policy_file`, or the default one.
+
+    Raises PolicyError, SettingsError or OSError.
+    """
     policies = _read(settings)
     if not settings.vendor_keys:
         return policies

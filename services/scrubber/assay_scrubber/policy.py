@@ -1,4 +1,4 @@
-"""What to look for and what to do with it: the rules that one project's texts are scrubbed by."""
+"""The policy of one project: which findings are looked for, and the action for each."""
 
 import hashlib
 import hmac
@@ -24,11 +24,14 @@ POLICY_KEYS = ("actions", "families", "scrub_keys", "scrub_slugs")
 
 
 class PolicyError(ValueError):
-    """A policy names something that does not exist, or asks for what cannot be. The message says what can."""
+    """A policy names something unknown or asks for something impossible.
+
+    The message lists what is valid.
+    """
 
 
 class Action(StrEnum):
-    """What happens to a finding."""
+    """An action on a finding."""
 
     REDACT = "redact"
     """`[REDACTED]` in its place."""
@@ -57,7 +60,9 @@ def _check_replacement(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A checked policy; build it from configuration with `from_mapping`, or from a file with `policy_file`.
+    """A checked policy.
+
+    Build it from configuration with `from_mapping`, or from a file with `policy_file`.
 
     `families`: names to look for; a configuration cannot leave any out, it can only allow what they find. `actions`: by family; `redact`
     where it says nothing. `custom`: families of the policy's own. `hash_key`: what `hash` needs. `scrub_slugs`: also slugs, source ids
@@ -103,7 +108,9 @@ class Policy:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any], *, hash_key: bytes | None = None) -> "Policy":
-        """Keys `actions` (category to action), `families` (family to action), `scrub_keys` (list of text), `scrub_slugs` (true or false);
+        """Build a policy from configuration.
+
+        Keys: `actions` (category to action), `families` (family to action), `scrub_keys` (list of text), `scrub_slugs` (true or false);
         all optional.
 
         Raises PolicyError on an unknown key, family, category or action, naming the valid ones.
@@ -118,16 +125,19 @@ class Policy:
         )
 
     def members(self) -> list[Family]:
-        """What is looked for, in order of rank."""
+        """Return the families that are looked for, in order of rank."""
         return [*(family for family in FAMILIES.values() if family.name in self.families), *self.custom]
 
     def action(self, family: str) -> Action:
-        """What happens to what `family` finds."""
+        """Return the action on findings of `family`."""
         return self.actions.get(family, Action.REDACT)
 
     @property
     def fingerprint(self) -> str:
-        """16 hex digits, different whenever two policies could scrub a text differently. Of the key it tells only whether it is another."""
+        """16 hex digits that differ whenever two policies could scrub a text differently.
+
+        Of the key they tell only whether it is another.
+        """
         hashing = self.hash_key is not None and Action.HASH in self.actions.values()
         canonical = json.dumps(
             {
@@ -148,7 +158,9 @@ class Policy:
 
 
 def actions_of(levels: Sequence[Mapping[str, Any]], families: Iterable[Family]) -> dict[str, Action]:
-    """The action of each family, `redact` left out. A later level goes before an earlier one; in one level, a family before its category.
+    """Return the action of each family, `redact` left out.
+
+    A later level overrides an earlier one; within a level, a family overrides its category.
 
     Each level is a mapping with `actions` and `families`. Raises PolicyError.
     """

@@ -1,4 +1,6 @@
-"""The policy file: what every project's policy is, and where single projects differ. Pure: the caller reads the file.
+"""The policy file: the policy of every project, and the differences of single ones. Pure.
+
+The caller reads the file.
 
 TOML. Everything is optional; see docs/policy.md:
 
@@ -43,7 +45,7 @@ class PolicySet:
         return self.projects.get(project, self.default)
 
     def asking(self, catalogue: str) -> "PolicySet":
-        """The same policies, which ask a catalogue of vendors' keys as well (`vendor_keys.catalogue`)."""
+        """Return these policies with a catalogue of vendors' keys as well (`vendor_keys.catalogue`)."""
         projects = {name: replace(policy, catalogue=catalogue) for name, policy in self.projects.items()}
         return PolicySet(replace(self.default, catalogue=catalogue), projects)
 

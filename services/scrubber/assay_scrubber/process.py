@@ -1,5 +1,6 @@
-"""From a raw entry to a scrubbed event or a failure. Pure: bytes in, bytes out; no network, and no clock but
-to doubt an entry's id that is far ahead of it.
+"""Turn a raw entry into a scrubbed event or a failure.
+
+Pure: bytes in, bytes out; no network, and a clock only to doubt an entry's id that is far ahead of it.
 
 Fails closed: an entry that cannot be validated and scrubbed becomes a failure that names the rule, never the content.
 """
@@ -41,7 +42,10 @@ class RefusedError(Exception):
 
 
 class Processor:
-    """Validates and scrubs entries, each with its project's scrubber; None passes text through as it is (`capture.scrub_pii = false`)."""
+    """Validates and scrubs entries, each with its project's scrubber.
+
+    The scrubber None passes text through as it is (`capture.scrub_pii = false`).
+    """
 
     def __init__(self, scrubber: Scrubber | None, projects: Mapping[str, Scrubber] | None = None) -> None:
         self.use(scrubber, projects)
@@ -53,7 +57,10 @@ class Processor:
         self.traceparents: list[str] = []
 
     def use(self, scrubber: Scrubber | None, projects: Mapping[str, Scrubber] | None = None) -> None:
-        """From the next batch on, scrub with `projects`' scrubbers, and with `scrubber` for every other project."""
+        """Scrub with `projects`' scrubbers from the next batch on.
+
+        Every other project uses `scrubber`.
+        """
         self._scrubber, self._projects = scrubber, projects or {}
 
     def process(self, entries: Iterator[Entry]) -> list[Outcome]:
@@ -103,7 +110,10 @@ class Processor:
 
 
 class Pii(NamedTuple):
-    """What was found in one event. `families`: findings that were removed, by family; the rest as in `ScrubbedEvent`."""
+    """The findings of one event.
+
+    `families`: findings that were removed, by family; the rest as in `ScrubbedEvent`.
+    """
 
     families: dict[str, int]
     attempted: list[str]

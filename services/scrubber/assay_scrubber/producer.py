@@ -1,4 +1,6 @@
-"""The same scrubber in the producer's own process, for `capture.scrub = "producer"`: the SDK loads it by its entry point.
+"""The scrubber in the producer's own process, for `capture.scrub = "producer"`.
+
+The SDK loads it by its entry point.
 
 It loads nothing of a service: no runtime, no broker, no metrics. Bytes in, bytes out; the policy file is read once, when it is made.
 """

@@ -87,7 +87,10 @@ codecs.register_error(_FOLD, _fold)
 
 
 def project(text: str) -> bytes:
-    """One byte per code point of `text`; lone surrogates included, so it never raises. Words of `lexicon` become what they announce."""
+    """Return one byte per code point of `text`.
+
+    Lone surrogates are included, so it never raises. Words of `lexicon` become the byte of what they announce.
+    """
     raw = text.encode("ascii", _FOLD)
     return raw if text.isascii() else marked(text, raw)
 
@@ -175,7 +178,7 @@ class Unfolded:
         return first, last
 
     def seen_at(self, position: int) -> int:
-        """How much is seen before `position` of the projection."""
+        """Return the number of bytes that are seen before `position` of the projection."""
         return position - bisect_left(self._positions, position)
 
 

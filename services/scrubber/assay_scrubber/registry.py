@@ -35,7 +35,7 @@ FAMILIES: MappingProxyType[str, Family] = MappingProxyType(
     {family.name: family for family in sorted((module.FAMILY for module in _MODULES), key=lambda f: f.rank)}
 )
 
-#: Families that no rule finds, only the extra `names`: policies may say what happens to them.
+#: Families that no rule finds, only the extra `ner`: policies may say what happens to them.
 NAMES: MappingProxyType[str, Family] = MappingProxyType(
     {
         name: Family(name, category, rank, Literals(()), ())

@@ -1,4 +1,7 @@
-"""Keeps a process's scrubbers those of its policy file. A file that cannot be used changes nothing: scrubbing goes on as before."""
+"""Keep a process's scrubbers up to date with its policy file.
+
+A file that cannot be used changes nothing: scrubbing continues with the last valid one.
+"""
 
 import asyncio
 import logging
@@ -34,7 +37,10 @@ class PolicyFile:
         metrics.POLICY_CURRENT.labels(self._source).set(1)
 
     async def look(self) -> None:
-        """Read the file if it changed and has stayed as it is since the last look, so that none is read half-written. Never raises."""
+        """Read the file if it changed and has been stable since the last look. Never raises.
+
+        So no file is read half-written.
+        """
         if self._settings.policy_file is None:
             return
         stamp = self._stamp()

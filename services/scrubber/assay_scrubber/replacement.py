@@ -1,4 +1,4 @@
-"""What stands in the place of a finding, and how to tell it from a finding."""
+"""Replacements of findings, and how to tell one from a finding."""
 
 import hmac
 import re
@@ -21,12 +21,14 @@ Render = Callable[[str], str]
 
 
 def label(family: str) -> str:
-    """What names a family in a text: `[EMAIL]`."""
+    """Return the label of a family in a text: `[EMAIL]`."""
     return f"[{family.upper()}]"
 
 
 def hashed(key: bytes, family: Family, text: str) -> str:
-    """`[EMAIL:...]`: equal for equal values of one family under one key; says nothing of the value without the key.
+    """Return `[EMAIL:...]`, equal for equal values of one family under one key.
+
+    It says nothing about the value without the key.
 
     Full-width and other compatibility forms count as their plain ones, unseen characters not at all, and case only in credentials. Of
     cards, numbers of persons and accounts, and telephone numbers only letters and digits count. Escapes (`%40`) count as they are written.
@@ -69,7 +71,9 @@ def _labels(policy: Policy) -> str:
 
 
 def silencer(policy: Policy) -> Callable[[bytes], bytes]:
-    """What makes labels and hashes in a projected text announce as little as `[REDACTED]` does, in as many bytes.
+    """Return a function that keeps labels and hashes in a projected text from announcing anything.
+
+    They then announce as little as `[REDACTED]` does, in as many bytes.
 
     `[PHONE]` says that a telephone number was there, and not that the next number is one.
     """

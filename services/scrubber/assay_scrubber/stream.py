@@ -1,4 +1,6 @@
-"""Scrubbing of a stream, line by line or block by block, in bounded memory. Pure: lines in, lines out, complaints to a callback.
+"""Scrub a stream line by line or block by block, in bounded memory.
+
+Pure: lines in, lines out, complaints to a callback.
 
 A line of NDJSON is one document. Text is scrubbed in blocks of whole lines, each looked at together with what follows it, so that a private
 key of many lines is found. What cannot be scrubbed is left out and complained of, never passed on.
@@ -12,8 +14,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay_scrubber.engine import Finding, Scrubber
+    from assay_scrubber.engine import Scrubber
     from assay_scrubber.explain import Explaining
+    from assay_scrubber.finding import Finding
     from assay_scrubber.keys import RemovedKeys
 
 #: Longer lines are left out: a line is held in memory whole.
@@ -36,7 +39,10 @@ class LineError(ValueError):
 
 
 def numbered(lines: Iterable[bytes], complain: Complain) -> Iterator[tuple[int, bytes]]:
-    """The lines with their numbers, from 1. `lines` come in pieces of at most LINE_MAX_BYTES; a line of several pieces is left out."""
+    """Yield the lines with their numbers, from 1.
+
+    `lines` come in pieces of at most LINE_MAX_BYTES; a line of several pieces is left out.
+    """
     number, rest_of_long = 1, False
     for piece in lines:
         ends = piece.endswith(b"\n")
@@ -50,7 +56,10 @@ def numbered(lines: Iterable[bytes], complain: Complain) -> Iterator[tuple[int, 
 
 
 def is_utf16(line: bytes) -> bool:
-    """Whether a line is text of two or four bytes a character: it begins so, or two fifths of it are NUL."""
+    """Return whether a line is text of two or four bytes a character.
+
+    It begins so, or two fifths of it are NUL.
+    """
     zeros = line.count(b"\0")
     return line.startswith((b"\xff\xfe", b"\xfe\xff")) or (zeros > 1 and zeros * 5 >= len(line) * 2)
 
@@ -65,7 +74,7 @@ def without_utf16(lines: Iterable[tuple[int, bytes]], complain: Complain) -> Ite
 
 
 def looks_like_ndjson(first: bytes) -> bool:
-    """Whether the first line that is not blank says that the stream is NDJSON."""
+    """Return whether the first line that is not blank says that the stream is NDJSON."""
     text = first.removeprefix(_BOM).strip()
     if text[:1] not in (b"{", b"["):
         return False
@@ -77,7 +86,10 @@ def looks_like_ndjson(first: bytes) -> bool:
 
 
 def parse_line(line: bytes) -> Any:
-    """One JSON document. Raises LineError, also for what another parser might read differently: a key twice, NaN."""
+    """Return one JSON document.
+
+    Raises LineError, also for what another parser might read differently: a key twice, NaN.
+    """
     try:
         return json.loads(line.removeprefix(_BOM), object_pairs_hook=_distinct, parse_constant=_no_constant)
     except LineError:
@@ -133,13 +145,16 @@ def scrub_mixed(
 def explain_mixed(
     scrubber: "Explaining", lines: Iterable[tuple[int, bytes]], complain: Complain
 ) -> Iterator[dict[str, Any]]:
-    """Each finding of documents as `explain_ndjson` shows it, and of the lines between them as `explain_text` does."""
+    """Yield findings of documents as `explain_ndjson` does, of other lines as `explain_text` does."""
     for text, run in groupby(lines, lambda numbered: _is_text(numbered[1])):
         yield from (explain_text if text else explain_ndjson)(scrubber, run, complain)
 
 
 def scrub_ndjson(scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]], complain: Complain) -> Iterator[bytes]:
-    """Each line scrubbed; unchanged ones byte for byte. A line that cannot be scrubbed, or that the policy refuses, is left out."""
+    """Yield each line scrubbed; unchanged ones byte for byte.
+
+    A line that cannot be scrubbed, or that the policy refuses, is left out.
+    """
     for number, line in lines:
         if not line.strip():
             yield line
@@ -171,7 +186,9 @@ def _document(scrubber: "Scrubber", line: bytes) -> bytes:
 def scrub_text(
     scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]], complain: Complain, warn: Complain | None = None
 ) -> Iterator[bytes]:
-    """The text scrubbed; bytes that are not UTF-8 pass as they are. What the policy refuses is redacted, and complained of.
+    """Yield the text scrubbed; bytes that are not UTF-8 pass unchanged.
+
+    What the policy refuses is redacted, and reported.
 
     `warn` is told of lines with a name of `scrub_keys` outside of JSON, where it counts for nothing.
     """
@@ -225,7 +242,9 @@ def _unheard(_: int, __: str) -> None:
 def blocks(
     scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]], complain: Complain = _unheard
 ) -> Iterator[tuple[int, str]]:
-    """Each block: the number of its first line, and its text. None ends within a finding that is no longer than what is looked ahead.
+    """Yield each block: the number of its first line, and its text.
+
+    None ends within a finding that is no longer than what is looked ahead.
 
     Nor within a value that goes because of its key, if that has no more than LINE_MAX_BYTES characters.
     """
@@ -290,8 +309,11 @@ def _cut(scrubber: "Scrubber", text: str) -> int:
 def explain_ndjson(
     scrubber: "Explaining", lines: Iterable[tuple[int, bytes]], complain: Complain
 ) -> Iterator[dict[str, Any]]:
-    """Each finding: `line`, `value` (its place among the document's values, from 0), what it is (`_shown`), `start` and `end` in it."""
-    from assay_scrubber.walk import findings_in
+    """Yield each finding of NDJSON: `line`, `value`, kind, `start` and `end`.
+
+    `value`: its place among the document's values, from 0; the kind is that of `_shown`.
+    """
+    from assay_scrubber.json_scrub import findings_in
 
     for number, line in lines:
         if not line.strip():
@@ -310,7 +332,10 @@ def explain_ndjson(
 def explain_text(
     scrubber: "Explaining", lines: Iterable[tuple[int, bytes]], complain: Complain
 ) -> Iterator[dict[str, Any]]:
-    """Each finding: `line` it begins in, what it is (`_shown`), `start` and `end` counted from the beginning of that line."""
+    """Yield each finding of text: the `line` it begins in, kind, `start` and `end`.
+
+    `start` and `end` count from the beginning of that line.
+    """
     for number, text in blocks(scrubber, lines, complain):
         try:
             findings = scrubber.scrub(text).findings

@@ -1,4 +1,4 @@
-"""The closed taxonomy of personal data: twelve categories, unordered; every family belongs to exactly one."""
+"""The closed taxonomy of personal data: twelve categories; every family belongs to exactly one."""
 
 from enum import StrEnum
 

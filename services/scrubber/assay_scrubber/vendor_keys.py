@@ -1,4 +1,4 @@
-"""Keys of more vendors, by the rules of a catalogue that others keep: the extra `assay-scrubber[kingfisher]`.
+"""Keys of more vendors, by an external catalogue: the extra `assay-scrubber[kingfisher]`.
 
 What it finds is named `api_key`, as what our own prefixes find is, so policies say the same of both. It runs inside this process and
 asks no server. Its rules are compiled once for a process, and kept in a directory of the user's cache.
@@ -20,7 +20,10 @@ class VendorKeysError(RuntimeError):
 
 
 def catalogue() -> str:
-    """Which catalogue is installed, for a policy's fingerprint: its name and version. Raises VendorKeysError."""
+    """Return the name and version of the installed catalogue, for a policy's fingerprint.
+
+    Raises VendorKeysError.
+    """
     try:
         return f"{PACKAGE} {version(PACKAGE)}"
     except PackageNotFoundError:
@@ -29,7 +32,10 @@ def catalogue() -> str:
 
 @lru_cache(maxsize=1)
 def finder() -> Finder:
-    """The finder of the installed catalogue; the first call compiles or loads its rules. Raises VendorKeysError."""
+    """Return the finder of the installed catalogue.
+
+    The first call compiles or loads its rules. Raises VendorKeysError.
+    """
     try:
         from kingfisher_sdk import Rules, Scanner
     except ImportError:
@@ -38,7 +44,10 @@ def finder() -> Finder:
 
 
 def finder_of(scan: Callable[[bytes], list[object]]) -> Finder:
-    """A finder that asks kingfisher's `Scanner.scan`. Its helpers' findings, which it calls invisible, are no keys."""
+    """Return a finder that asks kingfisher's `Scanner.scan`.
+
+    Findings of its helpers, which it calls invisible, are not keys.
+    """
 
     def find(raw: bytes) -> list[tuple[int, int]]:
         places = [finding.location for finding in scan(raw) if finding.visible]  # type: ignore[attr-defined]

@@ -5,10 +5,10 @@ import pytest
 from assay_scrubber.custom import custom_family
 from assay_scrubber.engine import Scrubber
 from assay_scrubber.explain import Explaining, names_of, shape_of
+from assay_scrubber.json_scrub import findings_in
 from assay_scrubber.policy import Policy
 from assay_scrubber.registry import FAMILIES
 from assay_scrubber.taxonomy import Category
-from assay_scrubber.walk import findings_in
 
 EXPLAINING = Explaining(Scrubber())
 
@@ -43,7 +43,7 @@ def _names(family: str) -> list[str]:
 
 
 def test_findings_are_those_of_the_scrubber_itself() -> None:
-    texts = [example for family in FAMILIES.values() for example in family.finds]
+    texts = [example for family in FAMILIES.values() for example in family.examples]
     plain = Scrubber()
     assert [EXPLAINING.scrub(text) for text in texts] == [plain.scrub(text) for text in texts]
 
@@ -51,7 +51,7 @@ def test_findings_are_those_of_the_scrubber_itself() -> None:
 def test_what_each_family_shows_as_found_has_a_rule_of_that_family() -> None:
     for family in FAMILIES.values():
         names = {*_names(family.name), "under_key", "beside_a_replacement"}
-        for example in family.finds:
+        for example in family.examples:
             rows = [rule for found, rule, _ in told(example) if found == family.name]
             assert set(rows) <= names, example
 

@@ -17,8 +17,8 @@ def test_the_reference_names_every_family_with_its_description() -> None:
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
 def test_a_familys_examples_are_true(family: Family, scrubber: Scrubber) -> None:
     assert family.description
-    assert family.finds
-    for text in family.finds:
+    assert family.examples
+    for text in family.examples:
         assert family.name in {finding.family for finding in scrubber.scrub(text).findings}, text
-    for text in family.not_finds:
+    for text in family.counterexamples:
         assert family.name not in {finding.family for finding in scrubber.scrub(text).findings}, text

@@ -8,14 +8,14 @@ import pytest
 
 from assay_runtime.entries import Entry
 from assay_scrubber.engine import Scrubber
+from assay_scrubber.json_scrub import MAX_DEPTH, NestingError, findings_in
 from assay_scrubber.keys import key_name
-from assay_scrubber.names import NamesScrubber
+from assay_scrubber.ner import NamesScrubber
 from assay_scrubber.paths import scrub_paths
 from assay_scrubber.policy import Policy, PolicyError
 from assay_scrubber.policy_file import parse_policies
 from assay_scrubber.process import Processor
 from assay_scrubber.registry import SCRUB_KEY
-from assay_scrubber.walk import MAX_DEPTH, NestingError, findings_in
 
 KEY = b"0123456789abcdef"
 GONE = "[REDACTED]"

@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from assay_scrubber.families.national_id import ANNOUNCED
-from assay_scrubber.person_numbers import OWN, valid
+from assay_scrubber.national_id_checks import OWN, valid
 
 FOUND = [
     # text, found, output

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from assay_scrubber.changes import Changes
 from assay_scrubber.custom import custom_family
+from assay_scrubber.digit_runs import Known
 from assay_scrubber.engine import Scrubber, merge
-from assay_scrubber.numbers import Known
 from assay_scrubber.policy import Action, Policy
 from assay_scrubber.projection import project, unfold
 from assay_scrubber.registry import FAMILIES

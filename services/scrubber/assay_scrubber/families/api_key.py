@@ -1,4 +1,6 @@
-"""Keys and tokens whose vendor marks them by a prefix. Broad on purpose: a prefix, an alphabet and a least length.
+"""Keys and tokens whose vendor marks them by a prefix.
+
+Broad on purpose: a prefix, an alphabet and a least length.
 
 Every repeat is bounded, and a failing one reads at most the least length: the work is linear.
 """
@@ -6,7 +8,7 @@ Every repeat is bounded, and a failing one reads at most the least length: the w
 import re
 from itertools import groupby
 
-from assay_scrubber.family import Family, Literals, LongWords, Rule, View
+from assay_scrubber.family import Family, LiteralRule, Literals, LongWords, View, WordRule
 from assay_scrubber.taxonomy import Category
 
 _W = "[A-Za-z0-9]"
@@ -279,16 +281,20 @@ FAMILY = Family(
     rank=30,
     gate=LongWords(),
     rules=(
-        Rule(_grouped(VENDORS), _key),
-        Rule(_grouped(_DOTTED), _dotted, dotted=True),
-        Rule(re.compile(rb"(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])"), _mailchimp, anchored=True),
-        Rule(re.compile(rb"JQQJ9(?<=[A-Za-z0-9]{52}JQQJ9)[A-Za-z0-9]{27}"), _azure),
+        WordRule(_grouped(VENDORS), _key),
+        WordRule(_grouped(_DOTTED), _dotted, dotted=True),
+        WordRule(re.compile(rb"(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])"), _mailchimp, anchored=True),
+        WordRule(re.compile(rb"JQQJ9(?<=[A-Za-z0-9]{52}JQQJ9)[A-Za-z0-9]{27}"), _azure),
     ),
     more=(
-        (Literals((b"hook",), mark=b":"), (Rule(_WEBHOOK, _webhook, anchored=True, fewest=1, needle=b"hook"),)),
-        (Literals((b"q~",)), (Rule(_ENTRA, _entra, anchored=True, fewest=1, needle=b"q~"),)),
+        (Literals((b"hook",), mark=b":"), (LiteralRule(_WEBHOOK, _webhook, anchored=True, fewest=1, needle=b"hook"),)),
+        (Literals((b"q~",)), (LiteralRule(_ENTRA, _entra, anchored=True, fewest=1, needle=b"q~"),)),
     ),
     description="Keys and tokens whose vendor marks them by a prefix: cloud, code hosting, messages, payments, models, work.",
-    finds=("AKIAIOSFODNN7EXAMPLE", "glpat-EXAMPLE0EXAMPLE0EXAM", "hvs.EXAMPLE0EXAMPLE0EXAMPLE0"),
-    not_finds=("sk-toggleable__control", "keys that no prefix marks (see `secret`)", "publishable keys: pk_live_"),
+    examples=("AKIAIOSFODNN7EXAMPLE", "glpat-EXAMPLE0EXAMPLE0EXAM", "hvs.EXAMPLE0EXAMPLE0EXAMPLE0"),
+    counterexamples=(
+        "sk-toggleable__control",
+        "keys that no prefix marks (see `secret`)",
+        "publishable keys: pk_live_",
+    ),
 )

@@ -1,9 +1,12 @@
-"""Account and bank numbers of one country, after the words that announce them: US routing (ABA), accounts, UK sort codes, BSB."""
+"""National account and bank numbers after the words that announce them.
+
+US routing numbers (ABA), accounts, UK sort codes, BSB.
+"""
 
 import re
 
-from assay_scrubber.announced import FILLER, rules_after, span_of_value
-from assay_scrubber.family import Announced, Family, Rule, View
+from assay_scrubber.context_words import FILLER, rules_after, span_of_value
+from assay_scrubber.family import Announced, AnnouncedRule, Family, View
 from assay_scrubber.taxonomy import Category
 
 _ROUTING = rb"([0-9]{4}[ \-]?[0-9]{4}[ \-]?[0-9])(?![0-9])"
@@ -40,7 +43,7 @@ def _account(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 _RULES = (
     *rules_after("routing routingnumber aba rtn transit fedwire ach", _ROUTING, _routing),
     *rules_after("sortcode bsb bankleitzahl blz", _SORT),
-    Rule(re.compile(rb"sort[ _\-]?code(?![a-z])%b%b" % (FILLER, _SORT)), span_of_value, needle=b"sort"),
+    AnnouncedRule(re.compile(rb"sort[ _\-]?code(?![a-z])%b%b" % (FILLER, _SORT)), span_of_value, needle=b"sort"),
     *rules_after("account acct", _ACCOUNT, _account),
     *rules_after("bankaccount kontonummer konto accountnumber acctnumber", _ACCOUNT),
 )
@@ -52,6 +55,11 @@ FAMILY = Family(
     gate=Announced(),
     rules=_RULES,
     description="Bank account numbers, US routing numbers (ABA checksum), UK sort codes and BSBs, after the words that announce them.",
-    finds=("routing number 021000021", "bank account 000123456789", "account number: 12345678", "sort code 12-34-56"),
-    not_finds=("021000021", "routing number 021000022", "account 12345678", "order number 12345678"),
+    examples=(
+        "routing number 021000021",
+        "bank account 000123456789",
+        "account number: 12345678",
+        "sort code 12-34-56",
+    ),
+    counterexamples=("021000021", "routing number 021000022", "account 12345678", "order number 12345678"),
 )

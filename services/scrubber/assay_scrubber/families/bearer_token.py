@@ -1,8 +1,11 @@
-"""The token after the word `bearer`, in any case. The word stays, so that a reader still sees what stood there."""
+"""The token after the word `bearer`, in any case.
+
+The word stays, so that a reader still sees what stood there.
+"""
 
 import re
 
-from assay_scrubber.family import Family, Literals, Rule, View
+from assay_scrubber.family import Family, LiteralRule, Literals, View
 from assay_scrubber.taxonomy import Category
 
 _BEARER = re.compile(
@@ -29,8 +32,8 @@ FAMILY = Family(
     category=Category.CREDENTIAL,
     rank=40,
     gate=Literals((b"bearer",)),
-    rules=(Rule(_BEARER, _token, lower=True, anchored=True, needle=b"bearer"),),
+    rules=(LiteralRule(_BEARER, _token, lower=True, anchored=True, needle=b"bearer"),),
     description="The token after the word `bearer`, in any case; the word stays.",
-    finds=("Authorization: Bearer abc123DEF456ghi789", "bearer_token=abc123DEF456ghi789"),
-    not_finds=("bearer certificates", "bearer = BearerToken(value)"),
+    examples=("Authorization: Bearer abc123DEF456ghi789", "bearer_token=abc123DEF456ghi789"),
+    counterexamples=("bearer certificates", "bearer = BearerToken(value)"),
 )

@@ -1,8 +1,8 @@
-"""URLs that carry credentials: in the authority (`scheme://user:secret@host`) or as a password parameter."""
+"""URLs that carry credentials: `scheme://user:secret@host`, or a password parameter."""
 
 import re
 
-from assay_scrubber.family import Family, Literals, Rule, View
+from assay_scrubber.family import Family, LiteralRule, Literals, View
 from assay_scrubber.projection import OTHER
 from assay_scrubber.secrets.values import is_placeholder
 from assay_scrubber.taxonomy import Category
@@ -80,8 +80,8 @@ FAMILY = Family(
     category=Category.CREDENTIAL,
     rank=10,
     gate=Literals((b"://",), mark=b":"),
-    rules=(Rule(_URL, _url, anchored=True, needle=b"://"),),
+    rules=(LiteralRule(_URL, _url, anchored=True, needle=b"://"),),
     description="URLs that carry credentials, in the authority or as a password parameter.",
-    finds=("postgres://user:secret@host/db", "redis://:secret@host", "jdbc:mysql://host/db?user=a&password=b"),
-    not_finds=("https://example.com/path?q=1", "postgres://${USER}:${PASSWORD}@host/db"),
+    examples=("postgres://user:secret@host/db", "redis://:secret@host", "jdbc:mysql://host/db?user=a&password=b"),
+    counterexamples=("https://example.com/path?q=1", "postgres://${USER}:${PASSWORD}@host/db"),
 )

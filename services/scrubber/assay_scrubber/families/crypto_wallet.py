@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-from assay_scrubber.family import Family, LongWords, Rule, View
+from assay_scrubber.family import Family, LongWords, View, WordRule
 from assay_scrubber.keccak import keccak_256
 from assay_scrubber.taxonomy import Category
 
@@ -50,7 +50,10 @@ def bech32(written: bytes) -> bool:
 
 
 def eip55(digits: bytes) -> bool:
-    """True for forty hex digits whose upper case is that of their hash; one case only carries no checksum."""
+    """Return whether forty hex digits have the case that their hash asks for.
+
+    One case only carries no checksum.
+    """
     low = digits.lower()
     if digits in (low, digits.upper()):
         return True
@@ -84,15 +87,15 @@ FAMILY = Family(
     rank=65,
     gate=LongWords(),
     rules=(
-        Rule(_BASE58, _base58, anchored=True),
-        Rule(_BECH32, _bech32, anchored=True),
-        Rule(_ETHEREUM, _ethereum, anchored=True),
+        WordRule(_BASE58, _base58, anchored=True),
+        WordRule(_BECH32, _bech32, anchored=True),
+        WordRule(_ETHEREUM, _ethereum, anchored=True),
     ),
     description="Wallet addresses with a checksum: Bitcoin and its kin, Tron, Cardano, Cosmos, Ethereum and its kin.",
-    finds=(
+    examples=(
         "1BoatSLRHtKNngkdXEeobR76b53LETtpyT",
         "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
         "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
     ),
-    not_finds=("addresses without a checksum: Solana, Monero", "0x and other than 40 hex digits", "hashes"),
+    counterexamples=("addresses without a checksum: Solana, Monero", "0x and other than 40 hex digits", "hashes"),
 )

@@ -1,7 +1,7 @@
-"""Dates that a word announces as somebody's birth, in the usual orders, in digits or with the month's name."""
+"""Dates of birth that a word announces, in the usual orders, in digits or with the month's name."""
 
-from assay_scrubber.announced import rules_after, span_of_value
-from assay_scrubber.family import Announced, Family, Rule
+from assay_scrubber.context_words import rules_after, span_of_value
+from assay_scrubber.family import Announced, AnnouncedRule, Family
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
 
@@ -44,7 +44,7 @@ _ASIDE = (
     rb"(?:\(?(?:[dmyjat]{1,4}[./\- ]?){2,3}\)?[^a-z0-9\x80]{1,4})?(?:\(?-?[ae]\)? )?(?:(?:il|le|el|em|am|den|op|on|dne|the) )?"
     rb"(?:[a-z\x80]{2,10}(?:day|tag|dag|di|feira)(?:,? the|,? den|,? dem)?[^a-z0-9\x80]{1,3})?"
 )
-_OTHER_SCRIPTS = Rule(Announces.BIRTH.before(_DATE), span_of_value, needle=Announces.BIRTH.byte)
+_OTHER_SCRIPTS = AnnouncedRule(Announces.BIRTH.before(_DATE), span_of_value, needle=Announces.BIRTH.byte)
 _RULES = (*rules_after(_WORDS, _ASIDE + _DATE), _OTHER_SCRIPTS)
 
 FAMILY = Family(
@@ -54,6 +54,6 @@ FAMILY = Family(
     gate=Announced(),
     rules=_RULES,
     description="Dates of birth: a date after a word or key such as `born`, `DOB` or `Geburtsdatum`.",
-    finds=("born on 12 March 1985", "DOB: 1985-03-12", '"birth_date": "12/03/1985"'),
-    not_finds=("1985-03-12", "founded on 12 March 1985", "a year alone: born in 1985", "an age"),
+    examples=("born on 12 March 1985", "DOB: 1985-03-12", '"birth_date": "12/03/1985"'),
+    counterexamples=("1985-03-12", "founded on 12 March 1985", "a year alone: born in 1985", "an age"),
 )

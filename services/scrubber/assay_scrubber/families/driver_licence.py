@@ -1,9 +1,12 @@
-"""Driving licence and vehicle identification numbers after the words that announce them. Every state has its own licence format."""
+"""Driving licence and vehicle identification numbers after the words that announce them.
+
+Every state has its own licence format.
+"""
 
 import re
 
-from assay_scrubber.announced import rules_after, span_of_value
-from assay_scrubber.family import Announced, Family, Rule, View
+from assay_scrubber.context_words import rules_after, span_of_value
+from assay_scrubber.family import Announced, AnnouncedRule, Family, View
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
 
@@ -24,7 +27,9 @@ _NUMBER = (
     rb"|(?=[a-z0-9 \-]{0,6}[0-9])[a-z0-9]{1,18}(?:[ \-][a-z]{0,2}[0-9][a-z0-9]{0,12}){0,4})(?![a-z0-9])"
 )
 # Two letters that mean other things too.
-_SHORT = Rule(re.compile(rb"(?<![a-z0-9])dl[ #:.]{1,3}([a-z][0-9]{7,12})(?![a-z0-9])"), span_of_value, needle=b"dl")
+_SHORT = AnnouncedRule(
+    re.compile(rb"(?<![a-z0-9])dl[ #:.]{1,3}([a-z][0-9]{7,12})(?![a-z0-9])"), span_of_value, needle=b"dl"
+)
 _DRIVING = re.compile(rb"driv(?:er|ers|er's|ing)[^a-z0-9]{1,6}$")
 _FEWEST_DIGITS, _SHORTEST = 4, 5
 
@@ -48,7 +53,7 @@ _VEHICLE = tuple(
         phrases=(b"vehicle identification", b"vehicle id", b"numer nadwozia"),
     )
 )
-_OTHER_SCRIPTS = Rule(Announces.LICENCE.before(_NUMBER), _number, needle=Announces.LICENCE.byte)
+_OTHER_SCRIPTS = AnnouncedRule(Announces.LICENCE.before(_NUMBER), _number, needle=Announces.LICENCE.byte)
 
 FAMILY = Family(
     name="driver_licence",
@@ -57,11 +62,11 @@ FAMILY = Family(
     gate=Announced(),
     rules=(*rules_after(_WORDS, _NUMBER, _number, phrases=_PHRASES), _SHORT, *_VEHICLE, _OTHER_SCRIPTS),
     description="Driving licence and vehicle identification numbers after the words or under the key that announce them.",
-    finds=(
+    examples=(
         "driver's license D1234567",
         "driving licence number MORGA657054SM9IJ",
         '"drivers_license": "D123-4567-8901"',
         "VIN 1M8GDM9AXKP042788",
     ),
-    not_finds=("D1234567", "driver version 535.104", "licensed in 2024"),
+    counterexamples=("D1234567", "driver version 535.104", "licensed in 2024"),
 )

@@ -2,7 +2,7 @@
 
 import re
 
-from assay_scrubber.family import Family, Literals, Rule, View
+from assay_scrubber.family import Family, LiteralRule, Literals, View
 from assay_scrubber.taxonomy import Category
 
 _LOCAL = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-'&\x80"
@@ -91,10 +91,10 @@ FAMILY = Family(
     category=Category.CONTACT,
     rank=50,
     gate=Literals((b"@",), mark=b"@"),
-    rules=(Rule(_HOST, _address, anchored=True, needle=b"@"),),
+    rules=(LiteralRule(_HOST, _address, anchored=True, needle=b"@"),),
     description="Email addresses, also with international letters and hosts.",
-    finds=("alice@example.com", "josé@exämple.com", "alice%40example.com"),
-    not_finds=("user@localhost", "git@git.example.com:team/project", "package@1.2.3-beta.rc"),
+    examples=("alice@example.com", "josé@exämple.com", "alice%40example.com"),
+    counterexamples=("user@localhost", "git@git.example.com:team/project", "package@1.2.3-beta.rc"),
     more=(
         (
             Literals(
@@ -116,11 +116,11 @@ FAMILY = Family(
                     b"arroba)",
                 )
             ),
-            (Rule(_BRACKETED, _written, lower=True),),
+            (LiteralRule(_BRACKETED, _written, lower=True),),
         ),
-        (Literals((b"=40",), mark=b":"), (Rule(_QUOTED, _quoted, lower=True, needle=b"=40"),)),
-        (Literals((b" dot ",)), (Rule(_SPELLED, _written, lower=True),)),
-        (Literals((b" arroba ",)), (Rule(_ARROBA, _written, lower=True),)),
-        (Literals((b"-dot-",)), (Rule(_HYPHENED, _written, lower=True),)),
+        (Literals((b"=40",), mark=b":"), (LiteralRule(_QUOTED, _quoted, lower=True, needle=b"=40"),)),
+        (Literals((b" dot ",)), (LiteralRule(_SPELLED, _written, lower=True),)),
+        (Literals((b" arroba ",)), (LiteralRule(_ARROBA, _written, lower=True),)),
+        (Literals((b"-dot-",)), (LiteralRule(_HYPHENED, _written, lower=True),)),
     ),
 )

@@ -1,8 +1,11 @@
-"""International bank account numbers (ISO 13616): country, that country's length, and the check digits (ISO 7064 mod 97-10)."""
+"""International bank account numbers (ISO 13616): country, its length, and the check digits.
+
+Check digits: ISO 7064 mod 97-10.
+"""
 
 import re
 
-from assay_scrubber.family import Family, Rule, Shapes, View
+from assay_scrubber.family import Family, ShapeRule, Shapes, View
 from assay_scrubber.taxonomy import Category
 
 _LENGTHS = dict(
@@ -65,8 +68,8 @@ FAMILY = Family(
     category=Category.PAYMENT_CARD,
     rank=55,
     gate=Shapes(rb"(?:^|[^A9_])AA99"),
-    rules=(Rule(_CANDIDATE, _iban, needle=b"AA99", anchored=True),),
+    rules=(ShapeRule(_CANDIDATE, _iban, needle=b"AA99", anchored=True),),
     description="International bank account numbers: country, its length and the check digits; in groups of any size.",
-    finds=("GB82 WEST 1234 5698 7654 32", "DE89370400440532013000"),
-    not_finds=("GB82 WEST 1234 5698 7654 33", "account numbers of one country (see `bank_account`)"),
+    examples=("GB82 WEST 1234 5698 7654 32", "DE89370400440532013000"),
+    counterexamples=("GB82 WEST 1234 5698 7654 33", "account numbers of one country (see `bank_account`)"),
 )

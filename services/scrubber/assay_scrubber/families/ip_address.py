@@ -1,9 +1,9 @@
-"""IP addresses that may tell who somebody is: all but loopback, masks, multicast and the unspecified address."""
+"""IP addresses that may identify a person: not loopback, masks, multicast or unspecified."""
 
 import re
 import socket
 
-from assay_scrubber.family import Family, Literals, Rule, Seen, Shapes, View
+from assay_scrubber.family import Family, LiteralRule, Literals, Seen, ShapeRule, Shapes, View
 from assay_scrubber.taxonomy import Category
 
 # The first dot is found by the search for a literal; the digits before it are checked by the acceptance.
@@ -110,10 +110,10 @@ FAMILY = Family(
     category=Category.ONLINE_IDENTIFIER,
     rank=75,
     gate=Shapes(rb"9\.9{1,3}\.9{1,3}\.9"),
-    rules=(Rule(_V4, _v4),),
+    rules=(ShapeRule(_V4, _v4),),
     description="IPv4 and IPv6 addresses, also compressed, mapped and with a zone; ports and prefix lengths stay.",
-    finds=("203.0.113.7", "192.168.1.20:8080", "2001:db8::8a2e:370:7334", "::ffff:203.0.113.7", "fe80::1%eth0"),
-    not_finds=(
+    examples=("203.0.113.7", "192.168.1.20:8080", "2001:db8::8a2e:370:7334", "::ffff:203.0.113.7", "fe80::1%eth0"),
+    counterexamples=(
         "127.0.0.1",
         "255.255.255.0",
         "version 1.2.3.4",
@@ -125,8 +125,8 @@ FAMILY = Family(
     more=(
         (
             Literals((b"[.]", b"(.)", b"{.}", b"[dot]", b"(dot)", b"\\."), mark=b""),
-            (Rule(_DEFANGED, _defanged, lower=True, fewest=4),),
+            (LiteralRule(_DEFANGED, _defanged, lower=True, fewest=4),),
         ),
-        (Seen(rb"::|(?::[0-9a-f]{1,4}){5}:"), (Rule(_V6, _v6),)),
+        (Seen(rb"::|(?::[A9]{1,4}){5}:"), (ShapeRule(_V6, _v6),)),
     ),
 )

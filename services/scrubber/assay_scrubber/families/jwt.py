@@ -1,8 +1,8 @@
-"""JSON Web Tokens: signed, unsigned (empty signature), encrypted (five segments), and cut off after the payload."""
+"""JSON Web Tokens: signed, unsigned, encrypted (five segments), or cut off after the payload."""
 
 import re
 
-from assay_scrubber.family import Family, Literals, Rule, View
+from assay_scrubber.family import Family, LiteralRule, Literals, View
 from assay_scrubber.taxonomy import Category
 
 _SEGMENT = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
@@ -41,8 +41,8 @@ FAMILY = Family(
     category=Category.CREDENTIAL,
     rank=20,
     gate=Literals((b"eyj",)),
-    rules=(Rule(_AFTER_HEADER, _token),),
+    rules=(LiteralRule(_AFTER_HEADER, _token),),
     description="JSON Web Tokens: signed, unsigned, encrypted, or cut off after the payload.",
-    finds=("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.c2lnbmF0dXJl",),
-    not_finds=("module.submodule.function_name",),
+    examples=("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.c2lnbmF0dXJl",),
+    counterexamples=("module.submodule.function_name",),
 )

@@ -1,8 +1,11 @@
-"""Hardware addresses (EUI-48, EUI-64): six or eight pairs with colons or hyphens, or three groups of four with dots."""
+"""Hardware addresses (EUI-48, EUI-64).
+
+Six or eight pairs with colons or hyphens, or three groups of four with dots.
+"""
 
 import re
 
-from assay_scrubber.family import Family, Rule, Seen, Shapes, View
+from assay_scrubber.family import Family, Seen, ShapeRule, Shapes, View
 from assay_scrubber.taxonomy import Category
 
 _X = rb"[0-9A-Fa-f]"
@@ -49,13 +52,13 @@ FAMILY = Family(
     name="mac_address",
     category=Category.ONLINE_IDENTIFIER,
     rank=74,
-    gate=Seen(rb"(?::[0-9a-f]{2}){4}:"),
-    rules=(Rule(_COLONS, _pairs),),
+    gate=Seen(rb"(?::[A9]{2}){4}:"),
+    rules=(ShapeRule(_COLONS, _pairs),),
     description="Hardware addresses of network devices: EUI-48 and EUI-64 with colons, hyphens or dots.",
-    finds=("00:1A:2B:3C:4D:5E", "00-1a-2b-3c-4d-5e", "001a.2b3c.4d5e"),
-    not_finds=("ff:ff:ff:ff:ff:ff", "12:34:56", "fingerprints of more pairs", "001a2b3c4d5e"),
+    examples=("00:1A:2B:3C:4D:5E", "00-1a-2b-3c-4d-5e", "001a.2b3c.4d5e"),
+    counterexamples=("ff:ff:ff:ff:ff:ff", "12:34:56", "fingerprints of more pairs", "001a2b3c4d5e"),
     more=(
-        (Seen(rb"(?:-[0-9a-f]{2}){4}-"), (Rule(_HYPHENS, _hyphened),)),
-        (Shapes(rb"[A9]{4}\.[A9]{4}\.[A9]{4}"), (Rule(_DOTS, _fours),)),
+        (Seen(rb"(?:-[A9]{2}){4}-"), (ShapeRule(_HYPHENS, _hyphened),)),
+        (Shapes(rb"[A9]{4}\.[A9]{4}\.[A9]{4}"), (ShapeRule(_DOTS, _fours),)),
     ),
 )

@@ -1,4 +1,6 @@
-"""Identity and tax numbers of persons, by country: check digits always, and either a telling shape or the word before.
+"""Identity and tax numbers of persons, by country.
+
+Check digits always, and either a telling shape or the word before.
 
 What the checks are: `person_numbers`.
 """
@@ -6,11 +8,11 @@ What the checks are: `person_numbers`.
 import re
 from typing import Any
 
-from assay_scrubber.announced import FILLERS, rules_after, words_of
 from assay_scrubber.automaton import whole_phrase
-from assay_scrubber.family import Announced, Digits, Family, Rule, Shapes, View
+from assay_scrubber.context_words import FILLERS, rules_after, words_of
+from assay_scrubber.family import Announced, AnnouncedRule, Digits, Family, RunRule, ShapeRule, Shapes, View
 from assay_scrubber.lexicon import Announces
-from assay_scrubber.person_numbers import valid
+from assay_scrubber.national_id_checks import valid
 from assay_scrubber.taxonomy import Category
 
 #: What announces a number, and the checks of it (`person_numbers`); none: the word is enough.
@@ -350,7 +352,7 @@ _VAT = tuple(
         rb"[a-z0-9]{0,2}[ .\-]?[0-9](?:[ .\-]?[0-9]){5,11}(?:b[0-9]{2}|[a-z]{1,2})?)(?![a-z0-9])",
     )
 )
-_OTHER_SCRIPTS = Rule(Announces.NATIONAL_ID.before(_MARKED), _marked, needle=Announces.NATIONAL_ID.byte)
+_OTHER_SCRIPTS = AnnouncedRule(Announces.NATIONAL_ID.before(_MARKED), _marked, needle=Announces.NATIONAL_ID.byte)
 
 FAMILY = Family(
     name="national_id",
@@ -359,13 +361,13 @@ FAMILY = Family(
     gate=Digits(7),
     rules=(
         *(
-            Rule(_run_shape(pattern), _checked(*modules), shape=shape, fewest=fewest, most=most)
+            RunRule(_run_shape(pattern), _checked(*modules), shape=shape, fewest=fewest, most=most)
             for shape, pattern, modules, fewest, most in _TELLING
         ),
-        Rule(_TOKEN, _announced, most=18, near=_ANNOUNCING, fallback=True),
+        RunRule(_TOKEN, _announced, most=18, near=_ANNOUNCING, fallback=True),
     ),
     description="Identity and tax numbers of persons in some forty countries: check digits, and a telling shape or the word before.",
-    finds=(
+    examples=(
         "СНИЛС 112-233-445 95",
         "VAT no. DE136695976",
         "529.982.247-25",
@@ -375,10 +377,13 @@ FAMILY = Family(
         "756.9217.0769.85",
         "national id 1234567890",
     ),
-    not_finds=("44051401359", "529.982.247-26", "11 digits without a word", "tax numbers of companies"),
+    counterexamples=("44051401359", "529.982.247-26", "11 digits without a word", "tax numbers of companies"),
     more=(
         *(
-            (Shapes(_STANDING_ALONE % re.escape(shape)), (Rule(_shape(shape), check, needle=shape, anchored=True),))
+            (
+                Shapes(_STANDING_ALONE % re.escape(shape)),
+                (ShapeRule(_shape(shape), check, needle=shape, anchored=True),),
+            )
             for shape, check in _LETTERED
         ),
         (Announced(), (*_NHS, *_VAT, *_INSIDE, _OTHER_SCRIPTS)),

@@ -2,8 +2,8 @@
 
 import re
 
-from assay_scrubber.announced import FILLER, rules_after, span_of_value
-from assay_scrubber.family import Announced, Family, Literals, Rule, Shapes, View
+from assay_scrubber.context_words import FILLER, rules_after, span_of_value
+from assay_scrubber.family import Announced, AnnouncedRule, Family, LiteralRule, Literals, ShapeRule, Shapes, View
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
 
@@ -56,13 +56,13 @@ def _far_number(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 # `pass` alone is a word of every program.
 _PASS_NUMBER = re.compile(rb"(?<![a-z\x80])pass[ \-](?:nr|no|nummer)(?![a-z\x80])%b%b" % (FILLER, _NUMBER))
 _SHORT_WORDS = tuple(
-    Rule(_PASS_NUMBER, _number, needle=word) for word in (b"pass-nr", b"pass nr", b"pass no", b"pass-nummer")
+    AnnouncedRule(_PASS_NUMBER, _number, needle=word) for word in (b"pass-nr", b"pass nr", b"pass no", b"pass-nummer")
 )
 
 
 _FAR_WORDS = rb"passport|passeport|pasaporte|reisepass|passaporto|passaporte|paspoort|paszport|travel document|ausweis"
 _FAR = tuple(
-    Rule(re.compile(rb"(?<![a-z\x80])%b(?![a-z\x80])%b" % (word, _FAR_NUMBER)), _far_number, needle=word)
+    AnnouncedRule(re.compile(rb"(?<![a-z\x80])%b(?![a-z\x80])%b" % (word, _FAR_NUMBER)), _far_number, needle=word)
     for word in _FAR_WORDS.split(b"|")
 )
 
@@ -80,7 +80,7 @@ _PAPER_NUMBER = rb"([a-z]{0,3}[ \-]?[0-9]{5,13}[a-z]{0,2})(?![a-z0-9\x80])"
 _AFTER_MARK = (
     rb"([a-z][0-9]{3}[a-z][0-9]{4}|[a-z]{0,3}[ \-]?[0-9]{2,9}(?:[^a-z0-9\n]{1,9}[0-9]{2,7}){0,2}[a-z]?)(?![a-z0-9])"
 )
-_OTHER_SCRIPTS = Rule(Announces.PASSPORT.before(_AFTER_MARK), _number, needle=Announces.PASSPORT.byte)
+_OTHER_SCRIPTS = AnnouncedRule(Announces.PASSPORT.before(_AFTER_MARK), _number, needle=Announces.PASSPORT.byte)
 
 
 _LONGEST_LINE = 92  # two lines of 44 that lost what was between
@@ -141,10 +141,14 @@ FAMILY = Family(
         _OTHER_SCRIPTS,
     ),
     description="Passport numbers after the word or under its key, and machine-readable zones.",
-    finds=("passport no. X1234567", '"passport_number": "123456789"', "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<"),
-    not_finds=("X1234567", "passport application 2024"),
+    examples=(
+        "passport no. X1234567",
+        '"passport_number": "123456789"',
+        "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<",
+    ),
+    counterexamples=("X1234567", "passport application 2024"),
     more=(
-        (Literals((b"<<",), mark=b"<"), (Rule(_FILLERS, _filled, needle=b"<<", anchored=True),)),
-        (Shapes(rb"9999999(?:A|<)9999999"), (Rule(_DATES, _data),)),
+        (Literals((b"<<",), mark=b"<"), (LiteralRule(_FILLERS, _filled, needle=b"<<", anchored=True),)),
+        (Shapes(rb"9999999(?:A|<)9999999"), (ShapeRule(_DATES, _data),)),
     ),
 )

@@ -1,4 +1,4 @@
-"""Payment cards: a grouping that cards are written in, an issuer's prefix and length, and the Luhn check digit.
+"""Payment cards: a card's grouping, an issuer's prefix and length, and the Luhn check digit.
 
 All three, because one random number in ten passes Luhn alone. Windows inside a longer run of digits are tried, so that
 an expiry date, a CVV or another number beside the card does not hide it. What a magnetic stripe has beside the number goes with it.
@@ -6,7 +6,7 @@ an expiry date, a CVV or another number beside the card does not hide it. What a
 
 import re
 
-from assay_scrubber.family import Digits, Family, Rule, Shapes, View
+from assay_scrubber.family import Digits, Family, RunRule, ShapeRule, Shapes, View
 from assay_scrubber.taxonomy import Category
 
 _NOT_DIGITS = bytes(b for b in range(256) if b not in b"0123456789")
@@ -186,14 +186,14 @@ FAMILY = Family(
     rank=60,
     gate=Digits(13),
     rules=(
-        Rule(_SOLID, _card, shape=b"9" * 13),
-        Rule(_GROUPED, _grouped, shape=b"9999-"),
-        Rule(
+        RunRule(_SOLID, _card, shape=b"9" * 13),
+        RunRule(_GROUPED, _grouped, shape=b"9999-"),
+        RunRule(
             _WHOLE, _whole, most=_LONGEST, shape=rb"^(?!9{4}-9{4}-9{4}-9{4}-*$)", fallback=True
         ),  # `_GROUPED` judges that
     ),
     description="Payment cards: a card's grouping, an issuer's prefix and length, and the Luhn check digit.",
-    more=((Shapes(_SPLIT_GATE), (Rule(_SPLIT, _split),)),),
-    finds=("4111 1111 1111 1111", "4111-1111-1111-1111", "4111111111111111 12/26"),
-    not_finds=("1000 2000 3000 4000", "1234567890123456"),
+    more=((Shapes(_SPLIT_GATE), (ShapeRule(_SPLIT, _split),)),),
+    examples=("4111 1111 1111 1111", "4111-1111-1111-1111", "4111111111111111 12/26"),
+    counterexamples=("1000 2000 3000 4000", "1234567890123456"),
 )

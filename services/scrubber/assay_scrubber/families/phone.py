@@ -7,9 +7,9 @@ timestamps and ids look exactly like them.
 
 import re
 
-from assay_scrubber.announced import FILLERS, rules_after, words_of
 from assay_scrubber.automaton import whole_phrase
-from assay_scrubber.family import Announced, Digits, Family, Rule, View
+from assay_scrubber.context_words import FILLERS, rules_after, words_of
+from assay_scrubber.family import Announced, AnnouncedRule, Digits, Family, RunRule, View
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
 
@@ -329,7 +329,7 @@ def _marked(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 # Whose number, without a word for telephones: right before the number, and long enough for one.
-_OWN = Rule(
+_OWN = AnnouncedRule(
     re.compile(
         Announces.OWN_NUMBER.word
         + rb"[^A-Za-z0-9\x80\n]{0,8}+"
@@ -342,7 +342,7 @@ _OWN = Rule(
 _INDONESIAN = tuple(
     rules_after("hp wa", rb"((?:0|62|\+62 ?)8[0-9]{2}[ .\-]?[0-9]{3,4}[ .\-]?[0-9]{3,5})(?![0-9])", _marked)
 )
-_OTHER_SCRIPTS = Rule(Announces.PHONE.before(_MARKED), _marked, needle=Announces.PHONE.byte)
+_OTHER_SCRIPTS = AnnouncedRule(Announces.PHONE.before(_MARKED), _marked, needle=Announces.PHONE.byte)
 # National forms that nothing else is written in, trunk zero or area in parentheses included: Russia, Japan, Korea, China, Brazil, France,
 # Britain's mobiles, Turkey, Pakistan.
 _NATIONAL = re.compile(
@@ -366,15 +366,15 @@ FAMILY = Family(
     rank=80,
     gate=Digits(7),
     rules=(
-        Rule(_AMERICAN, _american, fewest=10, shape=rb"(?<!9)9?-{0,4}9{3}-{0,5}9{3}-{0,3}9{4}(?!9)"),
-        Rule(_PLUS, _international, sign=b"+"),
-        Rule(_ZEROS, _after_zeros, fewest=10, fallback=True),
-        Rule(_NATIONAL, _national, fewest=9, most=12, shape=rb"9-9", fallback=True),
-        Rule(_ANY, _announced, near=_ANNOUNCING, fallback=True),
+        RunRule(_AMERICAN, _american, fewest=10, shape=rb"(?<!9)9?-{0,4}9{3}-{0,5}9{3}-{0,3}9{4}(?!9)"),
+        RunRule(_PLUS, _international, sign=b"+"),
+        RunRule(_ZEROS, _after_zeros, fewest=10, fallback=True),
+        RunRule(_NATIONAL, _national, fewest=9, most=12, shape=rb"9-9", fallback=True),
+        RunRule(_ANY, _announced, near=_ANNOUNCING, fallback=True),
     ),
     more=((Announced(), (*rules_after(_FEW_WORDS, _FEW, _few), *_INDONESIAN, _OTHER_SCRIPTS, _OWN)),),
     description="Telephone numbers: North American, international, and national ones that a word or key announces.",
-    finds=(
+    examples=(
         "555-123-4567",
         "(555) 123-4567",
         "+15551234567",
@@ -382,7 +382,7 @@ FAMILY = Family(
         "0044 20 7946 0958",
         "phone 020 7946 0958",
     ),
-    not_finds=(
+    counterexamples=(
         "5551234567",
         "order 123-456-7890123",
         "1714558953",

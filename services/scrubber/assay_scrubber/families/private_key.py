@@ -1,8 +1,8 @@
-"""Private keys as text: PEM (RSA, EC, PKCS#8, encrypted), OpenSSH, PGP, SSH2, PuTTY; whole, cut off, or on one line."""
+"""Private keys as text: PEM, OpenSSH, PGP, SSH2, PuTTY; whole, cut off, or on one line."""
 
 import re
 
-from assay_scrubber.family import Family, Literals, Rule, View
+from assay_scrubber.family import Family, LiteralRule, Literals, View
 from assay_scrubber.taxonomy import Category
 
 # What stands between the two lines: base64, its line ends however written, and headers such as `Proc-Type: 4,ENCRYPTED`.
@@ -34,13 +34,13 @@ FAMILY = Family(
     rank=5,
     gate=Literals((b"private key", b"private-lines"), mark=b"-"),
     rules=(
-        Rule(_PEM, _pem, lower=True, needle=b"private key"),
-        Rule(_PUTTY, _putty, lower=True, needle=b"private-lines", anchored=True),
+        LiteralRule(_PEM, _pem, lower=True, needle=b"private key"),
+        LiteralRule(_PUTTY, _putty, lower=True, needle=b"private-lines", anchored=True),
     ),
     description="Private keys: PEM, OpenSSH, PGP, SSH2 and PuTTY; whole, cut off, with real or escaped line ends.",
-    finds=(
+    examples=(
         "-----BEGIN RSA PRIVATE KEY-----\\nMIIE...\\n-----END RSA PRIVATE KEY-----",
         "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmU",
     ),
-    not_finds=("-----BEGIN CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----", "your private key"),
+    counterexamples=("-----BEGIN CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----", "your private key"),
 )

@@ -1,7 +1,21 @@
-"""Passwords, keys, tokens and codes that no prefix marks, where something else gives them away. See `assay_scrubber.secrets`."""
+"""Passwords, keys, tokens and codes that something other than a prefix gives away.
+
+See `assay_scrubber.secrets`.
+"""
 
 from assay_scrubber.family import Family, Literals, Together
-from assay_scrubber.secrets import addresses, assigned, codes, commands, headers, members, pairs, prose, tables
+from assay_scrubber.secrets import (
+    addresses,
+    assigned,
+    codes,
+    commands,
+    headers,
+    members,
+    named_values,
+    pairs,
+    prose,
+    tables,
+)
 from assay_scrubber.taxonomy import Category
 
 FAMILY = Family(
@@ -12,7 +26,7 @@ FAMILY = Family(
     rules=assigned.RULES,
     keyed=members.keyed,
     description="Passwords, keys, tokens and codes after the word, key, header or option that names them.",
-    finds=(
+    examples=(
         "password=hunter2!",
         'api_key: "9f8e7d6c5b4a39281706"',
         "<password>hunter2</password>",
@@ -21,7 +35,7 @@ FAMILY = Family(
         "mysql -u app -phunter2 shop",
         "Your verification code is 381924",
     ),
-    not_finds=(
+    counterexamples=(
         "password = get_password()",
         "token: str",
         "max_tokens=4096",
@@ -37,7 +51,7 @@ FAMILY = Family(
         (Together(fewest=3), codes.RULES),
         (Together(), tables.RULES),
         (Together(), (*headers.RULES, *members.RULES)),
-        (Together(), pairs.RULES),
+        (Together(), (*pairs.RULES, *named_values.RULES)),
         (Together(), addresses.RULES),
         (Literals((b"--pass",), mark=b"-"), (assigned.OPTION,)),
     ),

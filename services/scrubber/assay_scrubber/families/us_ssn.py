@@ -2,7 +2,7 @@
 
 import re
 
-from assay_scrubber.family import Digits, Family, Rule, View
+from assay_scrubber.family import Digits, Family, RunRule, View
 from assay_scrubber.taxonomy import Category
 
 _CONTEXT = re.compile(rb"ssn|social|soc\.? ?sec|s\.s\.n|\bss ?#|tax(?:payer)?[ _\-]?id|itin")
@@ -44,11 +44,11 @@ FAMILY = Family(
     rank=70,
     gate=Digits(9),
     rules=(
-        Rule(_DASHED, _dashed, shape=b"999-99-9999"),
-        Rule(_APART, _apart, most=9, shape=b"999-99-9999", fallback=True),
-        Rule(_LOOSE, _in_context, near=_CONTEXT.pattern, fallback=True),
+        RunRule(_DASHED, _dashed, shape=b"999-99-9999"),
+        RunRule(_APART, _apart, most=9, shape=b"999-99-9999", fallback=True),
+        RunRule(_LOOSE, _in_context, near=_CONTEXT.pattern, fallback=True),
     ),
     description="US social security numbers, and taxpayer numbers of the same shape.",
-    finds=("123-45-6789", "SSN 123 45 6789", "tax id 123456789"),
-    not_finds=("123456789", "123-45-6789-01"),
+    examples=("123-45-6789", "SSN 123 45 6789", "tax id 123456789"),
+    counterexamples=("123456789", "123-45-6789-01"),
 )

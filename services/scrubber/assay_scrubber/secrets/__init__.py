@@ -1,1 +1,1 @@
-"""How secrets are announced, one module for each way; the family `secret` is made of them."""
+"""The ways in which secrets are announced, one module each; the family `secret` is made of them."""

@@ -1,17 +1,22 @@
-"""A word that names a secret, what attaches a value to it, and the value: `password=…`, `"api_key": "…"`, `<td>token</td><td>…`."""
+"""Values assigned to a word that names a secret: `password=…`, `"api_key": "…"`.
+
+Also `<td>token</td><td>…`.
+"""
 
 import re
 
-from assay_scrubber.family import Rule, View
+from assay_scrubber.family import LiteralRule, View
 from assay_scrubber.lexicon import Announces
 
 from .extent import ending, judged, value_of
 from .values import (
     OF_NAMES,
+    SHORTEST_LOOSE,
     TEMPLATE,
     is_credential,
     is_disguised,
     is_file,
+    is_length,
     is_lone_token,
     is_password,
     is_scrambled,
@@ -29,15 +34,17 @@ FOREIGN = tuple(
     "|parola d'ordine".encode("latin-1").split(b"|")
 )
 
-_VALUE = (
+VALUE = (
     # String literals of programming languages, and what makes a secret's type of one.
     rb"(?:(?:secretstr|secret|string(?:::from|\.valueof)?|str|new string|convertto-securestring(?: -string)?"
     rb"|\[\]byte|(?:md5|sha[0-9]{1,3}|(?:en)?crypt|hash)(?=\([\"'][^\"'\n]{1,256}[\"']\)))[( ] {0,2}(?=[\"'])|<!\[cdata\["
-    rb"|[brufnl@]{1,2}(?=[\"'])|q{1,2}[{(|/]|!{1,2}[a-z]{1,8} )?"
+    rb"|[brufnl@]{1,2}(?=[\"'])|q{1,2}[{(|/]|!{1,2}[a-z]{1,8} "
+    # The only element of a list: `map[X-Key:[…]]` of Go, `'x-key': [ '…' ]` of Node, `[]string{"…"}`.
+    rb"|\[ ?(?=[\"']|[^\s\"'`,;&<>()\[\]{}|]{4,512}\])|\[\]string\{)?"
     rb"(?:\\{0,6}(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>[^\s\"'`,;&<>()\[\]{}|]{1,512}+))"
 )
 NOW = rb"(?: now| still| currently)?(?: set| changed| reset)?(?: to)?"
-_SUFFIX = (
+SUFFIX = (
     rb"(?:[_\-.]?(?:key|value|string|id|hash|data|base|new|old|prod|production|dev|staging|live|test|confirm|confirmation|again"
     rb"|repeat|current|next|plain|text|[0-9]{1,2}|_{1,2})){0,2}"
 )
@@ -46,15 +53,16 @@ _LINK = (
     rb"[ \t]{0,8}+(?P<link>=>|:=|={1,2}|->|<-|:[ \t]?[|>][+\-]?[ \t]?\n[ \t]{1,16}"  # the third: a block of YAML
     rb"|:[ \t]?&?(?:'static )?[a-z][\w.\[\]<>?]{0,24}[ \t]?=[ \t]?(?=[brun@]?[\"'])|string[ \t]?="
     rb"|as string ?=|n?(?:var)?char2?(?:\([0-9max]{1,5}\))? ?:?=|:|>|(?:is|was)%b:?(?=[ \t])|(?<=[ \t])"
-    rb"|\s{0,16}<(?:t?[dh]d?|string|value|val|code)>)(?:\*{1,2}|</?[a-z]{1,8}>){0,2}[ \t]{0,8}+" % NOW
+    rb"|\s{0,16}<(?:t?[dh]d?|string|value|val|code|span|b|strong|em|p|div|kbd|samp|pre)>)(?:\*{1,2}|</?[a-z]{1,8}>){0,2}[ \t]{0,8}+"
+    % NOW
 )
-_TAIL = _SUFFIX + _CLOSE + _LINK + _VALUE
+_TAIL = SUFFIX + _CLOSE + _LINK + VALUE
 # Each begins with a literal, which the search skips to; what stands before the word is looked at last.
 _HEAD_PASS = rb"pass(words?|wd|phrase|code|wort|ord|e)?"
 _HEAD_SECRET = rb"secret((?:[_\- ]?access)?[_\- ]?(?:key)?)"
 _PASS = re.compile(_HEAD_PASS + _TAIL)
 _PWD = re.compile(rb"(?:p(?:wd|sk)|keymaterial|rootpw|bindpw|rediscli_auth|pre[_\-]?shared[_\-]?key)()" + _TAIL)
-_PW = re.compile(rb"pw(?: <const>)?(?=[\"' :=\])>])" + _CLOSE + _LINK + _VALUE)
+_PW = re.compile(rb"pw(?: <const>)?(?=[\"' :=\])>])" + _CLOSE + _LINK + VALUE)
 _SECRET = re.compile(_HEAD_SECRET + _TAIL)
 _KEY = re.compile(rb"key()" + _TAIL)
 _TOKEN = re.compile(rb"token()" + _TAIL)
@@ -63,10 +71,10 @@ _SIG = re.compile(
     + _CLOSE
     + _LINK
     + rb"(?:t=[0-9]{1,16},)?(?:sha(?:1|256|512)=|v[01]=)?"
-    + _VALUE
+    + VALUE
 )
 _CREDENTIAL = re.compile(rb"credentials?()" + _TAIL)
-_AUTH = re.compile(rb"auth(?:[_\-]?(?:code|pass|header|string|cookie|hash))?()" + _CLOSE + _LINK + _VALUE)
+_AUTH = re.compile(rb"auth(?:[_\-]?(?:code|pass|header|string|cookie|hash))?()" + _CLOSE + _LINK + VALUE)
 _FOREIGN = re.compile(
     rb"(?:%b)(?:et|en|t|n|m|s\x80|n\x80z|ni|ul|ja)?(?P<foreign>)(?![a-z\x80])" % b"|".join(FOREIGN) + _TAIL
 )
@@ -74,7 +82,7 @@ _OTHER_SCRIPT = re.compile(
     rb"(?:%b|%b)"
     % (Announces.PASSWORD.word, Announces.TOKEN.word)
     + rb"(?P<between>\\{0,6}[\"'`][ \t]{0,2}[:=,][ \t]{0,4}\\{0,6}(?=[\"'`])"
-    rb"|[^A-Za-z0-9\n\"'`\\]{0,48}+(?:[A-Z][A-Za-z\-]{1,7} [^A-Za-z0-9\n\"'`\\]{2,32}+)?)"
+    rb"|[^A-Za-z0-9\n\"'`\\]{0,48}+(?:[A-Za-z][A-Za-z\-]{1,15}(?:: ?| [^A-Za-z0-9\n\"'`\\]{2,32}+))?)"
     + rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n\\]{1,512}+)|(?P<bare>(?![\\\"'`])[!-~]{1,512}+))"
 )
 _BEFORE_KEY = re.compile(
@@ -86,6 +94,10 @@ _BEFORE_KEY = re.compile(
 )
 _ENVIRONMENT = re.compile(rb"(?:^|[\s;\"'`({|&\-])[A-Z][A-Z0-9_]*$|(?:^|[\s\"'])-D[\w.\-]+$")
 _LINE = re.compile(rb"(?:^|\n)[ \t]{0,32}(?:- |> |\* )?[\w.\-]{1,64}[ \t]?$")
+_USER_ABOVE = re.compile(
+    rb"(?:^|\n)[ \t]*(?:- |> |\* )?(?:user(?:[ _\-]?(?:name|id))?|login|e-?mail|account)[ \t]*[:=][ \t]*[^\s]{1,64}[ \t]*\r?\n"
+    rb"[ \t]*(?:- |> |\* )?[\w.\-]{1,32}[ \t]?$"
+)
 _NEXT_PARAMETER = re.compile(rb"&[\w.\-%\[\]]{1,48}=")
 _PARAMETER = re.compile(rb"[?&][\w.\-%\[\]]{0,48}$")
 _CONDITION = re.compile(rb"\b(?:where|set|and) [^\n;]{0,96}$")
@@ -110,7 +122,12 @@ def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) ->
     ended = raw[after : after + 1] in (b"", b"\n", b"\r")
     if link == b":":
         line = ended and _LINE.search(raw, max(0, at - 100), at) is not None
-        return line and (len(value) >= _SHORTEST_OF_LETTERS if quote else any(c in _DIGITS_OR_MARKS for c in value))
+        if not line or quote:
+            return line and len(value) >= _SHORTEST_OF_LETTERS
+        if any(c in _DIGITS_OR_MARKS for c in value):
+            return True
+        below_user = _USER_ABOVE.search(view.low, max(0, at - 200), at) is not None
+        return below_user and len(value) >= _SHORTEST_OF_LETTERS
     if link != b"=" or raw[at - 1 : at] in (b" ", b"\t"):
         return False
     if quote == b"'" and _CONDITION.search(view.low, max(0, at - 120), at):
@@ -136,7 +153,7 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None  # bypass=, compass:
     option = before == b"--"
     named = before[-1:] == b":" or _DEFINED.search(view.low, max(0, match.start() - 48), match.start()) is not None
-    if not link and not option and not (named and match["quote"]):
+    if not link and not option and not (named and match["quote"]) and not _is_row(view, match):
         return None  # what has its value behind nothing but a space: an option, a keyword of Lisp, a macro of C
     start, end, value, quoted = value_of(match, view.raw)
     if not quoted and view.raw[end : end + 1] == b"(" and not value.translate(None, OF_NAMES):
@@ -146,6 +163,8 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         value = view.raw[start:end]
     if kind is None and (is_file(value) or _COUNT.fullmatch(value)):
         return None
+    if kind is None and match["quote"] == b'"' and _only_a_value(view, match, value, end):
+        return (start, end) if is_written_with_digits(value) else None
     if value.isdigit() and not quoted:
         named_so = kind not in (None, b"words", b"code", b"e") and link not in (b"", b"==")
         if link == b">" and view.raw[end : end + 2] != b"</":
@@ -163,6 +182,19 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if not good and not quoted and kind is not None and is_scrambled(value):
         good = link == b"=" and view.raw[end : end + 1] in (b"", b"\n", b"\r") and _is_line(view, match)
     return (start, end) if good else None
+
+
+# A name and its value in columns, and nothing else on the line.
+_ROW = re.compile(rb"(?:^|\n)[ \t]{0,16}[\w.\-]{0,48}$")
+_ROW_ENDS = re.compile(rb"[ \t]{0,16}(?:\r?\n|$)")
+
+
+def _is_row(view: View, match: re.Match[bytes]) -> bool:
+    if match["quote"] or view.raw[match.start("link") - 2 : match.start("link")] not in (b"  ", b"\t"):
+        return False
+    if _ROW.search(view.raw, max(0, match.start() - 70), match.start()) is None:
+        return False
+    return _ROW_ENDS.match(view.raw, match.end()) is not None and is_written_with_digits(match["bare"] or b"")
 
 
 # A password with a semicolon or a comma in it, which nothing follows on its line: no list, no next field of a connection.
@@ -211,7 +243,9 @@ def _shortest(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None
     start, end, value, quoted = value_of(match, view.raw)
     good = is_written_with_digits(value) and value.find(b" ") < 0 if quoted else is_spoken(value)
-    return (start, end) if good and not _ACCOUNT.fullmatch(value) else None
+    if is_length(value) or (not quoted and _ACCOUNT.fullmatch(value)):
+        return None
+    return (start, end) if good else None
 
 
 _DEFINED = re.compile(rb"#[ \t]?define[ \t]{1,4}[a-z0-9_]{0,32}$")
@@ -238,12 +272,17 @@ _CLEAR_TOKEN = re.compile(
     rb"|jwt|service|webhook|login|reset|vault|github|gitlab|slack|telegram|discord|npm|ci|registry|device|push|invite|id|session|csrf|xsrf"
     rb"|user|x|personal[_\-. ]access)[_\-. ]?$"
 )
+# A header of a maker's own is a credential too, unless it names a request, a page or a place in a cache.
+_OWN_HEADER = re.compile(
+    rb"(?<![a-z0-9\-])x[\-_](?!idem|cache|surr|req|part|sort|obj|row|trace|corr|page|next|cont|span|build|object)"
+    rb"[a-z0-9\-_]{2,24}[\-_]$"
+)
 _LINKS_OF_SHORT = frozenset((b":", b"=", b"=>", b":=", b"->", b"<-", b"", b">"))
-_AFTER_SHORT = (b"", b" ", b"\t", b"\n", b"\r", b"&", b";", b",", b'"', b"'", b"`", b"\\", b"<", b"|")
+_AFTER_SHORT = (b"", b" ", b"\t", b"\n", b"\r", b"&", b";", b",", b'"', b"'", b"`", b"\\", b"<", b"|", b"]", b"}")
 
 
 def is_clear(low: bytes, position: int) -> bool:
-    """Whether the word `key`, `token` or `secret` that begins at `position` names a credential, and nothing else."""
+    """Return whether the `key`, `token` or `secret` at `position` can name only a credential."""
     before = low[max(0, position - 24) : position]
     if low.startswith(b"secret", position):
         return not before[-1:].isalpha()
@@ -261,15 +300,21 @@ def _short(view: View, match: re.Match[bytes], span: tuple[int, int], *, quoted:
     before = view.low[max(0, match.start() - 24) : match.start()]
     if match.re is _SECRET:
         clear = not before[-1:].isalpha() or view.raw[match.start() : match.start() + 1] == b"S"
-    elif match.re is _KEY:
-        clear = _CLEAR_KEY.search(before) is not None
     else:
-        clear = _CLEAR_TOKEN.search(before) is not None
-        if not clear and (before[-1:].isalnum() or before[-1:] in (b"_", b"-") or not is_lone_token(value)):
+        names = _CLEAR_KEY if match.re is _KEY else _CLEAR_TOKEN
+        clear = names.search(before) is not None or _OWN_HEADER.search(before) is not None
+        if match.re is _TOKEN and link == b"=" and _PARAMETER.search(raw, max(0, match.start() - 50), match.start()):
+            clear = True  # `?rss_token=…`: what only pages has been left out before
+        if (
+            match.re is _TOKEN
+            and not clear
+            and (before[-1:].isalnum() or before[-1:] in (b"_", b"-") or not is_lone_token(value))
+        ):
             return None
     if not clear and match.re is not _TOKEN:
         return None
-    if link not in _LINKS_OF_SHORT and not (verb and clear):
+    element = link.endswith(b">") and raw[end : end + 2] == b"</"
+    if link not in _LINKS_OF_SHORT and not (clear and (verb or element)):
         return None
     after = raw[end + quoted : end + quoted + 1] if quoted else raw[end : end + 1]
     if quoted:
@@ -375,31 +420,22 @@ def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 # The name as a string, and its value as the next one: `("password", "…")`, `define('DB_PASSWORD', '…')`.
-_NAMES = (
-    rb"(?:pass(?:words?|wd|phrase|code|wort)?|p(?:wd|sk)|secret|token|key|credentials?|sid|session(?:_?id)?|x-auth)"
-)
-_NEXT = re.compile(_NAMES + _SUFFIX + rb"\\{0,6}[\"'][ \t]{0,2},\s{0,16}(?=[brun@]{0,2}\\{0,6}[\"'])" + _VALUE)
-_CALL = re.compile(_NAMES + rb"(?P<link>[({][ \t]{0,2}(?=[brun@]{0,2}[\"']))" + _VALUE)
+NAMES = rb"(?:pass(?:words?|wd|phrase|code|wort)?|p(?:wd|sk)|secret|token|key|credentials?|sid|session(?:_?id)?|x-auth)"
+_NEXT = re.compile(NAMES + SUFFIX + rb"\\{0,6}[\"'][ \t]{0,2},\s{0,16}(?=[brun@]{0,2}\\{0,6}[\"'])" + VALUE)
+_CALL = re.compile(NAMES + rb"(?P<link>[({][ \t]{0,2}(?=[brun@]{0,2}[\"']))" + VALUE)
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
-_OPENED = re.compile(rb"[(\[] ?[\"'\\]{1,4}[\w.\-#]{0,32}$")
-# One attribute or member names it, another one holds it: `{"name": "token", "value": "…"}`, `<add key="DbPassword" value="…"/>`.
-_HELD = re.compile(rb"(?:value|val|default|content)\\{0,6}[\"']?[ \t]{0,4}[:=][ \t]{0,4}" + _VALUE)
-_NAMED = re.compile(
-    rb"(?P<name>" + _NAMES + rb")" + _SUFFIX + rb"\\{0,6}[\"']?[,;]?(?:\s{1,20}|[ \t]?\{\s{0,20}|\s{0,4}\\{0,6}[\"'])"
-    rb"(?:[a-z\-]{1,16}=[\"'][^\"'\n]{0,48}[\"']\s{1,4}"
-    rb"|\\{0,6}\"?[a-z]{1,12}\\{0,6}\"?[ \t]{0,4}[:=][ \t]{0,4}\\{0,6}\"?[a-z]{1,12}\\{0,6}\"?[,\s]\s{0,16}"
-    rb"|\\{0,6}[\"']){0,4}$"
-)
-_REACH = 160
+_OPENED = re.compile(rb"[(\[] ?[brun@]?[\"'\\]{1,4}[\w.\-#]{0,32}$")
+# The name of the next field in a list of names: `["password", "email2"]`.
+_FIELD = re.compile(rb"[a-z_]{4,}[0-9]")
 
 
-def _is_meant(view: View, at: int, name: bytes, value: bytes) -> bool:
-    """Whether `value` is what a word that begins `at` names, where only a value can stand."""
+def is_meant(view: View, at: int, name: bytes, value: bytes) -> bool:
+    """Return whether `value` fits the word that begins `at`, where only a value can stand."""
     if name.startswith((b"pass", b"pwd", b"psk")):
         return is_written(value)
     if name.startswith(b"key") and not _BEFORE_KEY.search(view.low, max(0, at - 20), at):
         return False
-    return is_token(value, quoted=True)
+    return is_token(value, quoted=True) or (is_clear(view.low, at) and is_credential(value))
 
 
 def _next(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -414,19 +450,17 @@ def _next(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     ):
         return None
     if match.group(0).startswith((b"pass", b"pwd", b"psk")) and (
-        not is_password(value, quoted=True) or value.isdigit()
+        not is_password(value, quoted=True)
+        or value.isdigit()
+        or (_FIELD.fullmatch(value) and view.raw[match.start() - 1 : match.start()] != b"-")
     ):
         return None
-    return (start, end) if _is_meant(view, match.start(), match.group(0), value) else None
+    return (start, end) if is_meant(view, match.start(), match.group(0), value) else None
 
 
-def _held(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    named = _NAMED.search(view.low, max(0, match.start() - _REACH), match.start())
-    if named is None:
-        return None
-    quote = match["quote"]
-    start, end, value, _ = ending(quote, match.span("quoted" if quote else "bare"), view.raw, whole=True)
-    return (start, end) if _is_meant(view, named.start(), named["name"], value) else None
+_LAST_ARGUMENT = re.compile(
+    rb"[\"'](?:,\s{0,8}(?:[\"'][^\"'\n]{0,128}[\"']|[\w.]{1,64})){0,3}?,\s{0,8}[\"'](?P<value>[^\"'\n]{4,128}+)[\"']\s{0,8}\)"
+)
 
 
 def _call(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -435,6 +469,10 @@ def _call(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None
     start, end, value, _ = ending(match["quote"], match.span("quoted"), view.raw, whole=True)
     if match.group(0).startswith((b"pass", b"pwd")):
+        last = _LAST_ARGUMENT.match(view.raw, end)
+        if last is not None:  # `set_password("service", "ana", "…")`
+            start, end = last.span("value")
+            value = last["value"]
         good = (
             is_password(value, quoted=_IDENTIFIER.fullmatch(value) is None)
             and not value.isdigit()
@@ -483,8 +521,22 @@ _CHARSET = re.compile(rb"(?i)utf[\-_]?(?:8|16|32)\w{0,16}|latin[\-_]?1|iso[\-_]?
 
 # What a test types into a field: `find("password").send_keys("…")`, `fill in "Password" with "…"`, `password.setText("…")`.
 _TYPED = re.compile(
-    rb"pass(?:word|wd|phrase)?[a-z_]{0,12}(?:[\"']\]?[\"']?\)?)?(?: with |\.(?:send_?keys|type|fill|set_?value|set_?text)\()"
+    rb"(?:pass(?:word|wd|phrase)?|(?<=[\"'#])pwd?)[a-z_]{0,12}(?:[\"']\]?[\"']?\){0,2})?"
+    rb"(?: with |\.(?:send_?keys|type|fill|set_?value|set_?text)\()"
     rb"[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
+)
+# Calls that are given a password or the key that signs: `bcrypt.hash("…", 10)`, `jwt.sign(payload, "…")`, `createHmac("sha256", "…")`.
+_CALLS = (
+    b"bcrypt", b"argon2", b"scrypt", b"hashpw", b"checkpw", b"password_hash", b"password_verify", b"make_password", b"check_password",
+    b"generate_password_hash", b"jwt.encode", b"jwt.decode", b"jwt.sign", b"jwt.verify", b"createhmac", b"hmac.new", b"wifi.begin",
+    b"create_user", b"create_superuser",
+)  # fmt: skip
+_CALLED = re.compile(
+    rb"(?:(?:bcrypt|argon2|scrypt)[\w.]{0,24}|hashpw|checkpw|password_hash|password_verify|make_password|check_password(?:_hash)?"
+    rb"|generate_password_hash|jwt\.(?:encode|decode|sign|verify)|createhmac|hmac\.new|wifi\.begin|create_(?:super)?user)"
+    rb"\(\s{0,8}(?:(?:[$&*]?[a-z_][\w.\[\]>\-]{0,48}|[\"'](?:sha|md)[\w\-]{1,16}[\"']|(?<=user\()[\"'][^\"'\n]{1,64}[\"'],\s{0,8}[\"'][^\"'\n]{0,64}[\"']"
+    rb"|(?<=begin\()[\"'][^\"'\n]{1,64}[\"']),\s{0,8})?"
+    rb"b?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
 )
 # `password <- "…"` of R; a login or a hash that is made in SQL.
 _ARROW = re.compile(rb"(?:pass(?:word|wd|phrase)?|pwd) ?<- ?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']")
@@ -514,10 +566,45 @@ def _listed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return judged(view, match, is_written)
 
 
+# What the flows of OAuth 2.0 hand over (RFC 6749, 7636, 8628), and signed tokens, by their own names.
+_HANDED = re.compile(
+    rb"(?:device_code|user_code|code_verifier|jwt(?:[_\-](?:token|assertion))?|client_assertion|saml_?response)()"
+    + _CLOSE
+    + _LINK
+    + VALUE
+)
+_USER_CODE = re.compile(rb"[A-Z0-9]{4}-?[A-Z0-9]{4}")
+
+
+def _handed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    if not match["link"] or view.raw[max(0, match.start() - 1) : match.start()].isalnum():
+        return None
+    start, end, value, _ = value_of(match, view.raw)
+    if view.raw[end : end + 1] in (b"(", b"["):
+        return None  # a call
+    if match.group(0).startswith(b"user_code"):
+        return (start, end) if _USER_CODE.fullmatch(value) or is_credential(value) else None
+    return (start, end) if is_token(value) or (len(value) >= SHORTEST_LOOSE and is_credential(value)) else None
+
+
 RULES = (
-    Rule(_PASS, _password, lower=True, anchored=True, needle=b"pass"),
     *(
-        Rule(_PWD, _password, lower=True, anchored=True, needle=word)
+        LiteralRule(
+            _HANDED, _handed, lower=True, anchored=True, needle=word, opens=word + rb"[a-z_\-]*[\"'\]]*[ \t]*[:=]"
+        )
+        for word in (
+            b"device_code",
+            b"user_code",
+            b"code_verifier",
+            b"jwt",
+            b"client_assertion",
+            b"samlresponse",
+            b"saml_response",
+        )
+    ),
+    LiteralRule(_PASS, _password, lower=True, anchored=True, needle=b"pass"),
+    *(
+        LiteralRule(_PWD, _password, lower=True, anchored=True, needle=word)
         for word in (
             b"pwd",
             b"psk",
@@ -530,7 +617,7 @@ RULES = (
             b"pre-shared",
         )
     ),
-    Rule(
+    LiteralRule(
         _PW,
         _shortest,
         lower=True,
@@ -538,10 +625,10 @@ RULES = (
         needle=b"pw",
         opens=rb"(?:^|[^a-z0-9])pw(?: <const>)?[\"'\]]*[ \t]*[:=>]",
     ),
-    Rule(_SECRET, _secret, lower=True, anchored=True, fewest=1, needle=b"secret"),
-    Rule(_KEY, _key, lower=True, anchored=True, fewest=1, needle=b"key"),
-    Rule(_TOKEN, _token, lower=True, anchored=True, fewest=1, needle=b"token"),
-    Rule(
+    LiteralRule(_SECRET, _secret, lower=True, anchored=True, fewest=1, needle=b"secret"),
+    LiteralRule(_KEY, _key, lower=True, anchored=True, fewest=1, needle=b"key"),
+    LiteralRule(_TOKEN, _token, lower=True, anchored=True, fewest=1, needle=b"token"),
+    LiteralRule(
         _SIG,
         _signature,
         lower=True,
@@ -550,15 +637,19 @@ RULES = (
         needle=b"sig",
         opens=rb"sig(?:nature)?[_\-v0-9]*[\"'\]]*[ \t]*[:=]",
     ),
-    Rule(_CREDENTIAL, _token, lower=True, anchored=True, fewest=1, needle=b"credential"),
-    Rule(_AUTH, _auth, lower=True, anchored=True, fewest=1, needle=b"auth", opens=rb"auth[a-z_\-]*[\"'\]]*[ \t]*[:=]"),
+    LiteralRule(_CREDENTIAL, _token, lower=True, anchored=True, fewest=1, needle=b"credential"),
+    LiteralRule(
+        _AUTH, _auth, lower=True, anchored=True, fewest=1, needle=b"auth", opens=rb"auth[a-z_\-]*[\"'\]]*[ \t]*[:=]"
+    ),
 )
-IN_OTHER_LANGUAGES = (*(Rule(_FOREIGN, _password, lower=True, anchored=True, needle=word) for word in FOREIGN),)
-OPTION = Rule(_PASS, _password, lower=True, needle=b"--pass")
+IN_OTHER_LANGUAGES = (*(LiteralRule(_FOREIGN, _password, lower=True, anchored=True, needle=word) for word in FOREIGN),)
+OPTION = LiteralRule(_PASS, _password, lower=True, needle=b"--pass")
 #: These need no mark that assigns.
 UNMARKED = (
-    Rule(_PASS, _password, lower=True, anchored=True, needle=b"pass", opens=rb"#[ \t]?define[ \t]+[a-z0-9_]*pass"),
-    Rule(
+    LiteralRule(
+        _PASS, _password, lower=True, anchored=True, needle=b"pass", opens=rb"#[ \t]?define[ \t]+[a-z0-9_]*pass"
+    ),
+    LiteralRule(
         _PART,
         _part,
         lower=True,
@@ -567,11 +658,11 @@ UNMARKED = (
         opens=rb"name=\"[a-z_\-]*(?:pass|pwd|secret|token|pin)[a-z_\-]*\"\s",
     ),
     *(
-        Rule(_CONNECTION, _argument, lower=True, anchored=True, needle=word, opens=word + rb"\(")
+        LiteralRule(_CONNECTION, _argument, lower=True, anchored=True, needle=word, opens=word + rb"\(")
         for word in (b"pdo", b"connect", b"getconnection", b"mysqli", b"connection")
     ),
     *(
-        Rule(
+        LiteralRule(
             _ARGUMENTS,
             _argument,
             lower=True,
@@ -581,7 +672,22 @@ UNMARKED = (
         )
         for word in (b"login", b"log_in", b"credential", b"auth", b"signin", b"sign_in")
     ),
-    Rule(
+    *(
+        LiteralRule(
+            _CALLED, _part, lower=True, anchored=True, fewest=1, needle=word, opens=re.escape(word) + rb"[a-z0-9_.]*\("
+        )
+        for word in _CALLS
+    ),
+    LiteralRule(
+        _TYPED,
+        _part,
+        lower=True,
+        anchored=True,
+        needle=b"pw",
+        opens=rb"[\"'#]pwd?[\"'\])]*\.(?:send_?keys|type|fill|set_?value|set_?text)\(",
+    ),
+    LiteralRule(_PASS, _password, lower=True, anchored=True, fewest=1, needle=b"pass", opens=rb"pass[a-z]*(?:  |\t)"),
+    LiteralRule(
         _TYPED,
         _part,
         lower=True,
@@ -590,16 +696,16 @@ UNMARKED = (
         opens=rb"pass[a-z_]*[\"'\])]*(?: with [\"']|\.(?:send_?keys|type|fill|set_?value|set_?text)\()",
     ),
     *(
-        Rule(_ARROW, _part, lower=True, anchored=True, needle=word, opens=word + rb"[a-z]* ?<- ?[\"']")
+        LiteralRule(_ARROW, _part, lower=True, anchored=True, needle=word, opens=word + rb"[a-z]* ?<- ?[\"']")
         for word in (b"pass", b"pwd")
     ),
     *(
-        Rule(_IN_SQL, _part, lower=True, anchored=True, needle=word)
+        LiteralRule(_IN_SQL, _part, lower=True, anchored=True, needle=word)
         for word in (b"sp_addlogin", b"sp_password", b"crypt('")
     ),
-    Rule(_DJANGO, _whole, anchored=True, needle=b"django-insecure-"),
+    LiteralRule(_DJANGO, _whole, anchored=True, needle=b"django-insecure-"),
     *(
-        Rule(_CRYPT, _whole, anchored=True, fewest=1, needle=word)
+        LiteralRule(_CRYPT, _whole, anchored=True, fewest=1, needle=word)
         for word in (
             b"$2a$",
             b"$2b$",
@@ -614,21 +720,19 @@ UNMARKED = (
             b"$pbkdf2-",
         )
     ),
-    Rule(_LIST, _listed, lower=True, anchored=True, needle=b"user ", opens=rb"user [a-z0-9_.\-]+ (?:on|off|>|reset)"),
+    LiteralRule(
+        _LIST, _listed, lower=True, anchored=True, needle=b"user ", opens=rb"user [a-z0-9_.\-]+ (?:on|off|>|reset)"
+    ),
     *(
-        Rule(_OTHER_SCRIPT, _other_script, anchored=True, needle=kind.byte)
+        LiteralRule(_OTHER_SCRIPT, _other_script, anchored=True, needle=kind.byte)
         for kind in (Announces.PASSWORD, Announces.TOKEN)
     ),
     *(
-        Rule(pattern, accept, lower=True, anchored=True, needle=word, opens=word + rb"[a-z_\-]*" + opens)
+        LiteralRule(pattern, accept, lower=True, anchored=True, needle=word, opens=word + rb"[a-z_\-]*" + opens)
         for pattern, accept, opens in (
             (_NEXT, _next, rb"\\*[\"'][ \t]*,\s*[brun@]?\\*[\"']"),
             (_CALL, _call, rb"[({] ?[brun@]?[\"']"),
         )
         for word in (b"pass", b"pwd", b"psk", b"secret", b"token", b"key", b"credential", b"sid", b"session", b"x-auth")
-    ),
-    *(
-        Rule(_HELD, _held, lower=True, anchored=True, needle=word, opens=word + rb"\\*[\"']?[ \t]*[:=]")
-        for word in (b"value", b"val", b"default", b"content")
     ),
 )

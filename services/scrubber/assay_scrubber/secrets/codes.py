@@ -1,8 +1,8 @@
-"""Codes that are good once or belong to a card: `Your verification code is …`, `OTP: …`, `the PIN is …`, `CVV …`."""
+"""One-time codes and codes of cards: `Your verification code is …`, `OTP: …`, `CVV …`."""
 
 import re
 
-from assay_scrubber.family import Rule, View
+from assay_scrubber.family import LiteralRule, View
 from assay_scrubber.lexicon import Announces
 
 _CODE = (
@@ -41,7 +41,7 @@ _ANNOUNCED = re.compile(
 )
 _ALONE = re.compile(
     rb"(?<![a-z0-9\x80])(?:otp|totp|2fa|mfa|passcode|mobiletan|tan|one[ \-]time (?:pass(?:word|code)|pin|code))(?:[ _\-]?(?:code"
-    rb"|kod|pin|nummer))?(?![a-z0-9])" + _BE + _QUOTES + _CODE
+    rb"|kod|pin|nummer|token))?(?![a-z0-9])" + _BE + _QUOTES + _CODE
 )
 _AFTER = re.compile(
     rb"(?: is (?:your|the) [^\n.]{0,40}?(?:code|otp|passcode|pin)\b| (?:ist|est|es|\x80) (?:ihr|dein|votre|ton|tu|su|il tuo"
@@ -51,7 +51,9 @@ _AFTER = re.compile(
 )
 _NUMBER = re.compile(rb"(?<![\w.\-#$])((?:[a-z]{1,2}-)?[0-9]{3}[ \-]?[0-9]{1,5})[\"'*]{0,2}(?![0-9])")
 _ENTERED = re.compile(
-    rb"(?: to (?:log|sign|verify|confirm|complete|continue|finish|reset|access|authenticate)| (?:expires|is valid|valid for|will expire)\b"
+    rb"(?: to (?:log|sign|verify|confirm|complete|continue|finish|reset|access|authenticate)"
+    rb"| (?:on|in|into|at) (?:the|your)(?: [a-z]{2,12})? (?:device|app|phone|tv|screen|website|site|page|browser|prompt|form)\b"
+    rb"| (?:expires|is valid|valid for|will expire)\b"
     rb"|\. (?:it )?(?:expires|do not share|don't share|never share|valid))"
 )
 _OTHER_CODES = re.compile(
@@ -205,11 +207,11 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 _ALONES = (b"otp", b"2fa", b"mfa", b"passcode", b"tan", b"mobiletan", b"one-time", b"one time", b"totp")
 RULES = (
     *(
-        Rule(_ANNOUNCED, _word, lower=True, anchored=True, fewest=4, needle=word)
+        LiteralRule(_ANNOUNCED, _word, lower=True, anchored=True, fewest=4, needle=word)
         for word in (b"code", b"c\x80digo", b"codigo", b"codice", b"kod", b"koodi", b"k\x80d ", b"m\x80 ")
     ),
     *(
-        Rule(
+        LiteralRule(
             _ALONE,
             _announced,
             lower=True,
@@ -220,23 +222,24 @@ RULES = (
         )
         for word in _ALONES
     ),
-    Rule(
+    LiteralRule(
         _AFTER,
         _before,
         lower=True,
         fewest=4,
         opens=rb"[0-9][\"'*]* (?:is (?:your|the)|ist|est|es|\x80|to (?:log|sign|verify|confirm)|(?:as|for) your|as (?:the|my)) ",
     ),
-    Rule(
+    LiteralRule(
         _ENTERED,
         _before,
         lower=True,
         fewest=4,
-        opens=rb"[0-9][\"'*]*(?: to (?:log|sign|verif|confirm|compl|conti|finish|reset|access|auth)| (?:expires|is valid|valid for"
+        opens=rb"[0-9][\"'*]*(?: to (?:log|sign|verif|confirm|compl|conti|finish|reset|access|auth)| (?:on|in|into|at) (?:the|your)"
+        rb"| (?:expires|is valid|valid for"
         rb"|will expire)|\. (?:it |valid|expires|do not|don't|never))",
     ),
-    Rule(_PUK, _code, lower=True, anchored=True, fewest=8, needle=b"puk"),
-    Rule(
+    LiteralRule(_PUK, _code, lower=True, anchored=True, fewest=8, needle=b"puk"),
+    LiteralRule(
         _PIN,
         _pin,
         lower=True,
@@ -245,7 +248,7 @@ RULES = (
         needle=b"puk",
         opens=rb"(?:^|[^a-z])puk[^a-z]",
     ),
-    Rule(
+    LiteralRule(
         _PIN,
         _pin,
         lower=True,
@@ -255,11 +258,11 @@ RULES = (
         opens=rb"(?:^|[^a-z])pin[^a-z]",
     ),
     *(
-        Rule(_LIST, _code, lower=True, anchored=True, fewest=2, needle=word)
+        LiteralRule(_LIST, _code, lower=True, anchored=True, fewest=2, needle=word)
         for word in (b"recovery code", b"backup code")
     ),
     *(
-        Rule(
+        LiteralRule(
             _SEED,
             _code,
             lower=True,
@@ -270,9 +273,11 @@ RULES = (
         )
         for word in (b"2fa", b"totp", b"mfa", b"otp", b"authenticator")
     ),
-    Rule(_MY_PIN, _mine, lower=True, anchored=True, fewest=4, needle=b" pin", opens=rb" pin[12]?(?:[ \-]code)? [0-9]"),
+    LiteralRule(
+        _MY_PIN, _mine, lower=True, anchored=True, fewest=4, needle=b" pin", opens=rb" pin[12]?(?:[ \-]code)? [0-9]"
+    ),
     *(
-        Rule(_CVV, _announced, lower=True, anchored=True, fewest=3, needle=word)
+        LiteralRule(_CVV, _announced, lower=True, anchored=True, fewest=3, needle=word)
         for word in (
             b"cvv",
             b"cvc",
@@ -285,5 +290,5 @@ RULES = (
             b"pr\x80fziffer",
         )
     ),
-    Rule(_OTHER_SCRIPT, _code, anchored=True, fewest=3, needle=Announces.CODE.byte),
+    LiteralRule(_OTHER_SCRIPT, _code, anchored=True, fewest=3, needle=Announces.CODE.byte),
 )

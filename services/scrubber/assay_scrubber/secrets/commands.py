@@ -1,9 +1,9 @@
-"""Credentials on command lines of the usual tools: `curl -u user:…`, `mysql -p…`, `sshpass -p …`, `echo … | sudo -S`."""
+"""Credentials on command lines: `curl -u user:…`, `mysql -p…`, `echo … | sudo -S`."""
 
 import re
 from collections.abc import Callable, Iterator
 
-from assay_scrubber.family import Rule, View, nothing
+from assay_scrubber.family import LiteralRule, View, nothing
 
 from .extent import judged
 from .values import TEMPLATE, is_password, is_placeholder, is_written_with_digits
@@ -109,7 +109,7 @@ _BARE = frozenset(
 )
 
 
-def _rules(tools: bytes, options: bytes) -> Iterator[Rule]:
+def _rules(tools: bytes, options: bytes) -> Iterator[LiteralRule]:
     with_user = options.endswith(b"@")
     names = tools.split(b"|")
     named = b"(?:%b)" % b"|".join(map(re.escape, names))
@@ -117,7 +117,7 @@ def _rules(tools: bytes, options: bytes) -> Iterator[Rule]:
         _FREE + rb"(?:%b)" % options.removesuffix(b" {0,2}@") + rb" {0,2}" + (_USER_AND if with_user else _ARGUMENT)
     )
     for name in names:
-        yield Rule(
+        yield LiteralRule(
             re.compile(rb"(?<![\w.\-])%b(?:\.exe)?[ \t]" % re.escape(name) + _COMMAND.pattern),
             nothing,
             lower=True,
@@ -272,18 +272,18 @@ def _after_user(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 _SETS = rb"(?:setx?(?: -[a-z]+)?|put|setenv|config:set|env|arg) [a-z0-9_./:\-]*(?:pass|pwd|secret|token|key|credential|auth)"
 RULES = (
     *(rule for tools, options in _TOOLS for rule in _rules(tools, options)),
-    *(Rule(_ECHO, _echoed, anchored=True, needle=word) for word in (b"echo ", b"printf ")),
-    Rule(_NET, _net, anchored=True, needle=b"net", opens=rb"net(?:\.exe)? use"),
-    Rule(
+    *(LiteralRule(_ECHO, _echoed, anchored=True, needle=word) for word in (b"echo ", b"printf ")),
+    LiteralRule(_NET, _net, anchored=True, needle=b"net", opens=rb"net(?:\.exe)? use"),
+    LiteralRule(
         _USER_THEN,
         _after_user,
         anchored=True,
         needle=b" -p",
         opens=rb" -p[ =]",
     ),
-    Rule(_SENT, _typed, anchored=True, needle=b"send ", opens=rb"assword[^\n]*\n?[^\n]*send "),
+    LiteralRule(_SENT, _typed, anchored=True, needle=b"send ", opens=rb"assword[^\n]*\n?[^\n]*send "),
     *(
-        Rule(
+        LiteralRule(
             _PGPASS,
             _held,
             anchored=True,
@@ -292,7 +292,7 @@ RULES = (
         )
         for port in _PORTS
     ),
-    Rule(
+    LiteralRule(
         _OPTION,
         _optional,
         lower=True,
@@ -300,11 +300,11 @@ RULES = (
         needle=b"-",
         opens=rb"(?:^|[\s\"'])-{1,2}(?:[a-z]+-){0,3}(?:pass(?:word|wd|phrase)?|pwd?)[ =]",
     ),
-    Rule(_STRING, _net, anchored=True, needle=b"convertto-securestring"),
-    Rule(_AT_HOST, _net, anchored=True, needle=b":'"),
-    Rule(_AT_HOST, _net, anchored=True, needle=b':"', opens=rb":\"[^\"\n ]+\"@"),
+    LiteralRule(_STRING, _net, anchored=True, needle=b"convertto-securestring"),
+    LiteralRule(_AT_HOST, _net, anchored=True, needle=b":'"),
+    LiteralRule(_AT_HOST, _net, anchored=True, needle=b':"', opens=rb":\"[^\"\n ]+\"@"),
     *(
-        Rule(_DIRECTIVE, _directed, lower=True, anchored=True, needle=word)
+        LiteralRule(_DIRECTIVE, _directed, lower=True, anchored=True, needle=word)
         for word in (
             b"requirepass ",
             b"masterauth ",
@@ -331,9 +331,9 @@ RULES = (
             b"storepassword ",
         )
     ),
-    Rule(_HERE, _here, anchored=True, needle=b"<<<"),
+    LiteralRule(_HERE, _here, anchored=True, needle=b"<<<"),
     *(
-        Rule(_SET, _set, anchored=True, needle=word, opens=_SETS)
+        LiteralRule(_SET, _set, anchored=True, needle=word, opens=_SETS)
         for word in (b"set ", b"setx ", b"put ", b"setenv ", b"config:set ", b"env ", b"arg ")
     ),
 )

@@ -1,4 +1,7 @@
-"""How far a secret's value goes: as matched, to the quote that closes, past the marks in it, to the end of its element or block."""
+"""The extent of a secret's value.
+
+As matched, to the closing quote, past marks inside it, or to the end of its element or block.
+"""
 
 import re
 
@@ -38,7 +41,10 @@ def _backslashes(raw: bytes, position: int) -> int:
 
 
 def ending(quote: bytes | None, span: tuple[int, int], raw: bytes, *, whole: bool) -> tuple[int, int, bytes, bool]:
-    """A value with its place, and whether it counts as quoted. `whole`: no parameter of an address, which would end at an ampersand."""
+    """Return a value with its place, and whether it counts as quoted.
+
+    `whole`: not a parameter of a URL, which would end at an ampersand.
+    """
     start, end = span
     if quote:
         other = _OTHER_QUOTE.match(raw, end)
@@ -58,7 +64,10 @@ def ending(quote: bytes | None, span: tuple[int, int], raw: bytes, *, whole: boo
 
 
 def value_of(match: re.Match[bytes], raw: bytes) -> tuple[int, int, bytes, bool]:
-    """As `ending`, of a match with the groups `quote`, `quoted` or `bare`, and `link`: what attaches the value to its word."""
+    """Return what `ending` does, for a match with `quote`, `quoted` or `bare`, and `link`.
+
+    `link` attaches the value to its word.
+    """
     quote, link = match["quote"], match["link"]
     start, end, value, quoted = ending(quote, match.span("quoted" if quote else "bare"), raw, whole=b"=" not in link)
     if quote:

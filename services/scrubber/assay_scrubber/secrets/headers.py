@@ -1,10 +1,10 @@
-"""Headers of HTTP that hold credentials: `Authorization` with any scheme (RFC 9110), cookies and session ids by name."""
+"""HTTP headers that hold credentials: `Authorization` (RFC 9110), cookies and session ids."""
 
 import re
 from collections.abc import Iterator
 
 from assay_scrubber.encoded import base64_at
-from assay_scrubber.family import Rule, View, nothing
+from assay_scrubber.family import LiteralRule, View, nothing
 
 from .values import TEMPLATE, is_placeholder, is_scrambled, is_slug, is_token, is_unmistakable
 
@@ -12,7 +12,7 @@ from .values import TEMPLATE, is_placeholder, is_scrambled, is_slug, is_token, i
 _AUTHORIZATION = re.compile(
     rb"(?:authorization(?:-bin|[ \t]header)?|auth[ \t]header)\\{0,6}[\"']?\]?[ \t]{0,4}"
     rb"(?:=>|[:=,]|(?:is|was|set[ \t]to)(?=[ \t])|\\{0,6}[\"'],?\s{0,4}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=]"
-    rb"|[,\n]\s{0,8}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=]|(?P<alone>(?<=[ \t])))[ \t]{0,8}\\{0,6}(?P<quote>[\"'`])?"
+    rb"|[,\n]\s{0,8}\\{0,6}[\"']?value\\{0,6}[\"']?[ \t]{0,4}[:=]|(?P<alone>(?<=[ \t])))[ \t]{0,8}(?:b(?=[\"']))?\\{0,6}(?P<quote>[\"'`])?"
     rb"(?:(?!bearer)(?P<scheme>[a-z][a-z0-9\-_]{1,24})[ \t]{1,4})?(?P<value>[^\n\r]{1,4096}+)"
 )
 _PARAMETERS = re.compile(rb"[A-Za-z][\w\-]{0,24}=[^ ]")
@@ -23,6 +23,8 @@ _SHORTEST, _SHORTEST_ID, _FEWEST_DIGITS, _LONG = 8, 20, 4, 40
 def _authorization(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """The credentials after the scheme, which stays; with parameters (Digest, AWS4) all of them."""
     start, end = match.span("value")
+    if match["scheme"] is None and view.low.startswith(b"bearer ", start):
+        return None  # of a family of its own
     if match["quote"] and (close := view.raw.find(match["quote"], start, end)) >= 0:
         end = close
     value = view.raw[start:end].rstrip(b" \t'\"`\\,)]}")
@@ -80,7 +82,7 @@ def _basic(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 _COOKIES = re.compile(
-    rb"cookies?2?[\"']?[ \t]{0,2}(?:=>|[:=,])[ \t]{0,4}\[?(?:"
+    rb"cookies?2?[\"']?[ \t]{0,2}(?:=>|[:=,]|(?<=<cookie )(?=[\w.\-]{1,64}=))[ \t]{0,4}\[?(?:b(?=[\"']))?(?:"
     rb"\{\\{0,3}(?=[\"'][\w.\-]{1,64}[\"'\\]{1,4}: ?[\"'\\])(?P<members>[^\n\r}]{3,4096}+)"
     rb"|\\{0,6}[\"']?(?=[\w.\-$]{1,64}=)(?P<pairs>(?:[^\n\r\"'`]|(?<==)\"[^\"\n]{0,4096}+\"){3,8192}+))"
 )
@@ -141,7 +143,10 @@ _SID = re.compile(
 
 
 def is_session(value: bytes) -> bool:
-    """Whether what a session's own name announces is random: ids of analytics have letters of one case only."""
+    """Return whether the value of a session's own name is random.
+
+    Ids of analytics have letters of one case only.
+    """
     if value.islower() or value.isupper():
         return False
     if is_scrambled(value):
@@ -152,7 +157,7 @@ def is_session(value: bytes) -> bool:
 
 
 def is_session_cookie(value: bytes) -> bool:
-    """The same where the name is a framework's own."""
+    """Return whether a framework's own session cookie holds a session."""
     return is_token(value) or _UUID.fullmatch(value) is not None
 
 
@@ -213,14 +218,17 @@ def _sent(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def is_authorization(value: bytes) -> bool:
-    """Whether the value of an Authorization header holds credentials; what follows `Bearer` has a family of its own."""
+    """Return whether the value of an Authorization header holds credentials.
+
+    What follows `Bearer` has its own family.
+    """
     text = b"authorization: " + value
     match = _AUTHORIZATION.match(text.lower())
     return match is not None and _authorization(View(text, text.lower(), b""), match) is not None
 
 
 def is_cookie(value: bytes) -> bool:
-    """Whether a cookie, or the value of one, holds a session or a token."""
+    """Return whether a cookie, or the value of one, holds a session or a token."""
     if is_token(value):
         return True
     text = b"cookie: " + value
@@ -230,10 +238,10 @@ def is_cookie(value: bytes) -> bool:
 
 RULES = (
     *(
-        Rule(_AUTHORIZATION, _authorization, lower=True, anchored=True, needle=word)
+        LiteralRule(_AUTHORIZATION, _authorization, lower=True, anchored=True, needle=word)
         for word in (b"authorization", b"auth header")
     ),
-    Rule(
+    LiteralRule(
         _COOKIE_CALLED,
         _kept,
         lower=True,
@@ -241,17 +249,22 @@ RULES = (
         needle=b"cookie",
         opens=rb"cookies?(?:\.[gs]et)?\\*[\]\"')( \[]",
     ),
-    Rule(_COOKIE_VALUE, _opaque, lower=True, anchored=True, needle=b"cookie value"),
-    Rule(_AUTH, _sent, anchored=True, needle=b"auth ", fewest=1, opens=rb"(?:^|[\n>] ?)auth "),
-    Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"proxy_set_header ", fewest=1),
-    Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"header set ", fewest=1),
-    Rule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"add_header ", fewest=1),
-    Rule(_BASIC, _basic, anchored=True, needle=b"basic "),
-    Rule(_COOKIES, nothing, lower=True, anchored=True, needle=b"cookie", spread=_cookies),
-    Rule(_COOKIE_OPTION, nothing, lower=True, anchored=True, needle=b"-b ", spread=_cookies),
-    Rule(_SESSION_ID, _session_id, lower=True, anchored=True, fewest=1, needle=b"sess", opens=rb"(?:j|p|_|\.)sess"),
-    *(Rule(_NAMED_HEADER, _opaque, lower=True, anchored=True, needle=word) for word in _NAMES),
-    Rule(
+    LiteralRule(_COOKIE_VALUE, _opaque, lower=True, anchored=True, needle=b"cookie value"),
+    LiteralRule(_AUTH, _sent, anchored=True, needle=b"auth ", fewest=1, opens=rb"(?:^|[\n>] ?)auth "),
+    LiteralRule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"proxy_set_header ", fewest=1),
+    LiteralRule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"header set ", fewest=1),
+    LiteralRule(_SET_HEADER, _sent, lower=True, anchored=True, needle=b"add_header ", fewest=1),
+    LiteralRule(_BASIC, _basic, anchored=True, needle=b"basic "),
+    LiteralRule(_COOKIES, nothing, lower=True, anchored=True, needle=b"cookie", spread=_cookies),
+    *(
+        LiteralRule(_COOKIE_OPTION, nothing, lower=True, anchored=True, needle=option, spread=_cookies)
+        for option in (b"-b ", b"--cookie ", b"--cookie=")
+    ),
+    LiteralRule(
+        _SESSION_ID, _session_id, lower=True, anchored=True, fewest=1, needle=b"sess", opens=rb"(?:j|p|_|\.)sess"
+    ),
+    *(LiteralRule(_NAMED_HEADER, _opaque, lower=True, anchored=True, needle=word) for word in _NAMES),
+    LiteralRule(
         _COOKIE_SAID,
         _opaque,
         lower=True,
@@ -260,7 +273,7 @@ RULES = (
         opens=rb"cookie(?: [a-z0-9_.\-]+){0,2}(?: is| was| set|:|=| ->)",
     ),
     *(
-        Rule(
+        LiteralRule(
             _SID,
             _sid,
             lower=True,
@@ -271,9 +284,9 @@ RULES = (
         )
         for word in (b"sid", b"session")
     ),
-    *(Rule(_JAR, _kept, lower=True, anchored=True, needle=word) for word in (b"\ttrue\t", b"\tfalse\t")),
+    *(LiteralRule(_JAR, _kept, lower=True, anchored=True, needle=word) for word in (b"\ttrue\t", b"\tfalse\t")),
     *(
-        Rule(_NAMED_ID, _session_id, lower=True, anchored=True, fewest=1, needle=word)
+        LiteralRule(_NAMED_ID, _session_id, lower=True, anchored=True, fewest=1, needle=word)
         for word in (b"connect.sid", b"csrf", b"xsrf-token", b"ssid", b"cftoken")
     ),
 )

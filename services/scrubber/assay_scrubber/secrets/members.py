@@ -1,17 +1,21 @@
-"""What keys of objects announce: the same for a document and for its text in a log line, pretty-printed or in a string."""
+"""Secrets under keys of objects, in documents and in their text alike.
+
+In a log line, pretty-printed, or in a string.
+"""
 
 import re
 
-from assay_scrubber.family import Judge, Rule, View
+from assay_scrubber.family import Judge, LiteralRule, View
+from assay_scrubber.json_scrub import hint_of
 from assay_scrubber.lexicon import Announces
-from assay_scrubber.walk import hint_of
 
 from . import assigned, headers
 from .assigned import PAGES
-from .values import is_credential, is_lone_token, is_spoken, is_token, is_written, is_written_with_digits
+from .values import is_credential, is_length, is_lone_token, is_spoken, is_token, is_written, is_written_with_digits
 
 _HINT_PASSWORD = re.compile(
-    rb"(?:^| )(?:password|passwd|passphrase|pass phrase|pass|pwd|psk|passwort|pgpassword|passord|mot de passe|motdepasse|%b|%b+)"
+    rb"(?:^| )(?:password|passwd|passphrase|(?:secret|security) answer|pass phrase"
+    rb"|pass|pwd|psk|passwort|pgpassword|passord|mot de passe|motdepasse|%b|%b+)"
     rb"(?: [0-9]| value| string| confirm| confirmation| new| old)? $"
     % (b"|".join(assigned.FOREIGN), Announces.PASSWORD.byte)
 )
@@ -43,9 +47,11 @@ def _is_lone(value: bytes) -> bool:
 
 
 _HINT_CODE = re.compile(
-    rb"(?:^| )(?:otp|totp|pin|puk|cvv2?|cvc2?|cvn|passcode|(?:verification|security|auth|authentication|confirmation|login|access"
+    rb"(?:^| )(?:otp|totp|pin|pin code|pincode|puk|cvv2?|cvc2?|cvn|passcode|(?:verification"
+    rb"|security|auth|authentication|confirmation|login|access"
     rb"|sms|one time"
-    rb"|2fa|mfa|reset|recovery|backup|otp|pin) code|%b+) $" % Announces.CODE.byte
+    rb"|2fa|mfa|two factor|reset|recovery|backup|otp|pin|unlock|activation|pairing|validation|door|gate|alarm|card) code|%b+) $"
+    % Announces.CODE.byte
 )
 _CODE = re.compile(rb"[0-9]{3,8}|(?=[A-Za-z\-]*[0-9])[A-Za-z0-9]{4,10}|[0-9]{3}[ \-][0-9]{3}")
 _HINT_AUTHORIZATION = re.compile(rb"(?:^| )authorization $")
@@ -69,11 +75,11 @@ def _is_passcode(value: bytes) -> bool:
 
 def _is_pw(value: bytes) -> bool:
     """`pw` means other things too, a width among them."""
-    return is_spoken(value) or (is_written_with_digits(value) and is_token(value))
+    return not is_length(value) and (is_spoken(value) or (is_written_with_digits(value) and is_token(value)))
 
 
 def keyed(hint: bytes) -> Judge | None:
-    """What judges a whole value under the key whose words are `hint`, if any."""
+    """Return the check of a whole value under the key whose words are `hint`, if any."""
     if PAGES.search(hint):
         return None
     if _HINT_PASSCODE.search(hint):
@@ -101,28 +107,38 @@ def keyed(hint: bytes) -> Judge | None:
 
 # A member of an object in text, as JSON and Python print it: what its key announces is told as for a document.
 _MEMBER = re.compile(
-    rb"(?:signature|cookies?|token|secret|jwt|verifier|code|phrase|key|session(?:[_\-]?id)?|sid)(?P<escapes>\\{0,15})(?P<quote>[\"'])"
-    rb"[ \t]{0,8}:[ \t]{0,8}\\{0,15}(?P=quote)"
-    rb"(?P<value>[^\"'\n\\]{4,4096}+)\\{0,15}(?P=quote)"
+    rb"(?:signature|cookies?|token|secret|jwt|verifier|code|phrase|key|session(?:[_\-]?id)?|sid|answer|pin)(?P<escapes>\\{0,15})(?P<quote>[\"'])"
+    rb"[ \t]{0,8}:[ \t]{0,8}(?:\\{0,15}(?P=quote)(?P<value>[^\"'\n\\]{4,4096}+)\\{0,15}(?P=quote)|(?P<number>[0-9]{3,8})(?=[\s,}\]]))"
 )
 _KEY = re.compile(rb"[\"']([\w.\-]{1,48})$")
 _LONGEST_KEY = 50
 
 
+#: Under which keys a number may be a secret.
+_OF_NUMBERS = frozenset((_is_code, _is_passcode))
+
+
 def _member(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    at = match.end("value")
+    start, end = match.span("value" if match["value"] else "number")
     named = match.start("escapes")
     key = _KEY.search(view.raw, max(0, named - _LONGEST_KEY), named)
     if key is None:
         return None
     judge = keyed(hint_of(key.group(1).decode("latin-1")))
-    return (match.start("value"), at) if judge is not None and judge(view.raw[match.start("value") : at]) else None
+    if judge is None or (match["number"] and judge not in _OF_NUMBERS):
+        return None
+    return (start, end) if judge(view.raw[start:end]) else None
 
 
-_LAST_WORDS = (
-    b"signature token secret cookie cookies jwt verifier code phrase key session sessionid session_id sid".split()
-)
+_LAST_WORDS = b"signature token secret cookie cookies jwt verifier code phrase key session sessionid session_id sid answer pin".split()
 RULES = tuple(
-    Rule(_MEMBER, _member, lower=True, anchored=True, needle=word, opens=word + rb"\\*[\"'][ \t]*:[ \t]*\\*[\"']")
+    LiteralRule(
+        _MEMBER,
+        _member,
+        lower=True,
+        anchored=True,
+        needle=word,
+        opens=word + rb"\\*[\"'][ \t]*:[ \t]*(?:\\*[\"']|[0-9])",
+    )
     for word in _LAST_WORDS
 )

@@ -1,8 +1,9 @@
-"""A user and a password together: `ID/PW: ana/…`, `login ana / …`, `10.0.0.1 (ana/…)`, `basic_auth: ana:…`."""
+"""A user and a password together: `ID/PW: ana/…`, `login ana / …`, `basic_auth: ana:…`."""
 
 import re
+from collections.abc import Iterator
 
-from assay_scrubber.family import Rule, View
+from assay_scrubber.family import LiteralRule, View, nothing
 
 from .extent import judged
 from .values import is_file, is_no_word, is_spoken, is_written
@@ -23,11 +24,18 @@ _NAMED = re.compile(
 _EACH = re.compile(_PASSWORD + rb"\)?[ \t]{0,2}[\-:(]?[ \t]{0,2}" + _VALUE)
 _BEFORE_EACH = re.compile(rb"(?<![a-z])(?:id|user(?:name)?|login|account)\)?[\-:( ]{0,3}%b\)? ?/ ?\(?$" % _USER)
 # What the password opens, by one word, and both with a stroke between: `login ana / …`, `wifi: guests / …`, `creds: ana/…`.
+_OF_WHAT = rb" (?:for|to|of|on|at)(?: [\w.\-]{1,24}){1,4}:"
 _STROKE = re.compile(
-    rb"(?:(?:login|user(?:name)?|wi-?fi|wlan)(?: is|:)? %b / |cred(?:s|entials)(?: are|:) %b ?/ ?)" % (_USER, _USER)
+    rb"(?:(?:login|user(?:name)?|wi-?fi|wlan)(?:%b| is|:)? %b / |cred(?:s|entials)?(?:%b| are|:)? %b ?/ ?)"
+    % (_OF_WHAT, _USER, _OF_WHAT, _USER)
     + _VALUE
 )
 _AT_HOST = re.compile(rb"[0-9]{1,3}\.[0-9]{1,3} ?\(%b/" % _USER + _VALUE + rb"[,) ]")
+# The same of a user in quotes, or behind an arrow: creds → `ana` / `…`.
+_STROKE_QUOTED = re.compile(
+    rb"(?:login|user(?:name)?|cred(?:s|entials)?)(?: is| are)?[ :\-=>\x81]{1,5}[\"'`]%b[\"'`] ?[/:|] ?[\"'`]" % _USER
+    + _VALUE
+)
 # In brackets after its word: `password(…)`.
 _IN_BRACKETS = re.compile(rb"(?<![a-z])" + _PASSWORD + rb"\((?:default:)?" + _VALUE + rb"\)")
 _IN_ONE = re.compile(
@@ -38,9 +46,29 @@ _IN_ONE = re.compile(
 
 # An address as the user: `ana@example.com:…`, as lists of them are written. What a copy names has the same form.
 _AFTER_ADDRESS = re.compile(
-    rb"@(?:[a-z0-9\-]{1,63}+\.){1,6}+[a-z]{2,24}+[:|](?P<value>[^\s\"'`<>,;:|/()\[\]{}]{6,64}+)(?![/(:])"
+    rb"@(?:[a-z0-9\-]{1,63}+\.){1,6}+[a-z]{2,24}+(?:[:|]|(?P<spaced> [:|/\-] |: ))(?P<value>[^\s\"'`<>,;:|/()\[\]{}]{6,64}+)(?![/(:])"
 )
 _COPIES = re.compile(rb"(?:scp|rsync|sftp|ssh|git|clone|remote|pull|push|borg|restic|mount)\b")
+# Accounts that every system has, and what opens them: `admin / …`, `root:…` alone on its line.
+_KNOWN = re.compile(
+    rb"(?<![\w.@/\-])(?:admin|administrator|root|postgres|superuser|sysadmin|guest)[\"'`]?(?:(?P<spaced> / )|:)[\"'`]?"
+    rb"(?P<value>[^\s\"'`,;:<>()\[\]{}|/]{6,64}+)[\"'`]?(?=[.,;)]?(?:\s|$))"
+)
+# `log in as ana with …`
+_WITH = re.compile(
+    rb"(?:(?:log|sign)(?:ged|ging)?[ \-]?(?:in)?|get in(?:to)?|connect)(?: to [^\n]{1,40}?)? (?:as|with|using) [\"'`]?%b[\"'`]?"
+    rb" (?:with|and|using|/)"
+    rb"(?: the)?(?: password| pass| pw)? [\"'`]?" % _USER + _VALUE
+)
+# What a line announces, on the lines below it: `the login for staging:`, and then `ana:…` or `ana / …`.
+_ABOVE = re.compile(
+    rb"(?:log[ \-]?in|sign[ \-]?in|creds?|credentials?|access|accounts?)(?![a-z])[^\n]{0,80}(?:\r?\n[ \t>]{0,8}){1,3}(?=[^\n])"
+)
+_LISTED = re.compile(
+    rb"(?:[ \t]*(?:[\-*>\x81] |[0-9]{1,2}[.)] )?[\"'`]?%b[\"'`]? ?[:/|] ?[\"'`]?"
+    rb"(?P<value>[^\s\"'`,;:<>()\[\]{}|/]{6,64}+)[\"'`]?[ \t]*(?:\r?\n|$))" % _USER
+)
+_MOST_LISTED = 16
 # A user and a password that one is to use: `login: admin:…`, `use admin:… to log in`.
 _TO_USE = re.compile(
     rb"(?:log[ \-]?in|sign[ \-]?in|creds|credentials?)(?: with| as| is| are| using| via)?"
@@ -50,10 +78,64 @@ _USED = re.compile(
     rb"(?:^|[ \"'`])[a-z][\w.\-]{1,31}:(?P<value>[^\s\"'`<>()\[\]{}|/]{6,64})[\"'`]? (?:to|and|for|in order to)(?: you)? $"
 )
 _MARKS, _DIGITS = b"!@#$%^&*+~?", b"0123456789"
+_FEWEST_DIGITS = 2
+
+
+def _is_made_up(value: bytes) -> bool:
+    """Of several kinds of characters: names of branches, versions, hosts and tags have fewer."""
+    if not is_spoken(value) or sum(c in _DIGITS for c in value) < _FEWEST_DIGITS:
+        return any(c in _MARKS for c in value) and is_spoken(value) and any(c in _DIGITS for c in value)
+    return (not value.islower() and not value.isupper()) or any(c in _MARKS for c in value)
+
+
+def _without_end(view: View, match: re.Match[bytes]) -> tuple[int, int, bytes]:
+    """The value of a match without what ends the sentence, and where it stands."""
+    start = match.start("value")
+    value = view.raw[start : match.end("value")].rstrip(b".?:")
+    return start, start + len(value), value
+
+
+_LINE_ENDS = re.compile(rb"[ \t]*(?:\r?\n|$)")
+_COUNTED = re.compile(rb"[a-z]{2,}[0-9]{2,}$", re.IGNORECASE)
+
+
+def _of_known(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    start, end, value = _without_end(view, match)
+    numbered = is_spoken(value) and _COUNTED.fullmatch(value) is not None
+    if match["spaced"] is None:
+        first = view.raw.rfind(b"\n", 0, match.start()) + 1
+        if view.raw[first : match.start()].strip(b" \t\"'`>*-") or _LINE_ENDS.match(view.raw, match.end()) is None:
+            return None
+    return (start, end) if numbered or _is_made_up(value) else None
+
+
+def _with(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    start, end, value = _without_end(view, match)
+    return (start, end) if _is_made_up(value) else None
+
+
+def _below(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
+    """The passwords of a list of users, of which some line says what they are."""
+    at = match.end()
+    if view.judged.setdefault(("listed", b"%d" % at), False):
+        return
+    view.judged["listed", b"%d" % at] = True
+    for _ in range(_MOST_LISTED):
+        line = _LISTED.match(view.low, at)
+        if line is None:
+            return
+        start, end, value = _without_end(view, line)
+        if _is_made_up(value):
+            yield start, end
+        at = line.end()
 
 
 def _after_address(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start, end = match.span("value")
+    if match["spaced"]:
+        start, end, value = _without_end(view, match)
+        good = _is_made_up(value) and _LINE_ENDS.match(view.raw, end)
+        return (start, end) if good else None
     if is_file(b"x/" + view.raw[start:end]) or _COPIES.search(view.low, max(0, match.start() - 80), match.start()):
         return None
     return _said(view, match)
@@ -99,44 +181,101 @@ def _written(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 RULES = (
     *(
-        Rule(
-            pattern, accept, lower=True, anchored=True, needle=word, opens=rb"[/:&,( ]\(?" + word + rb"[a-z]*[):(=\- /]"
+        LiteralRule(
+            pattern,
+            accept,
+            lower=True,
+            anchored=True,
+            needle=word,
+            opens=rb"(?:id|user(?:name)?|login|account|[\x80\x81]|\)) ?[)]?[/:&,( ]+\(?"
+            + word
+            + rb"[a-z]*[):(=\- /]|/ ?\(?"
+            + word
+            + rb"[a-z]*[):(=\- /]",
         )
         for pattern, accept in ((_NAMED, _named), (_EACH, _each))
         for word in (b"pw", b"pass")
     ),
     *(
-        Rule(_IN_BRACKETS, _bracketed, lower=True, anchored=True, needle=word, opens=word + rb"[a-z]*\(")
+        LiteralRule(_IN_BRACKETS, _bracketed, lower=True, anchored=True, needle=word, opens=word + rb"[a-z]*\(")
         for word in (b"pw", b"pass")
     ),
     *(
-        Rule(
+        LiteralRule(
             _STROKE,
             _said,
             lower=True,
             anchored=True,
             needle=word,
-            opens=word + rb"[a-z]*(?: are| is|:)? [a-z0-9_.@\-]+ ?/",
+            opens=word + rb"[a-z]*(?: are| is|:)? [a-z0-9_.@: \-]+ ?/",
         )
         for word in (b"login", b"user", b"wifi", b"wi-fi", b"wlan", b"cred")
     ),
-    Rule(
+    LiteralRule(
         _AFTER_ADDRESS,
         _after_address,
         lower=True,
         anchored=True,
         fewest=1,
         needle=b"@",
-        opens=rb"@[a-z0-9.\-]+[:|][!-~]",
+        opens=rb"@[a-z0-9.\-]+ ?[:|/\-] ?[!-~]",
     ),
     *(
-        Rule(_TO_USE, _to_use, lower=True, anchored=True, fewest=1, needle=word, opens=opens)
+        LiteralRule(
+            _KNOWN,
+            _of_known,
+            lower=True,
+            anchored=True,
+            fewest=1,
+            needle=word,
+            opens=word + rb"[\"'`]?(?: / |:)[\"'`]?[!-~]",
+        )
+        for word in (b"admin", b"root", b"postgres", b"superuser", b"sysadmin", b"guest")
+    ),
+    *(
+        LiteralRule(
+            _WITH,
+            _with,
+            lower=True,
+            anchored=True,
+            fewest=1,
+            needle=word,
+            opens=word + rb"(?:ged|ging)?[ \-]?(?:in)?(?: to [^\n]+)? (?:as|with|using) ",
+        )
+        for word in (b"log", b"sign", b"get in", b"connect")
+    ),
+    *(
+        LiteralRule(
+            _ABOVE,
+            nothing,
+            lower=True,
+            anchored=True,
+            fewest=1,
+            needle=word,
+            spread=_below,
+            opens=word + rb"[^\n]*\n[ \t\r\n>]*(?:[\-*0-9.)\x81]+ )?[\"'`]?[a-z0-9_.@\-]+[\"'`]? ?[:/|] ?[\"'`]?[!-~]",
+        )
+        for word in (b"login", b"log in", b"log-in", b"sign in", b"sign-in", b"signin", b"cred", b"access", b"account")
+    ),
+    *(
+        LiteralRule(
+            _STROKE_QUOTED,
+            _said,
+            lower=True,
+            anchored=True,
+            needle=word,
+            opens=word + rb"[a-z]*(?: is| are)?[ :\-=>\x81]+[\"'`][a-z0-9_.@\-]+[\"'`] ?[/:|]",
+        )
+        for word in (b"login", b"user", b"cred")
+    ),
+    *(
+        LiteralRule(_TO_USE, _to_use, lower=True, anchored=True, fewest=1, needle=word, opens=opens)
         for word in (b"login", b"log in", b"sign in", b"sign-in", b"creds", b"credential")
         for opens in (word + rb"[a-z]*(?: with| as| using)?[ :]+[\"'`]?[a-z]+:[!-~]", rb"(?:to|and|for) " + word)
     ),
-    Rule(_AT_HOST, _said, lower=True, opens=rb"[0-9]\.[0-9]{1,3} ?\([a-z0-9_.@\-]+/"),
+    LiteralRule(_AT_HOST, _said, lower=True, opens=rb"[0-9]\.[0-9]{1,3} ?\([a-z0-9_.@\-]+/"),
     *(
-        Rule(_IN_ONE, _written, lower=True, anchored=True, needle=word, opens=word + rb"[\"']?[ \t]*[:=]")
+        LiteralRule(_IN_ONE, _written, lower=True, anchored=True, needle=word, opens=word + rb"[\"']?[ \t]*[:=]")
         for word in (b"basic_auth", b"basicauth", b"neo4j_auth")
     ),
 )

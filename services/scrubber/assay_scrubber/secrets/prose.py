@@ -1,9 +1,9 @@
-"""Secrets that sentences give away: `the password for the portal is …`, `mein Passwort lautet …`, `login ana password …`."""
+"""Secrets that sentences give away: `the password for the portal is …`, `mein Passwort lautet …`."""
 
 import re
 from collections.abc import Iterator
 
-from assay_scrubber.family import Rule, View, nothing
+from assay_scrubber.family import LiteralRule, View, nothing
 
 from .assigned import FOREIGN, NOW, is_clear, is_digits
 from .extent import ending
@@ -50,7 +50,7 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         good = good or (loosely in (None, b" ") and is_short_key(value) and is_clear(view.low, match.start()))
     elif loosely and loosely != b" ":
         good = (len(value) >= SHORTEST_LOOSE and surprises(value) * 5 >= len(value)) or (
-            loosely.lstrip()[:1] in b"|-" and not quoted and is_no_word(value)
+            loosely.lstrip()[:1] in b"|-" and match.group(5) in (None, b"`") and is_no_word(value)
         )
     else:
         digits = is_digits(view.low, value, end) and _ITSELF.match(match.group(0)) is not None
@@ -99,7 +99,8 @@ _USER = re.compile(
 
 # What a password is for stands between it and a colon; what else is about passwords does not begin so.
 _OF_WHAT = re.compile(
-    rb" (?:for|of|to|on|at|do|di|da|de|del|du|des|der|zum|zur|f\x80r|k|voor|van|til|till|pour|para|per|od|na|w|v|la|le|el|mo|mu)\b"
+    rb" (?:has|hasn't|had|hadn't|have|was|remains?|stays|still"
+    rb"|for|of|to|on|at|do|di|da|de|del|du|des|der|zum|zur|f\x80r|k|voor|van|til|till|pour|para|per|od|na|w|v|la|le|el|mo|mu)\b"
     rb"| (?:provis|tempor|ini[ct]ial|nov|nuev|nouv|neu|a[ck]t|new|current|default|padr)"
 )
 # `is veranderd in …`
@@ -176,11 +177,13 @@ def _identified(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 # The value first: `use … as the password`. An abbreviation: `user ana, PW …`.
 _NAMED_AFTER = re.compile(rb"(?:password|passphrase|passwort|passcode)")
 _FIRST = re.compile(
-    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]?(?: (?:is|as)|(?:,| -| \x81)? that(?:'| i)s) (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
+    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]?(?: (?:is|as|works? as|for)|(?:,| -| \x81)? that(?:'| i)s)"
+    rb" (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
 )
 _PW = re.compile(
-    rb"(?<![a-z0-9_\-])(?:p/?w|mdp)(?: is| ist| est|[\x80\x81]{1,2})?(?:(?<=[\x80\x81])|[ ]{0,2}(?:->|=>|-(?= ))[ ]{0,2}|[ :=]{1,3})"
-    + _ALONE
+    rb"(?<![a-z0-9_\-])(?:p/?w|mdp|pass(?= (?:for|to|on|of) ))(?:(?: is| to| ist| lautet| est|[\x80\x81]{1,2})?"
+    rb"(?:(?<=[\x80\x81])|[ ]{0,2}(?:->|=>|-(?= ))[ ]{0,2}|[ :=]{1,3})"
+    rb"|(?: [a-z0-9\x80][a-z0-9\x80'\-.]{0,15}){1,5}?(?::| (?:is|was|ist|est|=|->)):? )[\"'`]?" + _ALONE
 )
 
 
@@ -205,6 +208,13 @@ _CHANGED = re.compile(
     rb"changed (?:it|them|my password|the password|my pass|my pw) from "
     rb"[\"'`]?(?P<old>[^\s\"'`]{6,64}+)[\"'`]? to [\"'`]?(?P<new>[^\s\"'`]{6,64}+)"
 )
+_CHANGED_ITSELF = re.compile(
+    rb"password(?: (?:for|of|on|to)(?: [\w.\-]{1,24}){1,4}?)?(?: (?:was|is|has been|is now|got|has))?"
+    rb" (?:changed|rotated|updated|reset|switched)"
+    rb" from [\"'`]?(?P<old>[^\s\"'`]{6,64}+)[\"'`]? to [\"'`]?(?P<new>[^\s\"'`]{6,64}+)"
+)
+# `my old password was …, the new one is …`
+_NEW_ONE = re.compile(rb"new (?:one|pw|pass)(?: is| was|:| =| ->)?:? [\"'`]?" + _ALONE)
 _THREE_DIGITS, _REACH = re.compile(rb"[0-9]{3}"), 100
 
 
@@ -215,6 +225,10 @@ def _asked(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 def _bracketed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     """Of three digits or more: names of what it opens stand so too."""
     return _pw(view, match) if _THREE_DIGITS.search(match["value"]) else None
+
+
+def _new_one(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return _pw(view, match) if view.low.find(b"pass", max(0, match.start() - _REACH), match.start()) >= 0 else None
 
 
 def _changed(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
@@ -237,23 +251,31 @@ _BELOW_IN_STRING = re.compile(rb"password:?[ \t]{0,4}\r?\n[ \t]{0,8}(?P<value>[^
 def _pw(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start, end = match.span("value")
     value = view.raw[start:end].rstrip(b".?")
+    if match.re is _PW and _DECLARES.search(view.low, max(0, match.start() - 12), match.start()):
+        return None
     return (start, start + len(value)) if is_spoken(value) else None
+
+
+# A variable that is called `pw`: `let pw = width2`.
+_DECLARES = re.compile(rb"(?:let|var|val|const|int|float|double|auto|self\.) ?$")
 
 
 RULES = (
     *(
-        Rule(
+        LiteralRule(
             _NAMED_AFTER,
             _first,
             lower=True,
             anchored=True,
             needle=word,
-            opens=rb"(?:is|as|'s) (?:the |your |my |our |a )?(?:[a-z\-]+ )?" + word,
+            opens=rb"(?:is|as|for|'s) (?:the |your |my |our |a )?(?:[a-z\-]+ )?" + word,
         )
         for word in (b"password", b"passphrase", b"passwort", b"passcode")
     ),
-    Rule(_ASKED, _asked, lower=True, anchored=True, needle=b"password", opens=rb"password (?:still|really|actually) "),
-    Rule(
+    LiteralRule(
+        _ASKED, _asked, lower=True, anchored=True, needle=b"password", opens=rb"password (?:still|really|actually) "
+    ),
+    LiteralRule(
         _IN_BRACKETS,
         _bracketed,
         lower=True,
@@ -262,10 +284,10 @@ RULES = (
         needle=b"password",
         opens=rb"password (?:for|of|to|on) [^\n()]+ \(",
     ),
-    Rule(
+    LiteralRule(
         _U_AND_P, _pw, lower=True, anchored=True, needle=b"u: ", opens=rb"(?:^|[^a-z0-9_\-])u: [a-z0-9_.@\-]+[,;/ ]+p:"
     ),
-    Rule(
+    LiteralRule(
         _CHANGED,
         nothing,
         lower=True,
@@ -274,10 +296,20 @@ RULES = (
         opens=rb"changed [a-z ]+ from ",
         spread=_changed,
     ),
-    Rule(_BELOW_IN_STRING, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
-    Rule(_BELOW, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
+    LiteralRule(
+        _CHANGED_ITSELF,
+        nothing,
+        lower=True,
+        anchored=True,
+        needle=b"password",
+        opens=rb"(?:changed|rotated|updated|reset|switched) from ",
+        spread=_changed,
+    ),
+    LiteralRule(_NEW_ONE, _new_one, lower=True, anchored=True, needle=b"new ", opens=rb"new (?:one|pw|pass)(?: |:)"),
+    LiteralRule(_BELOW_IN_STRING, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
+    LiteralRule(_BELOW, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
     *(
-        Rule(
+        LiteralRule(
             _PW,
             _pw,
             lower=True,
@@ -287,16 +319,25 @@ RULES = (
         )
         for word in (b"pw", b"p/w", b"mdp")
     ),
+    LiteralRule(
+        _PW,
+        _pw,
+        lower=True,
+        anchored=True,
+        fewest=1,
+        needle=b"pass ",
+        opens=rb"(?:^|[^a-z0-9_\-])pass (?:for|to|on|of) ",
+    ),
     *(
-        Rule(_PROSE, _prose, lower=True, anchored=True, needle=word)
+        LiteralRule(_PROSE, _prose, lower=True, anchored=True, needle=word)
         for word in (b"password", b"passphrase", b"passcode", b"passwd ", b"pwd ")
     ),
     *(
-        Rule(_PROSE, _prose, lower=True, anchored=True, fewest=1, needle=word)
+        LiteralRule(_PROSE, _prose, lower=True, anchored=True, fewest=1, needle=word)
         for word in (b"key ", b"token ", b"secret ")
     ),
     *(
-        Rule(_SPOKEN, _spoken, lower=True, anchored=True, needle=word)
+        LiteralRule(_SPOKEN, _spoken, lower=True, anchored=True, needle=word)
         for word in (
             b"password",
             b"passwort",
@@ -318,8 +359,8 @@ RULES = (
             *FOREIGN,
         )
     ),
-    Rule(_IDENTIFIED, _identified, lower=True, anchored=True, needle=b"identified "),
-    Rule(
+    LiteralRule(_IDENTIFIED, _identified, lower=True, anchored=True, needle=b"identified "),
+    LiteralRule(
         _SQL_PASSWORD,
         _identified,
         lower=True,

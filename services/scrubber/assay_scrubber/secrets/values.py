@@ -1,4 +1,4 @@
-"""What a secret's value looks like, as far as where it stands leaves it open.
+"""The look of a secret's value, as far as its place leaves it open.
 
 The word before is not enough, or all code would go: a value of letters only is a name (`password = get_password`), and so is what holds
 brackets or dots between names. A password needs a digit or a mark, a key a length and a mixture as well. Where only a value can stand
@@ -98,7 +98,10 @@ def is_token(value: bytes, *, quoted: bool = False) -> bool:
 
 
 def surprises(value: bytes) -> float:
-    """What names in code have few of: letters after digits, capitals in a row within a word, clusters of consonants, marks."""
+    """Return a score of features that names in code have few of.
+
+    Letters after digits, capitals in a row within a word, clusters of consonants, marks.
+    """
     return sum(weight * len(pattern.findall(value)) for pattern, weight in _SURPRISING)
 
 
@@ -121,7 +124,10 @@ _KINDS = bytes(
 
 
 def is_mixed(value: bytes) -> bool:
-    """Characters of all kinds, as generators of passwords make them, brackets among them; code has fewer, or pairs of brackets."""
+    """Return whether characters are of all kinds, as generators of passwords make them.
+
+    Brackets are among them; code has fewer kinds, or pairs of brackets.
+    """
     if any(0 <= value.find(opening) < value.rfind(closing) for opening, closing in _PAIRS) or _CODE.search(value):
         return False
     if value.islower() or value.isupper() or not any(c in _DIGITS for c in value):
@@ -166,7 +172,10 @@ _PROSE = re.compile(
 
 
 def is_written(value: bytes) -> bool:
-    """True for what a person or program would write where only a value can stand: all but placeholders, templates and names in code."""
+    """Return whether a value may be real where only a value can stand.
+
+    Everything except placeholders, templates and names in code.
+    """
     if len(value) < _SHORTEST_WRITTEN or TEMPLATE.fullmatch(value) or is_placeholder(value):
         return False
     if value.find(b" ") >= 0 and (value.count(b" ") > _MOST_SPACES or _PROSE.fullmatch(value)):
@@ -192,17 +201,27 @@ _NAMES_WITH_DIGITS = re.compile(
     rb"|[0-9]+[\-.,:/]?[a-z]{1,12}(?:-[a-z0-9]+)*|[0-9.,:/\-+%]+[a-z]{0,3}|[a-z']+|[0-9]+x[0-9]+",
     re.IGNORECASE,
 )
+# A length of CSS: what `pw` is when it is the width of something in pixels.
+_LENGTH = re.compile(rb"[0-9.]{1,8}(?:px|em|rem|pt|vh|vw|ch|cm|mm|%)", re.IGNORECASE)
 _COMPOUND = re.compile(rb"[a-z]++[\-/][0-9a-z\x80]++", re.IGNORECASE)
 _SHORTEST_SPOKEN = 6
 
 
 def is_spoken(value: bytes) -> bool:
-    """True for what hardly is a word of prose: letters with digits or marks inside, long enough, no measure, name or date."""
+    """Return whether a value is hardly a word of prose.
+
+    Letters with digits or marks inside, long enough; not a measure, name or date.
+    """
     if len(value) < _SHORTEST_SPOKEN or value.translate(None, _PRINTABLE) or not is_password(value, quoted=False):
         return False
     if not any(c in _DIGITS for c in value) and surprises(value) < 1.5:
         return False
     return not reads_as_prose(value) and _COMPOUND.fullmatch(value) is None
+
+
+def is_length(value: bytes) -> bool:
+    """True for a length of CSS: `120px`."""
+    return _LENGTH.fullmatch(value) is not None
 
 
 _SHORTEST_PATH = 2  # strokes in it
@@ -216,7 +235,10 @@ _NUMBERED_NAME = re.compile(
 
 
 def is_short_key(value: bytes) -> bool:
-    """True for what looks like a credential though it is too short for `is_token`, where the word before can name nothing else."""
+    """Return whether a value too short for `is_token` looks like a credential.
+
+    For places where the word before can name nothing else.
+    """
     return (
         is_spoken(value)
         and _NUMBERED_NAME.fullmatch(value) is None
@@ -230,7 +252,10 @@ def is_short_key(value: bytes) -> bool:
 _PARTS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SPEAKABLE = re.compile(rb"(?i:.*[aeiouy].*)|[A-Z]+")
 _AFTER_DIGITS = re.compile(rb"[0-9]+([A-Za-z]{7,})")
-_DATE = re.compile(rb"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{2}){0,3}")
+# A date, or seconds or milliseconds since 1970 between 2001 and 2033: when a token expires.
+_TIME = re.compile(
+    rb"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{2}){0,3}|1[0-9]{9}(?:[0-9]{3})?"
+)
 _FEWEST_KINDS_OF_DIGITS, _FEWEST_UNSPEAKABLE = 4, 2
 
 
@@ -244,12 +269,15 @@ def is_jumbled(value: bytes) -> bool:
 
 
 def is_credential(value: bytes) -> bool:
-    """As `is_short_key`, also for letters in no order and for digits, where no word of a sentence and no count can stand."""
+    """Return `is_short_key`, and true also for letters in no order and for digits.
+
+    For places where no word of a sentence and no count can stand.
+    """
     if value.isdigit():
         return (
             len(value) >= SHORTEST_LOOSE
             and len(set(value)) >= _FEWEST_KINDS_OF_DIGITS
-            and _DATE.fullmatch(value) is None
+            and _TIME.fullmatch(value) is None
         )
     if value.isalpha():
         return is_jumbled(value)
@@ -263,7 +291,10 @@ def is_credential(value: bytes) -> bool:
 
 
 def is_lone_token(value: bytes) -> bool:
-    """As `is_short_key`, after the word `token` alone, which names words of a text and places in a list too."""
+    """Return whether a value is a token after the word `token` alone.
+
+    The word names words of a text and places in a list too.
+    """
     return (
         len(value) >= _SHORTEST_LONE
         and value.isalnum()

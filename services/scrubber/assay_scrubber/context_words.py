@@ -1,4 +1,4 @@
-"""Values that only the word before them gives away: `passport no. X1234567`, `date of birth: 12 March 1985`.
+"""Rules for values that only the word before them gives away: `passport no. X1234567`.
 
 Such a rule runs on the text in lower case with the value's key before it, so a key announces as a word does. Its word is
 looked up among the text's words, and its pattern begins with it: a text without such a word costs one look-up.
@@ -7,7 +7,7 @@ looked up among the text's words, and its pattern begins with it: a text without
 import re
 from collections.abc import Iterable, Iterator
 
-from .family import Accept, Rule
+from .family import Accept, AnnouncedRule
 
 #: What may stand between a word and its value: names of numbers, verbs, articles, possessives, tags of HTML.
 FILLERS = frozenset(
@@ -38,8 +38,10 @@ def words_of(text: bytes) -> list[bytes]:
 
 def rules_after(
     words: str, value: bytes, accept: Accept | None = None, phrases: Iterable[bytes] = ()
-) -> Iterator[Rule]:
-    """One rule for each of `words` (separated by spaces), and of `phrases`: the word, filler, `value` with one group.
+) -> Iterator[AnnouncedRule]:
+    """Yield one rule for each of `words` (separated by spaces) and of `phrases`.
+
+    Its pattern is the word, filler, and `value` with one group.
 
     `accept` defaults to taking the group. The rules share a pattern, which is tried where a rule's own word stands.
     """
@@ -47,9 +49,9 @@ def rules_after(
     any_of_them = b"|".join(map(re.escape, needles))
     pattern = re.compile(rb"(?<![a-z\x80])(?:%b)(?![a-z\x80])%b%b" % (any_of_them, FILLER, value))
     for needle in needles:
-        yield Rule(pattern, accept or span_of_value, needle=needle)
+        yield AnnouncedRule(pattern, accept or span_of_value, needle=needle)
 
 
 def span_of_value(_: object, match: re.Match[bytes]) -> tuple[int, int]:
-    """Accepts every match: its first group."""
+    """Accept every match: its first group."""
     return match.span(1)

@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from .engine import Finding, Scrubbed, Scrubber
+from .engine import Scrubber
 from .family import Family
+from .finding import Finding, Scrubbed
 from .policy import Action, Policy
 from .registry import NAMES
 from .replacement import renderers
@@ -79,7 +80,10 @@ def recognizer_of(pipeline: Callable[[str], Any]) -> Recognizer:
 
 
 class NamesScrubber(Scrubber):
-    """Removes names after all that the policy's families find, as the policy says of `person_name` and `place_name`."""
+    """Removes names after the findings of the policy's families.
+
+    The policy's `person_name` and `place_name` say how.
+    """
 
     def __init__(self, policy: Policy | None = None, recognize: Recognizer | None = None) -> None:
         super().__init__(policy)
@@ -88,7 +92,10 @@ class NamesScrubber(Scrubber):
         self._render_name = renderers(self.policy, NAMES.values()) or {}
 
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
-        """As `Scrubber.scrub`. Findings of names come last, with their place in the text that the families left."""
+        """Scrub a text as `Scrubber.scrub` does, and then its names.
+
+        Findings of names come last, with their place in the text that the families left.
+        """
         result, findings = super().scrub(text, hint=hint)
         findings = list(findings)
         for number in range(_PASSES):

@@ -1,17 +1,18 @@
-"""Scrubs every value of a JSON document. Keys never change, nor does the shape; a number that is found becomes text."""
+"""Scrub every value of a JSON document.
+
+Keys and shape never change; a number that is found becomes text.
+"""
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from .finding import Finding, TextScrubber
+from .keys import RemovedKeys
 from .neighbours import told
 from .projection import project
-
-if TYPE_CHECKING:
-    from .engine import Finding, Scrubber
-    from .keys import RemovedKeys
 
 MAX_DEPTH = 200
 """Levels of nesting. orjson writes at most 254, and a payload stands inside its event."""
@@ -36,7 +37,10 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+")
 
 @lru_cache(maxsize=4096)
 def hint_of(key: str) -> bytes:
-    """The words of a key, in lower case, as if they stood before its value: `customerPhone_no` -> `customer phone no `."""
+    """Return the words of a key in lower case, as if they stood before its value.
+
+    `customerPhone_no` -> `customer phone no `.
+    """
     return project(_CAMEL.sub(" ", key[-48:]).lower() + " ")
 
 
@@ -66,7 +70,7 @@ _MOST_PIECES, _LONGEST_PIECE = 8, 9
 
 
 def joined(pieces: Any, hint: bytes) -> str | None:
-    """`["4111", "1111", "1111", "1111"]` under a key such as `card` as one text, None for what is no value in pieces."""
+    """Return `["4111", "1111", …]` under a key such as `card` as one text, or None."""
     if not 2 <= len(pieces) <= _MOST_PIECES or _IN_PIECES.search(hint) is None:
         return None
     texts = [
@@ -79,7 +83,7 @@ def joined(pieces: Any, hint: bytes) -> str | None:
     return " ".join(texts)
 
 
-def _of_pieces(scrubber: "Scrubber", pieces: Any, hint: bytes, counts: Counter[str]) -> str | None:
+def _of_pieces(scrubber: TextScrubber, pieces: Any, hint: bytes, counts: Counter[str]) -> str | None:
     """What stands for each of the pieces when they are one finding together."""
     text = joined(pieces, hint)
     if text is None:
@@ -91,7 +95,7 @@ def _of_pieces(scrubber: "Scrubber", pieces: Any, hint: bytes, counts: Counter[s
     return scrubbed
 
 
-def _scrub_numbered(scrubber: "Scrubber", items: dict[str, Any], counts: Counter[str]) -> dict[str, Any]:
+def _scrub_numbered(scrubber: TextScrubber, items: dict[str, Any], counts: Counter[str]) -> dict[str, Any]:
     """Fields whose keys differ by their number only, as `card_part1` to `card_part4`, when they are one finding together."""
     stems: dict[str, list[str]] = {}
     for key in items:
@@ -105,7 +109,7 @@ def _scrub_numbered(scrubber: "Scrubber", items: dict[str, Any], counts: Counter
     return found
 
 
-def scrub_leaf(scrubber: "Scrubber", leaf: Any, hint: bytes, counts: Counter[str]) -> Any:
+def scrub_leaf(scrubber: TextScrubber, leaf: Any, hint: bytes, counts: Counter[str]) -> Any:
     """A scalar, scrubbed. TypeError for what is not JSON."""
     text = leaf if isinstance(leaf, str) else text_of(leaf, hint)
     if text is None:
@@ -117,8 +121,11 @@ def scrub_leaf(scrubber: "Scrubber", leaf: Any, hint: bytes, counts: Counter[str
     return leaf if scrubbed == text else scrubbed  # the same when all of it is allowed
 
 
-def findings_in(scrubber: "Scrubber", value: Any) -> Iterator[tuple[int, "Finding"]]:
-    """Findings of a JSON document: the place of their value among all its scalars, in document order from 0, and the finding in it."""
+def findings_in(scrubber: TextScrubber, value: Any) -> Iterator[tuple[int, Finding]]:
+    """Yield the findings of a JSON document, each with the place of its value.
+
+    Places count all scalars in document order, from 0.
+    """
     pending: list[tuple[object, bytes, Any, int]] = [(None, b"", value, 0)]
     place, removes = 0, scrubber.removed_keys
     while pending:
@@ -155,15 +162,17 @@ def _scalars(value: Any) -> int:
     return found
 
 
-def _without(removes: "RemovedKeys", value: Any, counts: Counter[str]) -> str:
+def _without(removes: RemovedKeys, value: Any, counts: Counter[str]) -> str:
     try:
         return removes.replaced(value, counts)
     except RecursionError:  # all of it becomes one hash
         raise NestingError(f"nested more than {MAX_DEPTH} levels deep") from None
 
 
-def scrub_json(scrubber: "Scrubber", value: Any, hint: bytes = b"", depth: int = 0) -> ScrubbedJson:
-    """Walks `value` without recursion. NestingError beyond MAX_DEPTH levels, TypeError for what is not JSON.
+def scrub_json(scrubber: TextScrubber, value: Any, hint: bytes = b"", depth: int = 0) -> ScrubbedJson:
+    """Return `value` scrubbed, walking it without recursion.
+
+    Raises NestingError beyond MAX_DEPTH levels, TypeError for what is not JSON.
 
     `hint`: of the key that it stands under, if any; `depth`: how many levels it stands in.
     """

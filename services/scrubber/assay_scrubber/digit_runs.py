@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from .automaton import at_once
 from .changes import Changes
-from .family import MIN_RUN_DIGITS, Accept, Rule, Run, Span, View
+from .family import MIN_RUN_DIGITS, Accept, Run, RunRule, Span, View
 
 # How far rules look around a run of digits: a sign or parenthesis before, a word character after.
 LEAD, TRAIL = 4, 2
@@ -34,7 +34,7 @@ def _covers(span: Span, start: int, shape: bytes) -> bool:
 class Numbers:
     """Looks for numeric families in the runs of a text. Safe to share between threads."""
 
-    def __init__(self, numeric: Sequence[tuple[int, tuple[Rule, ...], int]]) -> None:
+    def __init__(self, numeric: Sequence[tuple[int, tuple[RunRule, ...], int]]) -> None:
         """`numeric`: fewest digits, rules and rank of each family."""
         wakers: dict[bytes, int] = {}
         rows: list[tuple[int, int, _NumericRule]] = []

@@ -1,4 +1,6 @@
-"""Check digits of persons' numbers, by country: python-stdnum's, and our own where its rule is narrower than what is in use.
+"""Check digits of persons' numbers, by country.
+
+python-stdnum's, and our own where its rule is narrower than what is in use.
 
 Its modules load when a first candidate of their country turns up. Names are its modules'; ours begin with `own.`.
 """
@@ -30,7 +32,10 @@ def _is_date(year: int, month: str, day: str) -> bool:
 
 
 def chinese(number: str) -> bool:
-    """Resident identity number (GB 11643): province, date of birth, ISO 7064 mod 11-2. Districts change too often for a table."""
+    """Check a resident identity number (GB 11643): province, date of birth, ISO 7064 mod 11-2.
+
+    Districts change too often for a table.
+    """
     number = number.translate(_MARKS).upper()
     if not re.fullmatch(r"[1-8][0-9]{5}(?:1[89]|20)[0-9]{9}[0-9X]", number):
         return False
@@ -41,7 +46,10 @@ def chinese(number: str) -> bool:
 
 
 def korean(number: str) -> bool:
-    """Resident registration number: date of birth, century. Those given out since October 2020 have no check digit."""
+    """Check a resident registration number: date of birth, century.
+
+    Numbers issued since October 2020 have no check digit.
+    """
     number = number.translate(_MARKS)
     if not re.fullmatch(r"[0-9]{13}", number):
         return False
@@ -94,7 +102,7 @@ def _module(name: str) -> Any:
 
 
 def valid(name: str, number: bytes) -> bool:
-    """What the check called `name` says of an ASCII number."""
+    """Return the verdict of the check called `name` on an ASCII number."""
     if not number.isascii():
         return False
     own, written = OWN.get(name), number.decode("ascii")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from assay_scrubber.engine import Scrubber
-from assay_scrubber.names import PIECE_CHARS, Entity, NamesScrubber
+from assay_scrubber.ner import PIECE_CHARS, Entity, NamesScrubber
 from assay_scrubber.policy import Action, Policy
 
 KNOWN = {"Ann Smith": "PERSON", "Lisbon": "GPE", "Acme": "ORG"}

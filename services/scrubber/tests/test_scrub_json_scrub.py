@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from assay_scrubber.engine import Scrubber
-from assay_scrubber.walk import MAX_DEPTH, NestingError, hint_of
+from assay_scrubber.json_scrub import MAX_DEPTH, NestingError, hint_of
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,26 @@ def test_what_is_not_json_is_refused_without_showing_it(scrubber: Scrubber) -> N
 )
 def test_a_key_is_read_as_words(key: str, hint: bytes) -> None:
     assert hint_of(key) == hint
+
+
+@pytest.mark.parametrize("value", [{"access_token": 1732500000}, {"refresh_token": 1732500000123}, {"pw": "120px"}])
+def test_the_time_when_a_token_expires_and_a_width_stay(scrubber: Scrubber, value: dict[str, object]) -> None:
+    assert scrubber.scrub_json(value).value == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"Name": "/prod/db/password", "Type": "SecureString", "Value": "mango77"},
+        {"OptionName": "DB_PASSWORD", "Value": "mango77"},
+        {"k": "password", "v": "mango77"},
+        {"unlock_code": "mango77"},
+        {"two_factor_code": 739184},
+        {"secret_answer": "mango"},
+    ],
+)
+def test_the_last_value_under_a_name_of_a_secret_goes(scrubber: Scrubber, value: dict[str, object]) -> None:
+    scrubbed = scrubber.scrub_json(value).value
+    *others, last = value
+    assert scrubbed[last] == "[REDACTED]"
+    assert {key: scrubbed[key] for key in others} == {key: value[key] for key in others}

@@ -1,0 +1,125 @@
+"""Names and values apart, and calls, links and short codes that hand a secret over; and what only looks so."""
+
+import pytest
+
+from assay_scrubber.engine import Scrubber
+
+GOES = [
+    ('{"login": "bob", "pass": "xyz9"}', ["xyz9"]),
+    ('{"key": "api_key", "value": "9fk2lq8sjw"}', ["9fk2lq8sjw"]),
+    ('{"value": "kiwi77", "name": "DB_PASSWORD"}', ["kiwi77"]),
+    ("name=password&value=kiwi77", ["kiwi77"]),
+    ("Key: client_secret, Value: 9fk2lq8sjw", ["9fk2lq8sjw"]),
+    ("NAME           VALUE\nDB_HOST        db.local\nDB_PASSWORD    kiwi77\n", ["kiwi77"]),
+    ("name,value\nuser,bob\npassword,kiwi77\n", ["kiwi77"]),
+    ('<property value="kiwi77" name="connection.password"/>', ["kiwi77"]),
+    ('<add value="kiwi77" key="SmtpPassword" />', ["kiwi77"]),
+    ('    - name: API_KEY\n      value: "9fk2lq8sjw"\n', ["9fk2lq8sjw"]),
+    ("KeyValuePair { Key = ApiKey, Value = 9fk2lq8sjw }", ["9fk2lq8sjw"]),
+    ("X-Acme-Token: 9fk2lq8sjw", ["9fk2lq8sjw"]),
+    ("[(b'authorization', b'token 9fk2lq8sjw02m')]", ["9fk2lq8sjw02m"]),
+    (
+        'http.Header{"Authorization":[]string{"Basic Ym9iOmtpd2k3Nw=="}, "X-Api-Key":[]string{"9fk2lq8s"}}',
+        ["Ym9iOmtpd2k3Nw==", "9fk2lq8s"],
+    ),
+    ('{"name": "Cookie", "value": "sid=8f2kq0w9xz7r; theme=dark"}', ["8f2kq0w9xz7r"]),
+    ("<Cookie sessionid=8f2kq0w9xz7r for a.org/>", ["8f2kq0w9xz7r"]),
+    ('curl --cookie "PHPSESSID=8f2kq0w9xz7r" https://a.org', ["8f2kq0w9xz7r"]),
+    ("keyring.set_password('svc', 'bob', 'kiwi77')", ["kiwi77"]),
+    ("user_code: WDJB-MJHT", ["WDJB-MJHT"]),
+    ("mfa token 482913", ["482913"]),
+    ("code_verifier=dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", ["dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"]),
+    ("Enter the code 482913 on the device", ["482913"]),
+    ('{"security_code": 391}', ["391"]),
+    ('{"two_factor_code": 739184}', ["739184"]),
+    ('{"activation_code":"AB12CD"}', ["AB12CD"]),
+    ('{"password": ["mango7"]}', ["mango7"]),
+    ('pw := "mango7"', ["mango7"]),
+    ("User.objects.create_user('bob', 'b@x', 'mango77')", ["mango77"]),
+    ("UPDATE users SET pw='mango77'", ["mango77"]),
+    ('os.Setenv("API_TOKEN", "q7x31mango")', ["q7x31mango"]),
+    ('driver.findElement(By.id("pw")).sendKeys("mango77")', ["mango77"]),
+    ("bcrypt.hash('mango77', 10)", ["mango77"]),
+    ("bcrypt.hashpw(b'mango77', salt)", ["mango77"]),
+    ("password_verify('mango77', $hash)", ["mango77"]),
+    ("check_password_hash(h, 'mango77')", ["mango77"]),
+    ('argon2.verify(hash, "mango77")', ["mango77"]),
+    ("jwt.encode(p, 'mango77pear', algorithm='HS256')", ["mango77pear"]),
+    ("jwt.decode(t, \"mango77pear\", algorithms=['HS256'])", ["mango77pear"]),
+    ("createHmac('sha256', 'mango77pear')", ["mango77pear"]),
+    ('WiFi.begin(ssid, "mango77")', ["mango77"]),
+    ("https://a.org/confirm?code=739184", ["739184"]),
+    ("https://a.org/?session=q7x31mangoK8", ["q7x31mangoK8"]),
+    ("https://a.org/activate/q7x31mangoK8", ["q7x31mangoK8"]),
+    ("https://a.org/cal/private-8f14e45fceea167a5a36dedd4bea2543/basic.ics", ["8f14e45fceea167a5a36dedd4bea2543"]),
+    ("https://a.org/feed?rss_token=q7x31mango", ["q7x31mango"]),
+    ("DB_PASSWORD    mango77", ["mango77"]),
+    ("  password      mango77\n  user          bob", ["mango77"]),
+    ("| Password | `mango77` |", ["mango77"]),
+    ("<label>Password</label><span>mango77</span>", ["mango77"]),
+    ('- {key: API_TOKEN, value: "q7x31mango"}', ["q7x31mango"]),
+    ("Login     Password    Role\nbob       mango77     admin\n", ["mango77"]),
+    ("header: X-Api-Key value: q7x31mango", ["q7x31mango"]),
+    ("aws ssm put-parameter --name /prod/db/password --value mango77 --type SecureString", ["mango77"]),
+    ("az keyvault secret set --vault-name v --name db-password --value mango77", ["mango77"]),
+    (
+        "<table><thead><tr><th>Login</th><th>Password</th></tr></thead><tbody><tr><td>sue</td><td>mango77</td></tr>\n<tr><td>bob</td><td>pear88x</td></tr></tbody></table>",
+        ["mango77", "pear88x"],
+    ),
+    ("<tr><td>API key</td><td><code>q7x31mango</code></td></tr>", ["q7x31mango"]),
+    ("Parameter: password, Data: mango77", ["mango77"]),
+    ('{"field":"pw","data":"mango77"}', ["mango77"]),
+    ('[{"k":"password","v":"mango77"}]', ["mango77"]),
+    ('<kv k="password" v="mango77"/>', ["mango77"]),
+    ("@name=password @value=mango77", ["mango77"]),
+    ('"Name" : "Password" , "Value" : "mango77"', ["mango77"]),
+    ("Name: password | Value: mango77", ["mango77"]),
+    ("user     password     role\nsue      mango77      admin\n", ["mango77"]),
+    ("key      value\npw       mango77\ntheme    dark\n", ["mango77"]),
+    ("ID  NAME      SECRET\n1   main      q7x31mangoK8\n", ["q7x31mangoK8"]),
+    ("| Key | Val |\n| :-- | :-- |\n| `DB_PASSWORD` | `mango77` |\n", ["mango77"]),
+    ("setting;value\nsmtp.password;mango77\n", ["mango77"]),
+    ('"key","value"\n"api_token","q7x31mango"\n', ["q7x31mango"]),
+    ("variable\tvalue\nDB_PASSWORD\tmango77\n", ["mango77"]),
+    ('data "x" {\n  name  = "api_token"\n  value = "q7x31mango"\n}', ["q7x31mango"]),
+    ('ParameterName = "Password"; ParameterValue = "mango77"', ["mango77"]),
+    ("Header name: X-Api-Key; value: q7x31mango", ["q7x31mango"]),
+    ("?name=api_key&type=s&value=q7x31mango", ["q7x31mango"]),
+    ("value=mango77&name=password", ["mango77"]),
+    ('val: "mango77", key: "password"', ["mango77"]),
+    ("Value: mango77\nName: DB_PASSWORD", ["mango77"]),
+    ('{value: "mango77", name: "DB_PASSWORD"}', ["mango77"]),
+]
+STAYS = [
+    '{"pw": "120px"}',
+    '{"pw": "50%"}',
+    "let pw = width2;",
+    '{"access_token": 1732500000}',
+    "name,value\ncolor,blue2\nsize,xl40\n",
+    "NAME         VALUE\nREPLICAS     3\nIMAGE        nginx:1.25\n",
+    '{"name": "color", "value": "blue42"}',
+    "Key: Environment, Value: prod2",
+    '<param name="width" value="120px"/>',
+    "env:\n- name: LOG_LEVEL\n  value: debug2\n",
+    "Name=web-1;Value=running2",
+    "<tr><th>User</th><th>Role</th></tr><tr><td>bob</td><td>admin2</td></tr>",
+    "set_password(user2, new_password)",
+    "X-Page-Token: abc42",
+    "X-Cache-Key: user42",
+    "jwt = decode(token1)",
+    "device_code=device.code",
+    "https://a.org/list?code=200",
+    'fields = ["password", "email2"]',
+]
+
+
+@pytest.mark.parametrize(("text", "secrets"), GOES)
+def test_a_secret_is_removed(scrubber: Scrubber, text: str, secrets: list[str]) -> None:
+    scrubbed = scrubber.scrub(text).text
+    assert [secret for secret in secrets if secret in scrubbed] == []
+    assert scrubber.scrub(scrubbed).text == scrubbed
+
+
+@pytest.mark.parametrize("text", STAYS)
+def test_a_text_without_a_secret_is_unchanged(scrubber: Scrubber, text: str) -> None:
+    assert scrubber.scrub(text).text == text
