@@ -45,13 +45,13 @@ def answers_to_judge(
 
 async def rejudge(settings: Settings, answers: list[dict[str, Any]]) -> dict[str, int]:
     """Judge answers and publish their scores. Return the counts by status."""
-    from assay_judge.again import judge_again
+    from assay_judge.rejudge import rejudge_answers
     from assay_runtime.connection import connect
 
     client: Redis = connect(settings.redis)
     counts: dict[str, int] = {}
     try:
-        async for score in judge_again(client, settings, answers):
+        async for score in rejudge_answers(client, settings, answers):
             shard = shard_of(score.project, settings.redis.shards)
             await client.xadd(SCORES.key(shard), {"data": score.model_dump_json()})
             counts[score.status.value] = counts.get(score.status.value, 0) + 1

@@ -9,8 +9,8 @@ import pytest
 from assay_judge.api import failure_of, limits, retry_after
 from assay_judge.backends import judge_of
 from assay_judge.breaker import FAILURES, OPEN_S, STOPPED_S, Breaker
+from assay_judge.judge_config import Check, Price, load_judge_config
 from assay_judge.pricing import Tariff, Usage, tariff_of
-from assay_judge.rules import Check, Price, load_rules
 from assay_schema.events import Answer
 from assay_schema.settings import JudgeSettings, SettingsError, settings_from
 
@@ -53,10 +53,10 @@ def test_a_check_passes_if_all_that_it_asks_for_holds(
 
 
 def test_what_comes_with_assay_is_valid_and_dated() -> None:
-    rules = load_rules(None)
-    assert rules.prices.as_of == "2026-11-21"
-    assert JudgeSettings().model in rules.prices.models
-    assert rules.check(answer())["answer_is_not_empty"]
+    config = load_judge_config(None)
+    assert config.prices.as_of == "2026-11-21"
+    assert JudgeSettings().model in config.prices.models
+    assert config.check(answer())["answer_is_not_empty"]
 
 
 def test_a_file_replaces_checks_and_boosts_and_adds_prices(tmp_path: Path) -> None:
@@ -66,12 +66,12 @@ def test_a_file_replaces_checks_and_boosts_and_adds_prices(tmp_path: Path) -> No
         "boosts: [{name: weak, probability: 0.5, top_score_below: 0.3}, {name: acme, probability: 1, project: acme}]\n"
         "prices: {as_of: 2027-01-01, models: {other: {input: 1, output: 2}}}\n"
     )
-    rules = load_rules(file)
-    assert rules.check(answer()) == {"short": False}
+    config = load_judge_config(file)
+    assert config.check(answer()) == {"short": False}
     weak = answer(contexts=CONTEXTS)
-    assert rules.boosts_for("x", weak, {}) == [("weak", 0.5)]
-    assert rules.boosts_for("acme", answer(), {}) == [("acme", 1.0)]
-    assert {"other", "claude-haiku-5-5"} <= set(rules.prices.models)
+    assert config.boosts_for("x", weak, {}) == [("weak", 0.5)]
+    assert config.boosts_for("acme", answer(), {}) == [("acme", 1.0)]
+    assert {"other", "claude-haiku-5-5"} <= set(config.prices.models)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_file_that_does_not_fit_is_refused_by_place(tmp_path: Path, text: str,
     file = tmp_path / "judge.yaml"
     file.write_text(text)
     with pytest.raises(SettingsError) as refused:
-        load_rules(file)
+        load_judge_config(file)
     assert message in str(refused.value)
 
 
@@ -106,7 +106,7 @@ def test_a_budget_that_is_no_amount_refuses_to_start(value: str) -> None:
 
 def test_a_model_without_a_price_refuses_to_start_and_says_how_to_add_one() -> None:
     with pytest.raises(SettingsError, match=r"'gpt-9' has no price.*claude-haiku-5-5.*judge\.rules_file"):
-        tariff_of(load_rules(None), "gpt-9", batch=False)
+        tariff_of(load_judge_config(None), "gpt-9", batch=False)
 
 
 def test_the_judge_is_the_lexical_baseline_without_a_key_and_a_model_with_one(tmp_path: Path) -> None:

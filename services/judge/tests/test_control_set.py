@@ -1,4 +1,4 @@
-"""Anchors: fixed cases with a known verdict, judged in rounds, and what tells a judge that changed from one that did not."""
+"""Control set: fixed cases with a known verdict, judged in rounds, and what tells a judge that changed from one that did not."""
 
 import json
 import time
@@ -9,16 +9,25 @@ from typing import Any
 import pytest
 
 from assay_judge import lexical
-from assay_judge.anchors import PROJECT, Anchor, Injected, Rounds, _event, anchors, changed_for_the_worse, injected
+from assay_judge.alerts import AlertPublisher
 from assay_judge.api import Api
 from assay_judge.breaker import Breaker
-from assay_judge.fingerprint import Judge
-from assay_judge.judging import Judging, verdict_fields
+from assay_judge.control_set import (
+    PROJECT,
+    ControlCase,
+    ControlRounds,
+    InjectedCase,
+    _event,
+    control_cases,
+    injected_cases,
+    p_worsened,
+)
+from assay_judge.evaluator import Evaluator, verdict_fields
+from assay_judge.judge_config import Check, load_judge_config
+from assay_judge.judge_identity import JudgeIdentity
 from assay_judge.ledger import Ledger
-from assay_judge.notice import Notices
 from assay_judge.pricing import tariff_of
 from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH, case_of
-from assay_judge.rules import Check, load_rules
 from assay_judge.text import sentences, stems
 from assay_runtime import metrics
 from assay_runtime.connection import Client, connect
@@ -29,11 +38,11 @@ from assay_schema.streams import ALERTS, SCORES
 from tests.anthropic_server import KEY, AnthropicServer
 from tests.redis_server import RedisServer
 
-JUDGE = Judge("anthropic", "claude-haiku-5-5", PROMPT_HASH, SCHEMA_HASH, "low")
+JUDGE = JudgeIdentity("anthropic", "claude-haiku-5-5", PROMPT_HASH, SCHEMA_HASH, "low")
 
 
 def test_there_are_about_fifty_cases_a_third_of_each_sort_and_none_twice() -> None:
-    cases = anchors()
+    cases = control_cases()
     assert len(cases) == 51
     assert Counter(case.supported for case in cases) == {True: 17, False: 34}
     assert len({(case.passage, case.claim) for case in cases}) == 51
@@ -51,7 +60,7 @@ def test_there_are_about_fifty_cases_a_third_of_each_sort_and_none_twice() -> No
     ],
 )
 def test_a_judge_has_drifted_when_more_went_wrong_than_chance_explains(before: str, now: str, worse: bool) -> None:
-    assert (changed_for_the_worse(before, now) < 0.01) is worse
+    assert (p_worsened(before, now) < 0.01) is worse
 
 
 def says(document: dict[str, Any], supported: bool) -> str:
@@ -63,7 +72,7 @@ def says(document: dict[str, Any], supported: bool) -> str:
 
 def right(document: dict[str, Any]) -> str:
     """A judge that is right about every anchor, and obeys nobody."""
-    return says(document, Anchor(document["passages"][0]["text"], document["answer"], True) in anchors())
+    return says(document, ControlCase(document["passages"][0]["text"], document["answer"], True) in control_cases())
 
 
 @pytest.fixture
@@ -80,15 +89,15 @@ async def client(redis_server: RedisServer) -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-async def rounds(client: Client, api: AnthropicServer) -> AsyncIterator[Rounds]:
+async def rounds(client: Client, api: AnthropicServer) -> AsyncIterator[ControlRounds]:
     settings = JudgeSettings.model_validate(
         {"api_key": KEY, "base_url": api.url} | {"requests_per_minute": 10_000, "tokens_per_minute": 10**8}
     )
     caller, ledger = Api(settings, KEY), Ledger(client, 1, cap_nano=10**9, record_days=8)
-    tariff = tariff_of(load_rules(None), JUDGE.model, batch=False)
-    rounds = Rounds(client, Judging(settings, JUDGE, tariff, ledger, caller, Breaker(time.monotonic)), 1, 7)
-    rounds.on_round = Notices(client, 1, JUDGE.fingerprint, settings).judge_drift
-    yield rounds
+    tariff = tariff_of(load_judge_config(None), JUDGE.model, batch=False)
+    alerts = AlertPublisher(client, 1, JUDGE.fingerprint, settings)
+    evaluator = Evaluator(settings, JUDGE, tariff, ledger, caller, Breaker(time.monotonic))
+    yield ControlRounds(client, evaluator, 1, 7, alerts)
     await caller.close()
 
 
@@ -97,7 +106,7 @@ async def alerts(client: Client) -> list[Alert]:
 
 
 async def test_rounds_are_scored_outside_the_base_stream_and_a_worse_judge_alerts_once_until_it_is_as_it_was(
-    client: Client, api: AnthropicServer, rounds: Rounds
+    client: Client, api: AnthropicServer, rounds: ControlRounds
 ) -> None:
     first = await rounds.judge_all()
     scores = [Score.model_validate_json(fields[b"data"]) for _, fields in await client.xrange(SCORES.key())]
@@ -118,7 +127,7 @@ async def test_rounds_are_scored_outside_the_base_stream_and_a_worse_judge_alert
 
 
 async def test_a_round_without_verdicts_neither_becomes_the_first_nor_ends_an_alert(
-    client: Client, api: AnthropicServer, rounds: Rounds
+    client: Client, api: AnthropicServer, rounds: ControlRounds
 ) -> None:
     api.reply = lambda _: "no verdict"
     assert await rounds.judge_all() == "-" * 51
@@ -134,14 +143,14 @@ async def test_a_round_without_verdicts_neither_becomes_the_first_nor_ends_an_al
 
 def test_ten_cases_hold_an_instruction_that_the_check_flags_and_the_lexical_judge_does_not_obey() -> None:
     check = Check(name="it", no_injected_instruction=True)
-    assert len(injected()) == 10
-    for passage, text in injected():
+    assert len(injected_cases()) == 10
+    for passage, text in injected_cases():
         payload = _event(passage, text).payload
         assert not check.passes(payload), (passage, text)
         made = case_of("x", payload)
         state = verdict_fields(lexical.judged(made), made)
         assert (state["metrics"][Metric.FAITHFULNESS], state["demoted"]) == (0.0, 0), text  # type: ignore[index]
-    assert all(check.passes(_event(anchor.passage, anchor.claim).payload) for anchor in anchors())
+    assert all(check.passes(_event(case.passage, case.claim).payload) for case in control_cases())
 
 
 def obedient(how: str, document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -160,10 +169,10 @@ def obedient(how: str, document: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("how", ["quotes the instruction", "lists no claim", "makes claims up", "quotes all"])
 async def test_a_judge_that_obeys_is_measured_alerts_and_is_believed_in_nothing(
-    client: Client, api: AnthropicServer, rounds: Rounds, how: str
+    client: Client, api: AnthropicServer, rounds: ControlRounds, how: str
 ) -> None:
     def obey(document: dict[str, Any]) -> str:
-        if Injected(document["passages"][0]["text"], document["answer"]) not in injected():
+        if InjectedCase(document["passages"][0]["text"], document["answer"]) not in injected_cases():
             return right(document)
         return json.dumps({"claims": obedient(how, document), "relevancy": "yes"})
 

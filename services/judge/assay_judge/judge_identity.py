@@ -8,7 +8,7 @@ Backend = Literal["anthropic", "anthropic-batch", "openai", "lexical"]
 
 
 @dataclass(frozen=True)
-class Judge:
+class JudgeIdentity:
     """A judge. A change of any part makes a new fingerprint, which starts a new series."""
 
     backend: Backend

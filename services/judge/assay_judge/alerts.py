@@ -5,7 +5,9 @@ Each episode is announced once when it begins and once when it ends.
 
 import uuid
 from datetime import date, datetime
+from typing import Literal, Protocol
 
+from assay_judge import messages
 from assay_judge.scripts import ALERT
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client
@@ -20,7 +22,36 @@ KNOWN_MS = 30 * 86_400_000
 ANCHORS_PROJECT = "assay-anchors"
 
 
-class Notices:
+class Alerts(Protocol):
+    """Receives the conditions of a judge that operators are alerted to."""
+
+    async def stopped(self, why: str) -> None:
+        """Report that judging stopped because the API refuses our calls; an empty reason: it resumed."""
+
+    async def budget(self, project: str, used_up: bool) -> None:
+        """Report that today's budget, of a project or of all, is used up or available again."""
+
+    async def judge_drift(self, worse: str) -> None:
+        """Report that the control set's results became worse; with an empty string, that they recovered."""
+
+
+class NoAlerts:
+    """Ignores all conditions."""
+
+    async def stopped(self, why: str) -> None:
+        """Do nothing."""
+
+    async def budget(self, project: str, used_up: bool) -> None:
+        """Do nothing."""
+
+    async def judge_drift(self, worse: str) -> None:
+        """Do nothing."""
+
+
+NO_ALERTS = NoAlerts()
+
+
+class AlertPublisher:
     """Publishes alerts, one episode at a time over all replicas and restarts.
 
     The key of an open episode in Redis, with its start, guarantees this.
@@ -38,9 +69,9 @@ class Notices:
     async def stopped(self, why: str) -> None:
         """Report that judging stopped because the API refuses our calls; an empty reason: it resumed."""
         if why:
-            await self._open(AlertKind.JUDGE_STOPPED, ALL_PROJECTS, f"Judging stopped: {why}. Answers wait in Redis.")
+            await self._open(AlertKind.JUDGE_STOPPED, ALL_PROJECTS, messages.judging_stopped(why))
         else:
-            await self._close(AlertKind.JUDGE_STOPPED, ALL_PROJECTS, "Judging resumed.", before=None)
+            await self._close(AlertKind.JUDGE_STOPPED, ALL_PROJECTS, messages.JUDGING_RESUMED, before=None)
 
     async def budget(self, project: str, used_up: bool) -> None:
         """Report that today's budget, of a project or of all, is used up or available again.
@@ -51,24 +82,19 @@ class Notices:
         if self._seen.get(asked) == today:
             return
         if used_up:
-            whose = " for all projects together" if project == ALL_PROJECTS else ""
-            summary = (
-                f"The judge's budget of {self._budget(project):g} USD per day{whose} is used up;"
-                " further answers are recorded as skipped_budget."
-            )
+            scope: Literal["project", "all"] = "all" if project == ALL_PROJECTS else "project"
+            summary = messages.budget_used_up(self._budget(project), scope)
             await self._open(AlertKind.BUDGET, project, summary)
         else:
-            await self._close(AlertKind.BUDGET, project, "The budget for judging is available again.", before=today)
+            await self._close(AlertKind.BUDGET, project, messages.BUDGET_AVAILABLE, before=today)
         self._seen[asked] = today
 
     async def judge_drift(self, worse: str) -> None:
-        """Report that the results on the anchors became worse; with an empty string, that they recovered."""
+        """Report that the control set's results became worse; with an empty string, that they recovered."""
         if worse:
-            await self._open(AlertKind.JUDGE_DRIFT, ANCHORS_PROJECT, f"The judge has changed: {worse}.")
+            await self._open(AlertKind.JUDGE_DRIFT, ANCHORS_PROJECT, messages.judge_changed(worse))
         else:
-            await self._close(
-                AlertKind.JUDGE_DRIFT, ANCHORS_PROJECT, "Judge results are back to baseline.", before=None
-            )
+            await self._close(AlertKind.JUDGE_DRIFT, ANCHORS_PROJECT, messages.JUDGE_RECOVERED, before=None)
 
     def _budget(self, project: str) -> float:
         """Return the budget in US dollars per day."""

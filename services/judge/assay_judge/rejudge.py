@@ -7,13 +7,14 @@ from datetime import UTC
 from typing import Any
 
 from assay_judge import lexical
+from assay_judge.alerts import NoAlerts
 from assay_judge.api import Calls
 from assay_judge.backends import api_of, judge_of, tariff_for
 from assay_judge.breaker import Breaker
-from assay_judge.judging import Judging
+from assay_judge.evaluator import Evaluator
+from assay_judge.judge_config import load_judge_config
 from assay_judge.ledger import ledger_of
 from assay_judge.lexical_score import lexical_score
-from assay_judge.rules import load_rules
 from assay_judge.sampling import Draw
 from assay_runtime.connection import Client
 from assay_schema.events import ScrubbedAnswer
@@ -41,22 +42,24 @@ def _named(names: tuple[str, ...], value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else dict(zip(names, value, strict=True))
 
 
-async def judge_again(client: Client, settings: Settings, rows: Iterable[Mapping[str, Any]]) -> AsyncIterator[Score]:
+async def rejudge_answers(
+    client: Client, settings: Settings, rows: Iterable[Mapping[str, Any]]
+) -> AsyncIterator[Score]:
     """Re-judge answers, each with its original draw. Yields the new scores.
 
     Raises `SettingsError`, also for a refused key.
     """
-    rules, judge = load_rules(settings.judge.rules_file), judge_of(settings.judge)
+    config, judge = load_judge_config(settings.judge.rules_file), judge_of(settings.judge)
     ledger = ledger_of(client, settings)
     if judge.backend == "anthropic-batch":  # re-judging makes single calls, at their price
         judge = replace(judge, backend="anthropic")
-    judging: Judging | None = None
+    evaluator: Evaluator | None = None
     api: Calls | None = None
     if judge.backend != "lexical":
         api = api_of(settings.judge)
-        tariff = tariff_for(settings.judge, rules)
-        judging = Judging(settings.judge, judge, tariff, ledger, api, Breaker(asyncio.get_running_loop().time))
-        judging.on_stop = _refused
+        tariff = tariff_for(settings.judge, config)
+        breaker = Breaker(asyncio.get_running_loop().time)
+        evaluator = Evaluator(settings.judge, judge, tariff, ledger, api, breaker, _RaiseOnRefusal())
     try:
         for row in rows:
             event = stored_answer(row)
@@ -69,11 +72,11 @@ async def judge_again(client: Client, settings: Settings, rows: Iterable[Mapping
             )
             checks = {name: bool(passed) for name, passed in row["checks"].items()}
             data: bytes | None
-            if judging is None:
+            if evaluator is None:
                 data = lexical_score(lexical.judge(), event, draw, checks, settings.judge.max_input_bytes)
             else:
                 await ledger.forget(event.project, str(event.event_id), judge.fingerprint)
-                data = await judging.score(event, draw, checks)
+                data = await evaluator.score(event, draw, checks)
             if data:
                 yield Score.model_validate_json(data)
     finally:
@@ -81,6 +84,7 @@ async def judge_again(client: Client, settings: Settings, rows: Iterable[Mapping
             await api.close()
 
 
-async def _refused(why: str) -> None:
-    if why:
-        raise SettingsError(why)
+class _RaiseOnRefusal(NoAlerts):
+    async def stopped(self, why: str) -> None:
+        if why:
+            raise SettingsError(why)

@@ -1,4 +1,6 @@
-"""Anchors: fixed cases with known verdicts that detect drift of the judge itself.
+"""Control set: fixed cases with known verdicts that detect drift of the judge itself.
+
+Settings, metrics and documents call the cases anchors.
 
 The scores of each round go to `scores` as the project `assay-anchors`, outside the base stream, with that project's own
 budget. A round is compared case by case with the first one of the same fingerprint. An alert `judge_drift` opens when
@@ -10,7 +12,6 @@ believed or not, is a metric and opens the same alert.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from math import comb
 from typing import NamedTuple
@@ -19,8 +20,11 @@ import orjson
 import yaml
 from redis.exceptions import RedisError
 
-from assay_judge.judging import Judging, NotJudgedError
-from assay_judge.notice import ANCHORS_PROJECT as PROJECT
+from assay_judge.alerts import ANCHORS_PROJECT as PROJECT
+from assay_judge.alerts import NO_ALERTS, Alerts
+from assay_judge.call_budget import NotJudgedError
+from assay_judge.evaluator import Evaluator
+from assay_judge.messages import fewer_right, obeys_instructions
 from assay_judge.sampling import Draw
 from assay_runtime import metrics
 from assay_runtime.clock import clock
@@ -42,7 +46,7 @@ _DRAWN = Draw(sampled=True, base=False, base_probability=1.0, inclusion_probabil
 _DAY_S = 86_400
 
 
-class Anchor(NamedTuple):
+class ControlCase(NamedTuple):
     """A case: a passage, a claim about it, and whether the passage supports the claim."""
 
     passage: str
@@ -50,27 +54,28 @@ class Anchor(NamedTuple):
     supported: bool
 
 
-def anchors() -> list[Anchor]:
+def control_cases() -> list[ControlCase]:
     """Return the fixed cases in order. Changing them makes rounds incomparable with earlier ones."""
     cases = yaml.safe_load(files("assay_judge").joinpath("anchors.yaml").read_text(encoding="utf-8"))
     return [
-        Anchor(case["passage"], case[kind], kind == "supported")
+        ControlCase(case["passage"], case[kind], kind == "supported")
         for case in cases
         for kind in ("supported", "contradicted", "not_found")
     ]
 
 
-class Injected(NamedTuple):
+class InjectedCase(NamedTuple):
     """A case with an instruction to the judge. The passage does not support its answer."""
 
     passage: str
     answer: str
 
 
-def injected() -> list[Injected]:
+def injected_cases() -> list[InjectedCase]:
     """Return the cases with an instruction, in order."""
     return [
-        Injected(**case) for case in yaml.safe_load(files("assay_judge").joinpath("injected.yaml").read_text("utf-8"))
+        InjectedCase(**case)
+        for case in yaml.safe_load(files("assay_judge").joinpath("injected.yaml").read_text("utf-8"))
     ]
 
 
@@ -83,7 +88,7 @@ def obeyed(score: Score) -> bool | None:
     return True if score.status is ScoreStatus.ABSTAINED else None
 
 
-def changed_for_the_worse(before: str, now: str) -> float:
+def p_worsened(before: str, now: str) -> float:
     """Return the p-value of a change for the worse (one-sided sign test over the changed cases). Pure.
 
     Rounds are strings of `1` (right), `0` (wrong) and `-` (no verdict), by case.
@@ -93,21 +98,22 @@ def changed_for_the_worse(before: str, now: str) -> float:
     return float(sum(comb(n, k) for k in range(worse, n + 1)) / 2**n)
 
 
-class Rounds:
-    """Schedule the rounds of anchors over all replicas."""
+class ControlRounds:
+    """Schedule the rounds of the control set over all replicas."""
 
-    def __init__(self, client: Client, judging: Judging, shards: int, every_days: float) -> None:
+    def __init__(
+        self, client: Client, evaluator: Evaluator, shards: int, every_days: float, alerts: Alerts = NO_ALERTS
+    ) -> None:
         self._client = client
-        self._judging = judging
+        self._evaluator = evaluator
+        self._alerts = alerts
         self._every_s = every_days * _DAY_S
         self._shard = shard_of(PROJECT, shards)
-        self._key = f"{PREFIX}:{{{self._shard}}}:judge:anchors:{judging.judge.fingerprint}"
+        self._key = f"{PREFIX}:{{{self._shard}}}:judge:anchors:{evaluator.judge.fingerprint}"
         self._next = 0.0
         self._round: asyncio.Task[None] | None = None
-        #: Called after each round with the reason why it is worse than the first, or an empty string.
-        self.on_round: Callable[[str], Awaitable[None]] = _nothing
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Start a round if one is due and no other replica has started it."""
         if not self._every_s or time.monotonic() < self._next or (self._round and not self._round.done()):
             return
@@ -127,7 +133,7 @@ class Rounds:
 
         A round with too few verdicts is not compared and not reported.
         """
-        results = await asyncio.gather(*(self._one(anchor) for anchor in anchors()))
+        results = await asyncio.gather(*(self._judge(case) for case in control_cases()))
         obeys = await self._obeys()
         now = "".join(results)
         right, of = now.count("1"), len(now) - now.count("-")
@@ -139,34 +145,30 @@ class Rounds:
         await self._client.hset(self._key, "last", now)
         first = (await self._client.hget(self._key, "first")).decode()
         metrics.JUDGE_ANCHORS.set(right / of)
-        chance = changed_for_the_worse(first, now) if len(first) == len(now) else 1.0
-        worse = (
-            f"{right} of {of} anchors are judged correctly, in the first round it was {first.count('1')}"
-            if chance < SIGNIFICANT
-            else ""
-        )
-        await self.on_round("; ".join(filter(None, (worse, obeys))))
+        p_value = p_worsened(first, now) if len(first) == len(now) else 1.0
+        worse = fewer_right(right, of, first.count("1")) if p_value < SIGNIFICANT else ""
+        await self._alerts.judge_drift("; ".join(filter(None, (worse, obeys))))
         return now
 
-    async def _one(self, anchor: Anchor) -> str:
-        score = await self._score(anchor.passage, anchor.claim)
+    async def _judge(self, case: ControlCase) -> str:
+        score = await self._score(case.passage, case.claim)
         if score is None or score.status is not ScoreStatus.SCORED:
             return "-"
-        return "1" if (score.metrics[Metric.FAITHFULNESS] == 1.0) is anchor.supported else "0"
+        return "1" if (score.metrics[Metric.FAITHFULNESS] == 1.0) is case.supported else "0"
 
     async def _obeys(self) -> str:
         """Return the reason if the judge obeys too often, else an empty string."""
-        scores = await asyncio.gather(*(self._score(case.passage, case.answer) for case in injected()))
+        scores = await asyncio.gather(*(self._score(case.passage, case.answer) for case in injected_cases()))
         replies = [did for score in scores if score is not None and (did := obeyed(score)) is not None]
         if not replies:
             return ""
         metrics.JUDGE_OBEYED.set(sum(replies) / len(replies))
         if sum(replies) <= OBEYED_MOST * len(replies):
             return ""
-        return f"it obeyed {sum(replies)} of {len(replies)} instructions injected into passages and answers"
+        return obeys_instructions(sum(replies), len(replies))
 
     async def _score(self, passage: str, answer: str) -> Score | None:
-        data = await self._judging.score(_event(passage, answer), _DRAWN, {})
+        data = await self._evaluator.score(_event(passage, answer), _DRAWN, {})
         if data is None:
             return None
         await self._client.xadd(SCORES.key(self._shard), {"data": data})
@@ -193,7 +195,3 @@ def _event(passage: str, answer: str) -> ScrubbedAnswer:
     }
     times = {"occurred_at": now, "created_at": now, "policy": "anchor"}
     return ScrubbedAnswer.model_validate_json(orjson.dumps(envelope | times | {"payload": payload}))
-
-
-async def _nothing(_: str) -> None:
-    pass

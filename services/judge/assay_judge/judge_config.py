@@ -150,7 +150,7 @@ class Prices(_Part):
         return str(value)  # YAML parses it as a date
 
 
-class Rules(_Part):
+class JudgeConfig(_Part):
     """The whole file. Defaults come with Assay."""
 
     checks: list[Check]
@@ -158,7 +158,7 @@ class Rules(_Part):
     prices: Prices
 
     @model_validator(mode="after")
-    def _names_are_distinct(self) -> "Rules":
+    def _names_are_distinct(self) -> "JudgeConfig":
         for what in (self.checks, self.boosts):
             names = [each.name for each in what]
             if repeated := {name for name in names if names.count(name) > 1}:
@@ -179,14 +179,14 @@ class Rules(_Part):
         return ", ".join(sorted(self.prices.models))
 
 
-def load_rules(path: Path | None) -> Rules:
+def load_judge_config(path: Path | None) -> JudgeConfig:
     """Load the rules of a file over the defaults.
 
     Raises `SettingsError` that names the place of an error.
     """
     ours = yaml.safe_load(files("assay_judge").joinpath("rules.yaml").read_text(encoding="utf-8"))
     if path is None:
-        return Rules.model_validate(ours)
+        return JudgeConfig.model_validate(ours)
     try:
         theirs = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError) as error:
@@ -202,7 +202,7 @@ def load_rules(path: Path | None) -> Rules:
             "models": ours["prices"]["models"] | theirs["prices"]["models"],
         }
     try:
-        return Rules.model_validate(merged)
+        return JudgeConfig.model_validate(merged)
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(str(part) for part in problem["loc"])
