@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from assay_drift.app import READERS, works
+from assay_drift.app import READERS, handlers
 from assay_drift.state import ShardState
 from assay_judge.ledger import Ledger, publish_finish
 from assay_runtime.connection import Client
@@ -268,7 +268,7 @@ async def test_the_judge_publishes_no_score_for_an_entry_that_another_redis_gave
 
 async def test_drift_counts_no_sample_of_an_entry_that_another_redis_gave(log: Log, client: Client) -> None:
     await client.xgroup_create(SCORES.key(), "drift", id="0", mkstream=True)
-    state, work = ShardState(client, QUICK, 0, 1, HASHED), works(lambda: START_MS)[SCORES]
+    state, work = ShardState(client, QUICK, 0, 1, HASHED), handlers(lambda: START_MS)[SCORES]
     texts = [score(START_MS, 0.8, number).model_dump_json() for number in range(2)]
     await asyncio.to_thread(log.keep)
     [entry] = await add(client, SCORES, texts[:1])
@@ -288,7 +288,7 @@ async def test_drift_counts_no_sample_of_an_entry_that_another_redis_gave(log: L
 async def test_drift_keeps_no_state_that_another_redis_had_under_the_same_version(log: Log, client: Client) -> None:
     await client.xgroup_create(SCORES.key(), "drift", id="0", mkstream=True)
     await asyncio.to_thread(log.keep)
-    work = works(lambda: START_MS)[SCORES]
+    work = handlers(lambda: START_MS)[SCORES]
     texts = [score(START_MS, value, number).model_dump_json() for number, value in enumerate((0.1, 0.8, 0.9))]
 
     async def count(state: ShardState, text: str) -> None:

@@ -4,9 +4,10 @@ from functools import cache
 
 import pytest
 
+from assay_drift.alerts import Measurements, Subject, alert
 from assay_drift.charts import Chart, Point, Span, terminal
 from assay_drift.episodes import Transition
-from assay_drift.wording import Numbers, Subject, alert, limit_in, summary
+from assay_drift.messages import limit_in, summary
 from assay_schema.alerts import Alert, AlertKind, AlertState
 from tests.drift_samples import START_MS, asked, monitor, noise_of, score, stream
 
@@ -30,10 +31,10 @@ def of_fallen_retrieval() -> tuple[Alert, Alert]:
 
 
 def test_a_fall_and_a_rise_are_told_as_from_what_to_what() -> None:
-    assert summary(FALLEN, AlertState.WARN, Numbers(START_MS, 0.68, 0.85, -0.2, n=30)) == (
-        "faithfulness of acme fell from 0.85 to 0.68, by 20.0%, since 2026-01-05 00:00 UTC (n = 30)"
-    )
-    assert summary(RISEN, AlertState.CRITICAL, Numbers(START_MS, 0.54, 0.0809, n=30)) == (
+    assert summary(
+        FALLEN, AlertState.WARN, Measurements(since_ms=START_MS, value=0.68, baseline=0.85, effect=-0.2, n=30)
+    ) == ("faithfulness of acme fell from 0.85 to 0.68, by 20.0%, since 2026-01-05 00:00 UTC (n = 30)")
+    assert summary(RISEN, AlertState.CRITICAL, Measurements(since_ms=START_MS, value=0.54, baseline=0.0809, n=30)) == (
         "hallucination_rate of acme rose from 0.0809 to 0.54, since 2026-01-05 00:00 UTC (n = 30)"
     )
 
@@ -42,9 +43,16 @@ def test_the_limit_of_an_amount_can_be_read_in_its_alert() -> None:
     for metric, limit in (("latency_p95", 12.34), ("latency_p50", 1_234_567.0), ("cost_p95", 48_211.0)):
         subject = Subject(AlertKind.SCORE_DRIFT, "acme", f"acme/{metric}/answer", metric, "answer")
         for state in (AlertState.WARN, AlertState.RESOLVED):
-            told = summary(subject, state, Numbers(START_MS, 0.4, 0.05, n=300, limit=limit))
+            told = summary(
+                subject, state, Measurements(since_ms=START_MS, value=0.4, baseline=0.05, n=300, limit=limit)
+            )
             assert limit_in(told) == pytest.approx(limit, rel=0.005), told
-        assert limit_in(summary(subject, AlertState.WARN, Numbers(START_MS, 0.4, 0.05, n=300))) is None
+        assert (
+            limit_in(
+                summary(subject, AlertState.WARN, Measurements(since_ms=START_MS, value=0.4, baseline=0.05, n=300))
+            )
+            is None
+        )
     assert limit_in("of them were above 1..2 ms") is None
 
 
@@ -89,10 +97,10 @@ def test_a_baseline_that_an_acknowledgement_finds_is_named_as_people_read_the_me
 
 def test_what_came_back_by_itself_is_still_told_as_being_back() -> None:
     step = Transition(AlertState.RECOVERING, AlertState.RESOLVED, 1, 4, START_MS)
-    assert "is back: 0.84, baseline 0.85" in alert(FALLEN, step, START_MS, Numbers(START_MS, 0.84, 0.85, n=9)).summary
-    assert (
-        "have recovered: mean place 0.48" in alert(RETRIEVAL, step, START_MS, Numbers(START_MS, 0.48, 0.5, n=9)).summary
-    )
+    fallen = Measurements(since_ms=START_MS, value=0.84, baseline=0.85, n=9)
+    retrieval = Measurements(since_ms=START_MS, value=0.48, baseline=0.5, n=9)
+    assert "is back: 0.84, baseline 0.85" in alert(FALLEN, step, START_MS, fallen).summary
+    assert "have recovered: mean place 0.48" in alert(RETRIEVAL, step, START_MS, retrieval).summary
 
 
 def test_a_history_in_short_days_marks_each_day_with_its_own_episodes() -> None:

@@ -9,7 +9,7 @@ less.
 from collections.abc import Iterable
 
 
-def needed(evidence: Iterable[float], streams: int) -> float:
+def evidence_needed(evidence: Iterable[float], streams: int) -> float:
     """Return the evidence needed to alert, where a single series would need 1.
 
     `streams` is the number of all series, including those not listed.
