@@ -22,7 +22,7 @@ from assay_access.identities import IDENTITIES, REDIS_IDENTITIES, SETTINGS_IDENT
 from assay_access.settings_files import Ports, settings_text
 from assay_local.preflight import RedisBinary
 from assay_local.processes import without_secrets
-from assay_notifier.records import Records
+from assay_notifier.delivery_log import DeliveryLog
 from assay_runtime import dead, scripts
 from assay_runtime.delivery import DEAD_BYTES, bury_finish, forward_finish
 from assay_runtime.entries import Outcome
@@ -418,13 +418,13 @@ async def test_a_notifier_reads_alerts_keeps_its_records_and_buries(server: Serv
     await_id = root.xadd(key, {"data": alert.model_dump_json()})
     server.as_("notifier").execute_command("XREADGROUP", "GROUP", "notifier", "one", "STREAMS", key, ">")
     async with redis.asyncio.Redis(port=server.port, username="notifier", password="notifier-password") as client:
-        records = Records(client, 0)
-        assert (await records.note(alert)).severity == "warning"
-        pair = (str(alert.transition_id), "log")
-        await records.take([pair])
-        assert await records.taken([pair]) == {pair}
-        assert len(await records.latest()) == 1
-        await records.forget()
+        delivery_log = DeliveryLog(client, 0)
+        assert (await delivery_log.store(alert)).severity == "warning"
+        notice = (str(alert.transition_id), "log")
+        await delivery_log.mark_accepted([notice])
+        assert await delivery_log.accepted([notice]) == {notice}
+        assert len(await delivery_log.latest()) == 1
+        await delivery_log.forget()
         failure = Failure(
             failure_id=uuid4(), stage="notifier", reason=Reason.OTHER, error_class="X", created_at=datetime.now(UTC)
         )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from assay_notifier.configured import channels
+from assay_notifier.channel_factory import channels
 from assay_notifier.http import LONGEST_RETRY_AFTER_S, retry_after
 from assay_schema.settings import NotifierSettings, SettingsError
 

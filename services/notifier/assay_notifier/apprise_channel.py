@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MOST_IN_ONE = 10
 
 
-class People(Channel):
+class AppriseChannel(Channel):
     """One Apprise address.
 
     Delivery: at least once. These receivers know no ids, so a notice may appear twice after a crash.

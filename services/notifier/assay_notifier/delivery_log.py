@@ -1,4 +1,4 @@
-"""Records of one shard in Redis: the accepted notices, and the latest alert of each episode."""
+"""Delivery log of one shard in Redis: the accepted notices, and the latest alert of each episode."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,7 +12,7 @@ from assay_schema.alerts import Alert, Severity
 from assay_schema.streams import episodes_key, notices_key
 
 #: The id of a transition, and the name of a channel.
-Pair = tuple[str, str]
+DeliveryKey = tuple[str, str]
 #: Days that an accepted notice is remembered: longer than an entry can wait in its stream or as a dead letter.
 REMEMBER_DAYS = 30
 #: Days that an episode is remembered after its end, so that a late transition does not reopen it.
@@ -33,32 +33,32 @@ return 1
 """
 
 
-class Records:
-    """The records of one shard. Every method may raise `RedisError`."""
+class DeliveryLog:
+    """The delivery log of one shard. Every method may raise `RedisError`."""
 
     def __init__(self, client: Client, shard: int) -> None:
         self._client = client
         self._notices = notices_key(shard)
         self._episodes = episodes_key(shard)
-        self._note = client.register_script(NOTE)
+        self._store = client.register_script(NOTE)
 
-    async def taken(self, pairs: Sequence[Pair]) -> set[Pair]:
+    async def accepted(self, keys: Sequence[DeliveryKey]) -> set[DeliveryKey]:
         """Return those of these notices that their channel has accepted."""
-        if not pairs:
+        if not keys:
             return set()
-        scores = await self._client.zmscore(self._notices, [_member(pair) for pair in pairs])
-        return {pair for pair, score in zip(pairs, scores, strict=True) if score is not None}
+        scores = await self._client.zmscore(self._notices, [_member(key) for key in keys])
+        return {key for key, score in zip(keys, scores, strict=True) if score is not None}
 
-    async def take(self, pairs: Iterable[Pair]) -> None:
+    async def mark_accepted(self, keys: Iterable[DeliveryKey]) -> None:
         """Record that these notices were accepted."""
         now = clock.now_ms() / 1_000
-        await self._client.zadd(self._notices, {_member(pair): now for pair in pairs})
+        await self._client.zadd(self._notices, {_member(key): now for key in keys})
 
-    async def note(self, alert: Alert) -> Notice:
+    async def store(self, alert: Alert) -> Notice:
         """Store an alert if it is the latest of its episode. Returns its notice."""
         severity = SEVERITY.get(alert.state, "")
         arguments = [str(alert.alert_id), alert.sequence, alert.model_dump_json(), str(severity)]
-        await self._note(keys=[self._episodes], args=arguments)
+        await self._store(keys=[self._episodes], args=arguments)
         return await self._notice(alert)
 
     async def latest(self) -> list[Notice]:
@@ -97,5 +97,5 @@ def _kept(text: bytes) -> Alert | None:
         return None
 
 
-def _member(pair: Pair) -> str:
-    return "/".join(pair)
+def _member(key: DeliveryKey) -> str:
+    return "/".join(key)

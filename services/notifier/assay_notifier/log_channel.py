@@ -12,7 +12,7 @@ log = logging.getLogger("assay.alerts")
 _LEVELS = {AlertState.CRITICAL: logging.ERROR, AlertState.RESOLVED: logging.INFO, AlertState.OK: logging.INFO}
 
 
-class LogLine(Channel):
+class LogChannel(Channel):
     """Logs an error for `critical`, information when an episode ends, and a warning otherwise."""
 
     name = "log"

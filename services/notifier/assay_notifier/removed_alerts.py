@@ -43,7 +43,7 @@ return missing - told
 """
 
 
-class Watch:
+class RemovedAlerts:
     """Checks one shard, before the notifier reads it and then at every tick."""
 
     def __init__(self, client: Client, shard: int, group: str) -> None:
@@ -53,7 +53,7 @@ class Watch:
         self._shard = shard
         metrics.ALERTS_REMOVED.labels(str(shard))
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Report alerts removed since the last check. Raises `RedisError`."""
         if found := int(await self._script(keys=self._keys, args=[self._group])):
             metrics.ALERTS_REMOVED.labels(str(self._shard)).inc(found)

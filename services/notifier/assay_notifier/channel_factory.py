@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from assay_notifier.alertmanager import Alertmanager, member_address
+from assay_notifier.apprise_channel import AppriseChannel, address_of
 from assay_notifier.channel import Channel
 from assay_notifier.http import Post
-from assay_notifier.log_line import LogLine
-from assay_notifier.people import People, address_of
+from assay_notifier.log_channel import LogChannel
 from assay_notifier.signing import key_of
 from assay_notifier.webhook import Webhook
 from assay_runtime.config import secret
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 def channels(settings: NotifierSettings) -> list[Channel]:
     """Return every configured channel, always including the log. Raises `SettingsError`."""
-    configured: list[Channel] = [LogLine()]
+    configured: list[Channel] = [LogChannel()]
     # Cached, because reading the system's certificates takes memory: only if it is needed.
     trust = cache(lambda: _trust(settings.tls_ca_file))
     if urls := _addresses(settings.alertmanager_urls, settings.alertmanager_urls_file, "alertmanager_urls"):
@@ -44,7 +44,9 @@ def channels(settings: NotifierSettings) -> list[Channel]:
             raise SettingsError(
                 f"notifier.apprise_urls: address {number} ({url.partition('://')[0][:20]}://...) is not a valid Apprise address"
             )
-        configured.append(People(_named(url.partition("://")[0].lower(), url), address, "notifier.apprise_urls"))
+        configured.append(
+            AppriseChannel(_named(url.partition("://")[0].lower(), url), address, "notifier.apprise_urls")
+        )
     return configured
 
 
