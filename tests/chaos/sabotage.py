@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from assay_capture import capture
-from assay_runtime import delivery, migrate, same_redis, scripts, store, watermark
+from assay_runtime import delivery, lua, migrate, scripts, store, watermark
 from assay_runtime.clock import RedisClock
 from assay_runtime.config import load_settings
 from assay_runtime.delivery import Consumer
@@ -117,7 +117,7 @@ def numbers_forgotten() -> None:
 def any_redis() -> None:
     """Entries are finished by their id alone, whichever Redis gave it."""
     for name in ("FORWARD", "SETTLE", "BURY"):
-        setattr(delivery, name, getattr(scripts, name).replace(same_redis.REFUSE_OTHERS, ""))
+        setattr(delivery, name, getattr(scripts, name).replace(lua.fragment("assay_runtime", "refuse_others"), ""))
 
 
 def one_spool_for_all() -> None:

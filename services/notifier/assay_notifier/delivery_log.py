@@ -8,6 +8,7 @@ from assay_notifier.disarm import disarmed
 from assay_notifier.notice import SEVERITY, Notice, is_over, noticed
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client
+from assay_runtime.lua import script
 from assay_schema.alerts import Alert, Severity
 from assay_schema.streams import episodes_key, notices_key
 
@@ -21,16 +22,8 @@ KEEP_OVER_DAYS = 7
 LOOKED_BACK = 50
 _DAY_S = 86_400
 
-#: Store the alert unless a later transition of its episode is stored, and its severity, if any. KEYS: episodes. ARGV:
-#: alert id, sequence, JSON, severity or ''. Returns 1 or 0.
-NOTE = """
-redis.replicate_commands()
-local kept = redis.call('HGET', KEYS[1], ARGV[1])
-if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], ARGV[1] .. '/' .. ARGV[2], ARGV[4]) end
-if kept and cjson.decode(kept).sequence >= tonumber(ARGV[2]) then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
-return 1
-"""
+#: Store the alert unless a later transition of its episode is stored.
+NOTE = script("assay_notifier", "note")
 
 
 class DeliveryLog:

@@ -22,9 +22,10 @@ from assay_runtime import metrics
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client
 from assay_runtime.entries import Bounds, Entry, Outcome, Process, SinkUnavailableError, acquitting
+from assay_runtime.lua import NUMBERS_UNKNOWN
 from assay_runtime.reading import READ_BYTES
 from assay_runtime.same_redis import OtherRedisError, SameEntries, beside_here, guarded
-from assay_runtime.scripts import BURY, FORGET, FORWARD, NUMBERS_UNKNOWN, SETTLE
+from assay_runtime.scripts import BURY, FORGET, FORWARD, SETTLE
 from assay_runtime.tracing import span
 from assay_schema.failures import GIVEN_UP, Failure, Reason
 from assay_schema.ids import row_id
