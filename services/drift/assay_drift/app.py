@@ -21,9 +21,9 @@ from assay_drift.embedding import embedder
 from assay_drift.monitor import Asked, LagSnapshot, Monitor
 from assay_drift.state import GROUP, Sample, ShardState, Work
 from assay_runtime.clock import clock as redis_clock
-from assay_runtime.delivery import Finish
 from assay_runtime.each import each
 from assay_runtime.entries import Bounds, Entry, Outcome, failure_of
+from assay_runtime.finishing import Finish
 from assay_runtime.lag import group_of
 from assay_runtime.service import Service, main
 from assay_schema.alerts import Alert

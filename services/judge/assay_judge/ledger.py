@@ -19,8 +19,8 @@ from assay_judge.sampling import REMEMBERED_DAYS
 from assay_judge.scripts import KEEP, LEARN, PUBLISH, RELEASE, RENEW, RESERVE, SETTLE, TAKE
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client
-from assay_runtime.delivery import Finish
 from assay_runtime.entries import Outcome
+from assay_runtime.finishing import Finish
 from assay_runtime.same_redis import guarded
 from assay_schema.scores import ScoreStatus
 from assay_schema.settings import Settings

@@ -19,9 +19,9 @@ from assay_notifier.dispatch import STAGE, Dispatcher
 from assay_notifier.notice import SEVERITY, Notice, is_over
 from assay_notifier.removed_alerts import RemovedAlerts
 from assay_runtime import metrics
-from assay_runtime.dead import Expiry
-from assay_runtime.delivery import bury_finish
+from assay_runtime.dead_letters import Expiry
 from assay_runtime.entries import Bounds
+from assay_runtime.finishing import dead_letter_finish
 from assay_runtime.service import Service, main
 from assay_schema.alerts import Alert
 from assay_schema.limits import ENTRY_MAX_BYTES
@@ -101,7 +101,7 @@ def build(settings: Settings) -> Service:
             ALERTS,
             shard,
             process=dispatcher.process(shard, delivery_logs[-1]),
-            finish=bury_finish(service.client, ALERTS, STAGE, shard, settings.delivery.dead_bytes),
+            finish=dead_letter_finish(service.client, ALERTS, STAGE, shard, settings.delivery.dead_bytes),
             bounds=bounds,
             document=Alert,
         )

@@ -8,7 +8,7 @@ FORWARD = script(_PACKAGE, "forward")
 #: Acknowledge entries of a stream that several groups read.
 SETTLE = script(_PACKAGE, "settle")
 #: Dead-letter an entry.
-BURY = script(_PACKAGE, "bury")
+DEAD_LETTER = script(_PACKAGE, "dead_letter")
 #: Move alerts from the inbox to their stream.
 ADMIT = script(_PACKAGE, "admit")
 #: Return dead letters to their streams.

@@ -11,8 +11,9 @@ from assay_drift.app import READERS, handlers
 from assay_drift.state import ShardState
 from assay_judge.ledger import Ledger, publish_finish
 from assay_runtime.connection import Client
-from assay_runtime.delivery import Consumer, Finish, bury_finish, forward_finish, settle_finish
+from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Bounds, Entry, Outcome, failure_of
+from assay_runtime.finishing import Finish, dead_letter_finish, forward_finish, settle_finish
 from assay_runtime.reading import READ_STEP, Reader
 from assay_runtime.same_redis import OtherRedisError, SameEntries, redis_here
 from assay_runtime.watermark import Watermark
@@ -240,7 +241,7 @@ async def test_no_step_finishes_what_another_redis_or_an_unknown_one_gave(client
         await client.xreadgroup(group, "one", {stream.key(): ">"})
         failure = failure_of(Entry(entry, b"1"), group, Reason.OTHER, "Error", "")
         for outcome in (Outcome(entry), Outcome(entry, failure=failure), Outcome(entry, failure=failure, keep=True)):
-            for finish in (finish_of(client, stream, group), bury_finish(client, stream, group, 0)):
+            for finish in (finish_of(client, stream, group), dead_letter_finish(client, stream, group, 0)):
                 with pytest.raises(OtherRedisError):
                     await finish([outcome], redis)
         assert (await client.xpending(stream.key(), group))["pending"] == 1

@@ -25,7 +25,7 @@ class Requeue:
 
     async def all_of(self, client: "Client", settings: Settings, chosen: "Choice") -> None:
         """Requeue all selected letters."""
-        from assay_runtime.dead import PAGE
+        from assay_runtime.dead_letters import PAGE
 
         waiting: list[DeadLetter] = []
         async for letter in chosen.letters(client, settings):
@@ -36,8 +36,8 @@ class Requeue:
         await self._send(client, settings, waiting)
 
     async def _send(self, client: "Client", settings: Settings, letters: list[DeadLetter]) -> None:
-        from assay_runtime.dead import Move
-        from assay_runtime.dead import requeue as move
+        from assay_runtime.dead_letters import Move
+        from assay_runtime.dead_letters import requeue as move
 
         moves = []
         for letter in letters:

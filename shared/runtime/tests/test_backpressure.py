@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import pytest
 from redis.exceptions import RedisError
 
+from assay_runtime.backpressure import Backpressure, backlog
 from assay_runtime.connection import Client
-from assay_runtime.delivery import Consumer, forward_finish
+from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Bounds, Entry, Outcome
-from assay_runtime.headroom import Headroom, backlog
+from assay_runtime.finishing import forward_finish
 from assay_runtime.same_redis import redis_here
 from assay_runtime.watermark import Watermark
 from assay_schema.settings import DeliverySettings
@@ -96,8 +97,8 @@ async def test_large_entries_behind_a_history_of_small_ones_weigh_what_they_weig
 async def test_what_waits_in_all_the_streams_together_is_over_the_mark(client: Client, scrubber: Consumer) -> None:
     for stream in (EVENTS, FAILURES):
         await client.xadd(stream.key(), {FIELD: KB * 800})
-    headroom = Headroom(client, [scrubber], FILLED, DeliverySettings(high_water_bytes=1_500_000))
-    await headroom.run()
+    backpressure = Backpressure(client, [scrubber], FILLED, DeliverySettings(high_water_bytes=1_500_000))
+    await backpressure.run()
     assert "delivery.high_water_bytes" in scrubber.held_back
 
 
@@ -120,20 +121,20 @@ async def test_a_history_that_is_stored_is_no_backlog(client: Client, scrubber: 
 async def test_the_scrubber_waits_above_the_mark_and_goes_on_when_the_writer_has_caught_up(
     client: Client, scrubber: Consumer, settings: DeliverySettings, named: str
 ) -> None:
-    headroom = Headroom(client, [scrubber], FILLED, settings)
+    backpressure = Backpressure(client, [scrubber], FILLED, settings)
     await pass_on(client, 1_200)
-    await headroom.run()
+    await backpressure.run()
     assert named in scrubber.held_back
     scrubber.start()
     held = [Entry((await client.xadd(CAPTURE.key(), {FIELD: KB})).decode(), KB) for _ in range(20)]
     await client.xreadgroup("scrubber", "one", {CAPTURE.key(): ">"}, count=20)
     assert await scrubber.offer(held[:10])
     more = asyncio.ensure_future(scrubber.offer(held[10:]))
-    await headroom.run()
+    await backpressure.run()
     assert not more.done(), "it takes no more than one batch"
     assert await client.xlen(CAPTURE.key()) == 20
     await store(client, 1_200)
-    await headroom.run()
+    await backpressure.run()
     assert not scrubber.held_back
     async with asyncio.timeout(60):
         assert await more
@@ -158,17 +159,17 @@ async def test_a_redis_that_was_away_is_looked_at_before_the_next_batch(
     redis_server: RedisServer, client: Client, scrubber: Consumer
 ) -> None:
     """It may come back with more in it than any mark allows."""
-    headroom = Headroom(client, [scrubber], FILLED, DeliverySettings(high_water_entries=50))
-    await headroom.run()
+    backpressure = Backpressure(client, [scrubber], FILLED, DeliverySettings(high_water_entries=50))
+    await backpressure.run()
     assert not scrubber.held_back
     redis_server.kill()
     with pytest.raises(RedisError):
-        await headroom.run()
+        await backpressure.run()
     assert "redis does not report" in scrubber.held_back
     redis_server.start()
     await pass_on(client, 100)
-    await headroom.run()
+    await backpressure.run()
     assert "delivery.high_water_entries" in scrubber.held_back
     await store(client, 100)
-    await headroom.run()
+    await backpressure.run()
     assert not scrubber.held_back

@@ -55,7 +55,7 @@ async def backlog(client: Client, stream: Stream, shard: int, group: str, held_b
     return Backlog(entries, max(size * entries // length, size - held_bytes) if entries else 0)
 
 
-class Headroom:
+class Backpressure:
     """Holds consumers back while their target streams exceed a high-water mark.
 
     `streams` maps each target stream to the group that empties it.

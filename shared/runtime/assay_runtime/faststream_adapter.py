@@ -1,8 +1,12 @@
-"""Adapter to FastStream, used for subscriptions, lifecycle and AsyncAPI documents.
+"""Adapter to FastStream, kept for the lifecycle of a service and its AsyncAPI document.
 
-FastStream's few private names are used here only. The subscriber reads batches of raw entries and passes them to a
-`Consumer` unchanged: no envelope, no decoding per message, no acknowledgement. Contract tests run this against a real
-Redis, and FastStream is pinned.
+FastStream starts and stops the readers on signals, restarts one that fails, and generates the document that other teams
+read. Assay does the rest itself, because delivery must be exact: reads bounded in bytes, groups that start at the
+beginning of a stream, batches, and acknowledgement in the step that finishes an entry. So a subscriber here has its own
+read (`Reader`) and passes raw entries to a `Consumer`: no envelope, no decoding per message, no acknowledgement.
+
+This is the only file that uses private names of FastStream: `_make_connection_state`, `_client` and `_xreadgroup`.
+FastStream is pinned, and contract tests run this against a real Redis.
 """
 
 import asyncio

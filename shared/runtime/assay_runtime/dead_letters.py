@@ -1,7 +1,7 @@
 """Dead letters of one shard in Redis: reading, requeueing, dropping and expiring.
 
 A dead letter is an entry given up after too many deliveries. An entry of `dead` has its original fields and those with
-the reason (see the script `BURY`). Its id in `dead` identifies it.
+the reason (see the script `DEAD_LETTER`). Its id in `dead` identifies it.
 """
 
 import logging
