@@ -13,9 +13,10 @@ from typing import Any
 import orjson
 
 from assay_runtime.connection import Client, connect
-from assay_runtime.delivery import Consumer, forward_finish
+from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Bounds, Entry, Outcome
-from assay_runtime.fast import make_broker, subscribe
+from assay_runtime.faststream_adapter import make_broker, subscribe
+from assay_runtime.finishing import forward_finish
 from assay_runtime.same_redis import redis_here
 from assay_schema.ids import new_event_id
 from assay_schema.settings import DeliverySettings, RedisSettings

@@ -13,11 +13,14 @@ from typing import Any
 from unittest.mock import patch
 
 from assay_capture import capture
-from assay_runtime import delivery, migrate, same_redis, scripts, store, watermark
+from assay_runtime import dead_letter_writer, delivery, finishing, lua, migrate, scripts, store, watermark
+from assay_runtime.batcher import Batch
 from assay_runtime.clock import RedisClock
 from assay_runtime.config import load_settings
 from assay_runtime.delivery import Consumer
-from assay_runtime.entries import Entry, Outcome
+from assay_runtime.entries import Outcome
+from assay_runtime.leases import Leases
+from assay_runtime.reclaimer import Reclaimer
 from assay_runtime.service import Service
 from assay_writer import app as writer_app
 from assay_writer import sink
@@ -30,9 +33,9 @@ def ack_before_insert() -> None:
     """The writer acknowledges a batch before it is stored."""
     work = Consumer._outcomes
 
-    async def acknowledged_first(self: Consumer, batch: Sequence[Entry]) -> Sequence[Outcome]:
+    async def acknowledged_first(self: Consumer, batch: Batch) -> Sequence[Outcome]:
         if self.group == "writer":
-            await self._client.xack(self.key, self.group, *[entry.id for entry in batch])
+            await self._client.xack(self.key, self.group, *[entry.id for entry in batch.entries])
         return await work(self, batch)
 
     Consumer._outcomes = acknowledged_first  # type: ignore[method-assign]
@@ -41,10 +44,10 @@ def ack_before_insert() -> None:
 def no_reclaim() -> None:
     """Nobody takes over what a dead consumer, or an earlier run, left pending."""
 
-    async def nothing(self: Consumer, **_: Any) -> None:
+    async def nothing(self: Reclaimer, **_: Any) -> None:
         await asyncio.sleep(0)
 
-    Consumer._take_over = nothing  # type: ignore[method-assign, assignment]
+    Reclaimer.take_over = nothing  # type: ignore[method-assign, assignment]
 
 
 def no_idempotence() -> None:
@@ -78,7 +81,7 @@ def insert_tokens() -> None:
 
 def trim_by_maxlen() -> None:
     """The events stream is cut to a length, read or not."""
-    delivery.FORWARD = scripts.FORWARD.replace(
+    finishing.FORWARD = scripts.FORWARD.replace(
         "redis.call('XADD', events, '*'", "redis.call('XADD', events, 'MAXLEN', '1000', '*'"
     )
 
@@ -94,7 +97,7 @@ def blame_outages() -> None:
     async def nothing(*_: object) -> None:
         await asyncio.sleep(0)
 
-    Consumer._acquit = nothing  # type: ignore[method-assign]
+    Leases.acquit = nothing  # type: ignore[method-assign]
     delivery._prove = nothing
 
 
@@ -110,14 +113,19 @@ def local_clock() -> None:
 
 def numbers_forgotten() -> None:
     """A Redis that lost the end of its log goes on numbering where that ends, and the writer tells it nothing."""
-    delivery.FORWARD = scripts.FORWARD.replace("if here ~= '' and last ~= here", "if false")
+    finishing.FORWARD = scripts.FORWARD.replace("if here ~= '' and last ~= here", "if false")
     watermark.WATERMARK = scripts.WATERMARK.replace(" or tonumber(low) < stands or here ~= ARGV[4] then", " then")
 
 
 def any_redis() -> None:
     """Entries are finished by their id alone, whichever Redis gave it."""
-    for name in ("FORWARD", "SETTLE", "BURY"):
-        setattr(delivery, name, getattr(scripts, name).replace(same_redis.REFUSE_OTHERS, ""))
+    for module, name in (
+        (finishing, "FORWARD"),
+        (finishing, "SETTLE"),
+        (finishing, "DEAD_LETTER"),
+        (dead_letter_writer, "DEAD_LETTER"),
+    ):
+        setattr(module, name, getattr(scripts, name).replace(lua.fragment("assay_runtime", "refuse_others"), ""))
 
 
 def one_spool_for_all() -> None:

@@ -24,10 +24,11 @@ from assay_access.acl_file import acl_file, password_hash
 from assay_access.identities import REDIS_IDENTITIES
 from assay_cli.main import app
 from assay_operations.dead_letters.letters import DeadLetter
-from assay_runtime import dead, metrics
+from assay_runtime import dead_letters, metrics
 from assay_runtime.connection import Client, connect
-from assay_runtime.delivery import Consumer, forward_finish, settle_finish
+from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Bounds, Entry, Outcome
+from assay_runtime.finishing import forward_finish, settle_finish
 from assay_runtime.queries import named_queries
 from assay_runtime.store import connect as connect_store
 from assay_schema.ids import new_event_id
@@ -303,16 +304,16 @@ def test_raw_text_is_shown_only_when_asked_for_and_control_characters_never_reac
 
 @BOTH
 async def test_two_who_requeue_at_once_send_each_letter_once(system: System) -> None:
-    total = 3 * dead.PAGE + 7
+    total = 3 * dead_letters.PAGE + 7
     for n in range(total):
         system.bury(CAPTURE, b"%d" % n)
 
     async def everything() -> list[bool]:
         moved: list[bool] = []
         async with system.client("operator") as client:
-            async for page in dead.letters(client, 0):
-                moves = [dead.Move(i.decode(), CAPTURE, fields[b"data"]) for i, fields in page]
-                moved += await dead.requeue(client, 0, moves)
+            async for page in dead_letters.letters(client, 0):
+                moves = [dead_letters.Move(i.decode(), CAPTURE, fields[b"data"]) for i, fields in page]
+                moved += await dead_letters.requeue(client, 0, moves)
         return moved
 
     results = await asyncio.gather(*(everything() for _ in range(3)))
@@ -323,17 +324,18 @@ async def test_two_who_requeue_at_once_send_each_letter_once(system: System) -> 
 
 def test_all_are_requeued_in_the_order_of_their_burial_and_each_to_where_it_belongs(system: System) -> None:
     numbers = count()
-    for _ in range(dead.PAGE):
+    for _ in range(dead_letters.PAGE):
         system.bury(CAPTURE, b"%d" % next(numbers))
         system.bury(FAILURES, b"%d" % next(numbers))
     done = system.assay("requeue", "--all", "--dry-run")
     assert (
-        done.stdout == f"would requeue {2 * dead.PAGE} dead letters: {dead.PAGE} to capture, {dead.PAGE} to failures\n"
+        done.stdout
+        == f"would requeue {2 * dead_letters.PAGE} dead letters: {dead_letters.PAGE} to capture, {dead_letters.PAGE} to failures\n"
     )
-    assert system.root.xlen(DEAD.key()) == 2 * dead.PAGE
+    assert system.root.xlen(DEAD.key()) == 2 * dead_letters.PAGE
     assert system.assay("requeue", "--all").stdout == done.stdout.replace("would requeue", "requeued")
-    assert system.data(CAPTURE) == [b"%d" % n for n in range(0, 2 * dead.PAGE, 2)]
-    assert system.data(FAILURES) == [b"%d" % n for n in range(1, 2 * dead.PAGE, 2)]
+    assert system.data(CAPTURE) == [b"%d" % n for n in range(0, 2 * dead_letters.PAGE, 2)]
+    assert system.data(FAILURES) == [b"%d" % n for n in range(1, 2 * dead_letters.PAGE, 2)]
     assert system.root.xlen(DEAD.key()) == 0
     assert system.assay("requeue", "--all").stdout == "requeued 0 dead letters\n"
 
@@ -395,7 +397,7 @@ def test_to_say_nothing_is_not_to_say_all(system: System) -> None:
 
 
 def test_dropping_counts_exactly_and_asks_first(system: System) -> None:
-    for n in range(dead.DROP_AT_ONCE + 3):
+    for n in range(dead_letters.DROP_AT_ONCE + 3):
         system.bury(CAPTURE, b"%d" % n)
     assert system.assay("drop", "--all", "--dry-run").stdout == "would drop 503 dead letters: scrubber/other 503\n"
     refused = system.assay("drop", "--all", code=2)
@@ -461,7 +463,7 @@ async def test_letters_older_than_the_days_they_are_kept_expire_exactly_in_every
     before = counter._value.get()
     system.shards = 2
     async with system.client(identity) as client:
-        expiry = dead.Expiry(client, Settings(redis=system.settings(identity)))
+        expiry = dead_letters.Expiry(client, Settings(redis=system.settings(identity)))
         await expiry.run()
         assert [system.root.xlen(DEAD.key(shard)) for shard in range(2)] == [2, 2]
         assert counter._value.get() - before == 4

@@ -9,7 +9,7 @@ import pytest
 import redis
 from redis.asyncio import Redis as AsyncRedis
 
-from assay_drift.app import READERS, works
+from assay_drift.app import READERS, handlers
 from assay_drift.state import GROUP, ShardState
 from assay_runtime.entries import Entry
 from assay_schema.streams import ALERTS, FIELD, SCORES, drift_key
@@ -87,6 +87,6 @@ def test_a_simulated_drop_is_drawn_and_dated(tmp_path: Path) -> None:
 
 
 def test_entries_of_every_stream_are_read_by_the_service() -> None:
-    assert set(READERS) == set(works(lambda: 0.0))
+    assert set(READERS) == set(handlers(lambda: 0.0))
     assert READERS[SCORES][1](Entry("1-1", b"{}")).failure is not None
     assert GROUP in SCORES.groups

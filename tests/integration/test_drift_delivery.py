@@ -15,7 +15,7 @@ import pytest
 import redis
 from redis.asyncio import Redis as AsyncRedis
 
-from assay_drift.app import READERS, works
+from assay_drift.app import READERS, handlers
 from assay_drift.state import GROUP, ShardState
 from assay_runtime.entries import Entry
 from assay_runtime.same_redis import redis_here
@@ -77,7 +77,9 @@ class Replica:
 
     async def finish(self, entries: Sequence[Entry]) -> int:
         outcomes = [READERS[SCORES][1](entry) for entry in entries]
-        return await self.state.finish(SCORES, outcomes, await redis_here(self.client), works(lambda: START_MS)[SCORES])
+        return await self.state.finish(
+            SCORES, outcomes, await redis_here(self.client), handlers(lambda: START_MS)[SCORES]
+        )
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ Assay = Callable[..., Result]
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAiServer]:
-    monkeypatch.setattr(paid_calls, "AGAIN_S", 0.0)
+    monkeypatch.setattr(paid_calls, "RETRY_S", 0.0)
     monkeypatch.setattr(paid_calls, "PAUSE_MOST_S", 0.0)
     with OpenAiServer() as server:
         yield server

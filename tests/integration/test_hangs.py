@@ -24,9 +24,10 @@ from assay_local.status_line import Status
 from assay_local.supervisor import Spec, Supervisor
 from assay_operations.doctor.probes import stream_facts
 from assay_runtime import connection
-from assay_runtime.delivery import Consumer, settle_finish
+from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Bounds, Entry, Outcome
-from assay_runtime.fast import leave_groups_alone, make_broker, subscribe
+from assay_runtime.faststream_adapter import leave_groups_alone, make_broker, subscribe
+from assay_runtime.finishing import settle_finish
 from assay_schema.ids import first_row_at
 from assay_schema.settings import DeliverySettings, RedisSettings
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES, Stream, low_key

@@ -14,10 +14,11 @@ from redis.exceptions import RedisError
 from assay_capture import Capture
 from assay_capture.link import Link
 from assay_runtime.connection import Client, connect
-from assay_runtime.delivery import Consumer, forward_finish, settle_finish
+from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Bounds, Entry, Outcome
-from assay_runtime.fast import leave_groups_alone, make_broker, subscribe
-from assay_runtime.watermark import Quiet
+from assay_runtime.faststream_adapter import leave_groups_alone, make_broker, subscribe
+from assay_runtime.finishing import forward_finish, settle_finish
+from assay_runtime.watermark import IdleShardTicker
 from assay_schema.settings import CaptureSettings, DeliverySettings, RedisSettings, Settings
 from assay_schema.streams import CAPTURE, EVENTS, low_key
 from tests.replicated_redis import Cluster, Watched, until
@@ -133,10 +134,10 @@ class Consumers:
             await self.client.aclose()
 
     async def _look(self) -> None:
-        quiet = Quiet(self.client, SHARDS)
+        ticker = IdleShardTicker(self.client, SHARDS)
         while True:
             with contextlib.suppress(Exception):
-                await quiet.run()
+                await ticker.run()
             await asyncio.sleep(0.2)
 
 
@@ -274,7 +275,7 @@ async def test_a_shard_whose_redis_is_away_keeps_no_other_from_following_the_clo
         assert cluster.master_of(2) is not away
         away.kill()
         with pytest.raises(RedisError):
-            await Quiet(client, SHARDS).run()
+            await IdleShardTicker(client, SHARDS).run()
         assert await client.get(low_key(2)) is not None
         await client.aclose()
     finally:

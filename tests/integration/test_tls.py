@@ -12,7 +12,7 @@ import pytest
 import redis.exceptions
 
 from assay_runtime.connection import connect as connect_redis
-from assay_runtime.fast import make_broker
+from assay_runtime.faststream_adapter import make_broker
 from assay_runtime.migrate import migrate
 from assay_runtime.store import connect as connect_store
 from assay_runtime.store import insert_json_rows

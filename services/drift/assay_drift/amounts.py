@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
+from assay_drift.episodes import Episode, Transition
 from assay_drift.retrieval import hash_of
 from assay_drift.series import Calendar, Series
 from assay_schema.scores import COST, LATENCY, QUANTILES
@@ -86,11 +87,18 @@ class Amount:
         self.limit = limit_of([raw for _, raw in self.learning], share)
         self.learning, self.series.first_ms = [], self.series.last_ms
 
-    def acknowledge(self) -> None:
-        """Forget the limit and learn it from scratch."""
+    @property
+    def episode(self) -> Episode:
+        """Episode of the series."""
+        return self.series.episode
+
+    def acknowledge(self, now_ms: float, settings: DriftSettings, calendar: Calendar) -> Transition | None:
+        """Accept the current level: close the episode, forget the limit and learn it from scratch."""
+        transition = self.series.acknowledge(now_ms, settings, calendar)
         self.learning, self.seen, self.limit, self.series.baseline = [], 0, None, None
         self.series.days, self.series.hours = {}, {}
         self.series.first_ms = self.series.last_ms
+        return transition
 
     def dump(self) -> dict[str, Any]:
         """Return the state as JSON."""

@@ -18,12 +18,12 @@ from typing import Any
 import orjson
 
 from assay_drift.embedding import embedder
-from assay_drift.monitor import Asked, Facts, Monitor
+from assay_drift.monitor import Asked, LagSnapshot, Monitor
 from assay_drift.state import GROUP, Sample, ShardState, Work
 from assay_runtime.clock import clock as redis_clock
-from assay_runtime.delivery import Finish
 from assay_runtime.each import each
 from assay_runtime.entries import Bounds, Entry, Outcome, failure_of
+from assay_runtime.finishing import Finish
 from assay_runtime.lag import group_of
 from assay_runtime.service import Service, main
 from assay_schema.alerts import Alert
@@ -118,7 +118,7 @@ READERS: dict[Stream, tuple[Any, Callable[[Entry], Outcome]]] = {
 }
 
 
-def works(clock: Clock) -> dict[Stream, Work]:
+def handlers(clock: Clock) -> dict[Stream, Work]:
     """Return the handlers for the samples of each stream."""
 
     def scores(monitor: Monitor, samples: Sequence[Sample]) -> None:
@@ -135,7 +135,7 @@ def works(clock: Clock) -> dict[Stream, Work]:
     return {SCORES: scores, EVENTS: events, FAILURES: failures}
 
 
-class Looks:
+class PeriodicChecks:
     """Periodic checks: lags, the watermark, silent projects and acknowledgements."""
 
     def __init__(self, service: Service, states: Sequence[ShardState], clock: Clock) -> None:
@@ -149,13 +149,13 @@ class Looks:
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + TICK_EVERY_S
-        await each(range(len(self._states)), self._look)
+        await each(range(len(self._states)), self._check)
 
-    async def _look(self, shard: int) -> None:
-        facts, now_ms = await self._facts(shard), self._clock()
-        await self._states[shard].tick(lambda monitor: monitor.tick(now_ms, facts), now_ms)
+    async def _check(self, shard: int) -> None:
+        lags, now_ms = await self._lags(shard), self._clock()
+        await self._states[shard].tick(lambda monitor: monitor.tick(now_ms, lags), now_ms)
 
-    async def _facts(self, shard: int) -> Facts:
+    async def _lags(self, shard: int) -> LagSnapshot:
         client = self._service.client
         lags = {}
         for stream in (CAPTURE, EVENTS):
@@ -164,7 +164,7 @@ class Looks:
                 lags[name] = group.unfinished
         watermark = int(await client.get(watermark_key(shard)) or 0)
         minutes = (self._clock() - row_ms(watermark)) / 60_000 if watermark else None
-        return Facts(lags, minutes)
+        return LagSnapshot(lags, minutes)
 
 
 def wall_clock() -> float:
@@ -178,7 +178,7 @@ def build(settings: Settings, clock: Clock = wall_clock) -> Service:
     bounds = Bounds(entries=settings.drift.batch_entries, bytes=4 * ENTRY_MAX_BYTES, age_s=0.2)
     shards = settings.redis.shards
     states = [ShardState(service.client, settings.drift, shard, shards, embedder()) for shard in range(shards)]
-    work = works(clock)
+    work = handlers(clock)
     for shard, state in enumerate(states):
         for stream, (document, read) in READERS.items():
             service.consume(
@@ -190,7 +190,7 @@ def build(settings: Settings, clock: Clock = wall_clock) -> Service:
                 document=document,
             )
         service.publishes(ALERTS, shard, Alert)
-    service.every_tick(Looks(service, states, clock).run)
+    service.every_tick(PeriodicChecks(service, states, clock).run)
     return service
 
 

@@ -12,7 +12,7 @@ from math import exp, log
 from statistics import median
 from typing import Any
 
-from assay_drift.episodes import Episode, Level, Patience
+from assay_drift.episodes import Episode, Hysteresis, Level, Transition, resolve
 from assay_drift.series import HOURS, Calendar, dump_episode, load_episode
 from assay_schema.alerts import AlertKind
 from assay_schema.settings import DriftSettings
@@ -28,7 +28,7 @@ SILENCE_BY_CHANCE = 1e-5
 #: Judged answers, and errors, needed to compute a share of errors.
 LEAST_JUDGED, LEAST_ERRORS = 20, 5
 #: Clean hourly evaluations until such an episode recovers; it resolves with the next.
-CONDITION_PATIENCE = Patience(clean_evaluations=1, cooldown_ms=0.0)
+CONDITION_HYSTERESIS = Hysteresis(clean_evaluations=1, cooldown_ms=0.0)
 KINDS = (AlertKind.SILENCE, AlertKind.JUDGE_ERRORS, AlertKind.FAILURES)
 
 
@@ -159,6 +159,26 @@ class Project:
             found["hour"],
             {AlertKind(kind): load_episode(episode) for kind, episode in found["episodes"].items()},
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition of a project."""
+
+    project: Project
+    kind: AlertKind
+
+    @property
+    def episode(self) -> Episode:
+        """Episode of the condition."""
+        return self.project.episodes[self.kind]
+
+    def acknowledge(self, now_ms: float, _settings: DriftSettings, _calendar: Calendar) -> Transition | None:
+        """Close the episode and forget the lost events and errors so far."""
+        transition = resolve(self.episode, now_ms, CONDITION_HYSTERESIS)
+        self.project.failures.clear()
+        self.project.errors.clear()
+        return transition
 
 
 def _tail(count: int, expected: float) -> float:

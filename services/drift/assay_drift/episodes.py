@@ -61,14 +61,14 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Hysteresis:
     """Delays of an episode: evaluations until it recovers, and milliseconds until the next may open."""
 
     clean_evaluations: int
     cooldown_ms: float
 
 
-def step(episode: Episode, reading: Reading, patience: Patience) -> Transition | None:
+def step(episode: Episode, reading: Reading, hysteresis: Hysteresis) -> Transition | None:
     """Advance an episode by one reading, in place. Returns the transition, if any."""
     wanted = AlertState(reading.level)
     if not episode.open:
@@ -85,18 +85,18 @@ def step(episode: Episode, reading: Reading, patience: Patience) -> Transition |
         episode.clean = 0
         return _move(episode, episode.worst, reading.at_ms) if episode.state is AlertState.RECOVERING else None
     episode.clean += 1
-    if episode.clean < patience.clean_evaluations:
+    if episode.clean < hysteresis.clean_evaluations:
         return None
     if episode.state is not AlertState.RECOVERING:
         return _move(episode, AlertState.RECOVERING, reading.at_ms)
-    return resolve(episode, reading.at_ms, patience) if reading.recovered else None
+    return resolve(episode, reading.at_ms, hysteresis) if reading.recovered else None
 
 
-def resolve(episode: Episode, at_ms: float, patience: Patience) -> Transition | None:
+def resolve(episode: Episode, at_ms: float, hysteresis: Hysteresis) -> Transition | None:
     """Close an open episode because it recovered or an operator acknowledged it."""
     if not episode.open:
         return None
-    episode.cool_until_ms = at_ms + patience.cooldown_ms
+    episode.cool_until_ms = at_ms + hysteresis.cooldown_ms
     return _move(episode, AlertState.RESOLVED, at_ms)
 
 

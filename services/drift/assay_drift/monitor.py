@@ -4,20 +4,20 @@ State is read and written as JSON fields. The same samples in the same order giv
 ids. The atomic step in Redis relies on this.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from assay_drift.alerts import Measurements, Subject
 from assay_drift.amounts import Amount
-from assay_drift.conditions import CONDITION_PATIENCE, Project
+from assay_drift.conditions import CONDITION_HYSTERESIS, Condition, Project
 from assay_drift.embedding import Embed, embedder
-from assay_drift.episodes import Episode, Level, Patience, Reading, resolve, step
+from assay_drift.episodes import Episode, Hysteresis, Level, Reading, step
 from assay_drift.kept import AMOUNT, DAY, PROJECT, QUERIES, RETRIEVAL, SCORE, SYSTEM
 from assay_drift.queries import Queries
-from assay_drift.readings import above, is_recovering, numbers_of_finding, shown
+from assay_drift.readings import above, measurements_of_finding
 from assay_drift.retrieval import Scaled, raw_metrics
 from assay_drift.series import Series, dump_episode
-from assay_drift.watch import Calibrated, Watch
-from assay_drift.wording import Numbers, Subject
+from assay_drift.watch import Acknowledgeable, Calibrated, Watch
 from assay_schema.alerts import ALL_PROJECTS, AlertKind
 from assay_schema.scores import QUANTILES, Score, ScoreStatus, is_lower_better, is_of_answers, of_answers
 from assay_schema.settings import DriftSettings
@@ -25,7 +25,7 @@ from assay_schema.settings import DriftSettings
 #: A lag episode ends after consecutive clean checks, a minute apart, so that a value around its limit opens one
 #: episode.
 _SYSTEM_EVERY_MS = 60_000.0
-_SYSTEM_PATIENCE = Patience(clean_evaluations=5, cooldown_ms=0.0)
+_SYSTEM_HYSTERESIS = Hysteresis(clean_evaluations=5, cooldown_ms=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class LagSnapshot:
     """Measurements at a tick: unread entries by stream, and the age of the watermark in minutes.
 
     The age is None if nothing is stored yet.
@@ -193,15 +193,15 @@ class Monitor(Watch):
 
     # --- time
 
-    def tick(self, wall_ms: float, facts: Facts) -> None:
+    def tick(self, wall_ms: float, snapshot: LagSnapshot) -> None:
         """Check the conditions that arise without samples."""
         for name, project in self.projects.items():
             self._evaluate_project(name, project, wall_ms)
         findings = {
-            f"lag/{stream}": above(count, self._settings.lag_entries, "warn") for stream, count in facts.lags.items()
+            f"lag/{stream}": above(count, self._settings.lag_entries, "warn") for stream, count in snapshot.lags.items()
         }
-        if facts.watermark_minutes is not None:
-            minutes, limit = round(facts.watermark_minutes, 1), self._settings.watermark_minutes
+        if snapshot.watermark_minutes is not None:
+            minutes, limit = round(snapshot.watermark_minutes, 1), self._settings.watermark_minutes
             findings["watermark"] = above(minutes, limit, "critical" if minutes > 4 * limit else "warn")
         for key, finding in findings.items():
             episode = self.system.get(key, Episode())
@@ -219,10 +219,10 @@ class Monitor(Watch):
                 f"shard {self._shard}",
             )
             before = dump_episode(episode)
-            transition = step(episode, Reading(wall_ms, finding.level, clean, counts), _SYSTEM_PATIENCE)
+            transition = step(episode, Reading(wall_ms, finding.level, clean, counts), _SYSTEM_HYSTERESIS)
             if clean and counts:
                 episode.counted_ms = wall_ms
-            self._publish(subject, transition, episode, numbers_of_finding(finding, episode.opened_ms))
+            self._publish(subject, transition, episode, measurements_of_finding(finding, episode.opened_ms))
             if dump_episode(episode) != before:
                 self._touched.add(SYSTEM)
 
@@ -232,51 +232,25 @@ class Monitor(Watch):
         Returns the acknowledged ids that need no more work: closed now, or no longer open in this shard.
         """
         wanted = set(identities)
-        for key, series in self.scores.items():
-            subject = self._subject(AlertKind.SCORE_DRIFT, key)
-            if self._is(subject, series.episode, wanted):
-                numbers = self._numbers(subject, series, None, series.detector, recovering=is_recovering(series))
-                transition = series.acknowledge(series.last_ms, self._settings, self._calendar)
-                if series.baseline:
-                    numbers = replace(numbers, accepted=shown(subject.kind, subject.metric, series.baseline.mean))
-                self._touched.add(f"{SCORE}/{key}")
-                self._publish_acknowledged(subject, transition, series.episode, numbers, now_wall_ms)
-        raw: list[tuple[AlertKind, str, str, Scaled | Amount]]
-        raw = [(AlertKind.RETRIEVAL_DRIFT, RETRIEVAL, key, of) for key, of in self.retrieval.items()]
-        raw += [(AlertKind.SCORE_DRIFT, AMOUNT, key, of) for key, of in self.amounts.items()]
-        for alert_kind, field_kind, key, of in raw:
-            subject = self._subject(alert_kind, key)
-            if self._is(subject, of.series.episode, wanted):
-                self._acknowledge_raw(subject, of, now_wall_ms)
-                self._touched.add(f"{field_kind}/{key}")
-        for key, queries in self.queries.items():
-            subject = self._query_subject(key)
-            if self._is(subject, queries.episode, wanted):
-                transition = resolve(queries.episode, queries.closed * self._calendar.day_ms, Patience(1, 0.0))
-                queries.forget()
-                self._touched.add(f"{QUERIES}/{key}")
-                numbers = Numbers(queries.episode.opened_ms)
-                self._publish_acknowledged(subject, transition, queries.episode, numbers, now_wall_ms)
-        for name, project in self.projects.items():
-            for kind, episode in project.episodes.items():
-                subject = Subject(kind, name, str(kind))
-                if self._is(subject, episode, wanted):
-                    transition = resolve(episode, project.now(now_wall_ms), CONDITION_PATIENCE)
-                    project.failures.clear()
-                    project.errors.clear()
-                    self._touched.add(f"{PROJECT}/{name}")
-                    numbers = Numbers(episode.opened_ms)
-                    self._publish_acknowledged(subject, transition, episode, numbers, now_wall_ms)
+        for name, subject, watched, now_ms in list(self._acknowledgeable(now_wall_ms)):
+            if self._is(subject, watched.episode, wanted):
+                self._acknowledge(name, subject, watched, now_ms, now_wall_ms)
         return list(identities)
 
-    def _acknowledge_raw(self, subject: Subject, of: Scaled | Amount, now_wall_ms: float) -> None:
-        """Close an episode of raw values, and learn their reference from scratch."""
-        series = of.series
-        numbers = self._numbers(subject, series, of, series.detector, recovering=is_recovering(series))
-        transition = series.acknowledge(series.last_ms, self._no_rule, self._calendar)
-        series.baseline = None
-        of.acknowledge()
-        self._publish_acknowledged(subject, transition, series.episode, numbers, now_wall_ms)
+    def _acknowledgeable(self, wall_ms: float) -> Iterator[tuple[str, Subject, Acknowledgeable, float]]:
+        """Iterate over everything with an episode: its field, its subject, and the time of its samples."""
+        for key, series in self.scores.items():
+            yield f"{SCORE}/{key}", self._subject(AlertKind.SCORE_DRIFT, key), series, series.last_ms
+        for key, scaled in self.retrieval.items():
+            yield f"{RETRIEVAL}/{key}", self._subject(AlertKind.RETRIEVAL_DRIFT, key), scaled, scaled.series.last_ms
+        for key, amount in self.amounts.items():
+            yield f"{AMOUNT}/{key}", self._subject(AlertKind.SCORE_DRIFT, key), amount, amount.series.last_ms
+        for key, queries in self.queries.items():
+            yield f"{QUERIES}/{key}", self._query_subject(key), queries, queries.closed * self._calendar.day_ms
+        for name, project in self.projects.items():
+            for kind in project.episodes:
+                subject = Subject(kind, name, str(kind))
+                yield f"{PROJECT}/{name}", subject, Condition(project, kind), project.now(wall_ms)
 
     # --- the rest
 
@@ -301,26 +275,27 @@ class Monitor(Watch):
         }
         for kind, finding in findings.items():
             episode = project.episodes[kind]
-            transition = step(episode, Reading(now_ms, finding.level, finding.level == "ok"), CONDITION_PATIENCE)
+            transition = step(episode, Reading(now_ms, finding.level, finding.level == "ok"), CONDITION_HYSTERESIS)
             self._publish(
-                Subject(kind, name, str(kind)), transition, episode, numbers_of_finding(finding, episode.opened_ms)
+                Subject(kind, name, str(kind)), transition, episode, measurements_of_finding(finding, episode.opened_ms)
             )
 
     def _advance_queries(self, key: str, queries: Queries, deviations: float, day: int) -> None:
         limit = self._settings.query_deviations
         level: Level = "warn" if deviations >= limit else "ok"
         reading = Reading(day * self._calendar.day_ms, level, level == "ok")
-        transition = step(queries.episode, reading, Patience(2, self._calendar.hours(self._settings.cooldown_hours)))
+        cooldown_ms = self._calendar.hours(self._settings.cooldown_hours)
+        transition = step(queries.episode, reading, Hysteresis(clean_evaluations=2, cooldown_ms=cooldown_ms))
         shift = queries.shift
-        numbers = Numbers(
-            (day - (shift.days if shift else 1)) * self._calendar.day_ms,
-            deviations,
-            limit,
-            shift.distance if shift else None,
+        measured = Measurements(
+            since_ms=(day - (shift.days if shift else 1)) * self._calendar.day_ms,
+            value=deviations,
+            baseline=limit,
+            effect=shift.distance if shift else None,
             n=shift.n if shift else None,
             evidence=deviations / limit,
         )
-        self._publish(self._query_subject(key), transition, queries.episode, numbers)
+        self._publish(self._query_subject(key), transition, queries.episode, measured)
 
 
 def _count(counts: dict[int, int], hour: int) -> None:

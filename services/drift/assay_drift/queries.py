@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from assay_drift.episodes import Episode
-from assay_drift.series import dump_episode, load_episode
+from assay_drift.episodes import Episode, Hysteresis, Transition, resolve
+from assay_drift.series import Calendar, dump_episode, load_episode
 from assay_schema.settings import DriftSettings
 
 CLUSTERS = 20
@@ -196,9 +196,11 @@ class Queries:
             _shift(found["shift"]),
         )
 
-    def forget(self) -> None:
-        """Forget the reference: the current queries become the new baseline."""
+    def acknowledge(self, now_ms: float, _settings: DriftSettings, _calendar: Calendar) -> Transition | None:
+        """Accept the current queries: close the episode and forget the reference."""
+        transition = resolve(self.episode, now_ms, Hysteresis(clean_evaluations=1, cooldown_ms=0.0))
         self.days, self.centroids, self.reference, self.shift = {}, None, (), None
+        return transition
 
 
 def _statistics(now: Sequence[Day], before: Sequence[Day]) -> tuple[float, float]:

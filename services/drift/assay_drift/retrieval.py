@@ -14,6 +14,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from assay_drift.baseline import Baseline
+from assay_drift.episodes import Episode, Transition
 from assay_drift.series import Calendar, Series
 from assay_schema.settings import DriftSettings
 
@@ -97,9 +98,17 @@ class Scaled:
         """Effect size: the Kolmogorov-Smirnov distance of recent scores from the reference."""
         return ks_distance(self.quantiles, sorted(self.recent)) if self.quantiles and self.recent else 0.0
 
-    def acknowledge(self) -> None:
-        """Forget the scale and learn it from scratch."""
+    @property
+    def episode(self) -> Episode:
+        """Episode of the series."""
+        return self.series.episode
+
+    def acknowledge(self, now_ms: float, settings: DriftSettings, calendar: Calendar) -> Transition | None:
+        """Accept the current level: close the episode, forget the scale and learn it from scratch."""
+        transition = self.series.acknowledge(now_ms, settings, calendar)
+        self.series.baseline = None
         self.learning, self.seen, self.quantiles, self.recent = [], 0, [], []
+        return transition
 
     def dump(self) -> dict[str, Any]:
         """Return the state as JSON."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from assay_drift.baseline import KEPT_DAYS, Baseline, Total, baseline_of, total_of
 from assay_drift.detector import Detector
-from assay_drift.episodes import Episode, Level, Patience, Reading, Transition, resolve, step
+from assay_drift.episodes import Episode, Hysteresis, Level, Reading, Transition, resolve, step
 from assay_drift.season import SLOT_HOURS, Means, Season, season_of, slot_of
 from assay_schema.alerts import AlertState
 from assay_schema.settings import DriftSettings
@@ -229,7 +229,7 @@ class Series:
             recovered=self._recovered(settings),
         )
         before = self.episode.state
-        transition = step(self.episode, reading, patience(settings, calendar))
+        transition = step(self.episode, reading, hysteresis(settings, calendar))
         if transition and transition.state is AlertState.RECOVERING:
             self.since_change = Total()
         if transition and transition.state is AlertState.RESOLVED and before is AlertState.RECOVERING:
@@ -269,7 +269,7 @@ class Series:
         since = calendar.day(max(self.detector.since_ms, self.first_ms))
         fresh = {day: total for day, total in self.days.items() if day > since}
         baseline = baseline_of(fresh, settings.baseline_days)
-        transition = resolve(self.episode, now_ms, patience(settings, calendar))
+        transition = resolve(self.episode, now_ms, hysteresis(settings, calendar))
         self.episode.cool_until_ms = 0.0
         self.dirty.clear()
         self.baseline, self.former = (baseline if baseline and baseline.n >= settings.learning_samples else None), None
@@ -343,9 +343,9 @@ def dump_baseline(base: Baseline | None) -> list[Any] | None:
     return [base.mean, base.deviation, base.n, base.per_day, base.first_day, base.last_day, base.full]
 
 
-def patience(settings: DriftSettings, calendar: Calendar) -> Patience:
+def hysteresis(settings: DriftSettings, calendar: Calendar) -> Hysteresis:
     """Return the delays of drift episodes."""
-    return Patience(settings.clean_evaluations, calendar.hours(settings.cooldown_hours))
+    return Hysteresis(settings.clean_evaluations, calendar.hours(settings.cooldown_hours))
 
 
 def dump_episode(episode: Episode) -> list[Any]:

@@ -2,21 +2,33 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Protocol
 
+from assay_drift.alerts import Measurements, Subject, alert, alert_id
 from assay_drift.amounts import Amount, amount_settings
 from assay_drift.detector import Detector
-from assay_drift.discoveries import needed
 from assay_drift.episodes import Episode, Level, Transition
+from assay_drift.fdr import evidence_needed
 from assay_drift.kept import Kept
-from assay_drift.readings import is_recovering, numbers_of
+from assay_drift.readings import is_recovering, measurements_of, shown
 from assay_drift.retrieval import Scaled
 from assay_drift.series import Calendar, Series
-from assay_drift.wording import Numbers, Subject, alert, alert_id
 from assay_schema.alerts import Alert, AlertKind
 from assay_schema.scores import is_of_answers
 from assay_schema.settings import DriftSettings
 
 Calibrated = Callable[[str, str, str], bool]
+
+
+class Acknowledgeable(Protocol):
+    """State with an episode that an operator can acknowledge."""
+
+    @property
+    def episode(self) -> Episode:
+        """The current or latest episode."""
+
+    def acknowledge(self, now_ms: float, settings: DriftSettings, calendar: Calendar, /) -> Transition | None:
+        """Accept the current level as the new baseline, and close the episode."""
 
 
 class Watch(Kept):
@@ -67,7 +79,7 @@ class Watch(Kept):
         streams = max(1, (len(self.scores) + len(self.retrieval) + len(self.amounts)) * self._shards)
         if series.evidence(self._settings) < 1:
             return float(streams)
-        return needed((each.evidence(self._settings) for _, each in self.series()), streams)
+        return evidence_needed((each.evidence(self._settings) for _, each in self.series()), streams)
 
     def _judge_series(self, key: str, series: Series) -> None:
         subject = self._subject(AlertKind.SCORE_DRIFT, key)
@@ -92,20 +104,20 @@ class Watch(Kept):
         detector, recovering = series.detector, is_recovering(series)
         transition = series.evaluate(series.last_ms, required, settings, self._calendar, level=level)
         if transition:
-            numbers = self._numbers(subject, series, of, detector, recovering=recovering)
-            self._publish(subject, transition, series.episode, numbers)
+            measured = self._measure(subject, series, of, detector, recovering=recovering)
+            self._publish(subject, transition, series.episode, measured)
 
-    def _numbers(
+    def _measure(
         self, subject: Subject, series: Series, of: Scaled | Amount | None, detector: Detector, *, recovering: bool
-    ) -> Numbers:
-        numbers = numbers_of(subject, series, detector, self._calendar, recovering=recovering)
-        numbers = replace(numbers, evidence=min(1e6, self.share(series)))
+    ) -> Measurements:
+        measured = measurements_of(subject, series, detector, self._calendar, recovering=recovering)
+        measured = replace(measured, evidence=min(1e6, self.share(series)))
         if isinstance(of, Scaled):
-            return replace(numbers, effect=of.effect)
-        return numbers if of is None else replace(numbers, limit=of.limit)
+            return replace(measured, effect=of.effect)
+        return measured if of is None else replace(measured, limit=of.limit)
 
     def _publish_acknowledged(
-        self, subject: Subject, transition: Transition | None, episode: Episode, numbers: Numbers, wall_ms: float
+        self, subject: Subject, transition: Transition | None, episode: Episode, measured: Measurements, wall_ms: float
     ) -> None:
         """Publish an acknowledgement.
 
@@ -113,11 +125,29 @@ class Watch(Kept):
         """
         if transition:
             published = replace(transition, at_ms=max(transition.at_ms, wall_ms))
-            self._publish(subject, published, episode, replace(numbers, acknowledged=True))
+            self._publish(subject, published, episode, replace(measured, acknowledged=True))
 
-    def _publish(self, subject: Subject, transition: Transition | None, episode: Episode, numbers: Numbers) -> None:
+    def _publish(
+        self, subject: Subject, transition: Transition | None, episode: Episode, measured: Measurements
+    ) -> None:
         if transition:
-            self.alerts.append(alert(subject, transition, episode.opened_ms, numbers))
+            self.alerts.append(alert(subject, transition, episode.opened_ms, measured))
+
+    def _acknowledge(
+        self, field: str, subject: Subject, watched: Acknowledgeable, now_ms: float, wall_ms: float
+    ) -> None:
+        """Acknowledge an episode, and publish that."""
+        measured = Measurements(since_ms=watched.episode.opened_ms)
+        if isinstance(watched, Series):
+            measured = self._measure(subject, watched, None, watched.detector, recovering=is_recovering(watched))
+        elif isinstance(watched, Scaled | Amount):
+            series = watched.series
+            measured = self._measure(subject, series, watched, series.detector, recovering=is_recovering(series))
+        transition = watched.acknowledge(now_ms, self._settings, self._calendar)
+        if isinstance(watched, Series) and watched.baseline:
+            measured = replace(measured, accepted=shown(subject.kind, subject.metric, watched.baseline.mean))
+        self._touched.add(field)
+        self._publish_acknowledged(subject, transition, watched.episode, measured, wall_ms)
 
     @staticmethod
     def _is(subject: Subject, episode: Episode, wanted: set[str]) -> bool:

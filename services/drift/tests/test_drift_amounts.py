@@ -10,7 +10,7 @@ from redis.asyncio import Redis as AsyncRedis
 
 from assay_drift.amount_simulation import Latencies, latencies, run_amounts
 from assay_drift.amounts import MARGIN, quantile
-from assay_drift.app import READERS, event_sample, works
+from assay_drift.app import READERS, event_sample, handlers
 from assay_drift.monitor import Asked, Monitor
 from assay_drift.state import GROUP, Sample, ShardState
 from assay_runtime.entries import Entry
@@ -217,5 +217,6 @@ async def _die_after_every_step(client: "AsyncRedis[bytes]") -> None:
         for left in (len(entries), 0):
             state = ShardState(client, LIMITED, 0, 1, HASHED)
             assert (
-                await state.finish(EVENTS, outcomes, await redis_here(client), works(lambda: START_MS)[EVENTS]) == left
+                await state.finish(EVENTS, outcomes, await redis_here(client), handlers(lambda: START_MS)[EVENTS])
+                == left
             )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from assay_drift.monitor import Facts, Monitor
+from assay_drift.monitor import LagSnapshot, Monitor
 from assay_drift.replay import replay
 from assay_schema.alert_actions import samples_of
 from assay_schema.alerts import Alert, AlertKind
@@ -78,7 +78,7 @@ def test_what_the_budget_did_not_reach_for_is_neither_silence_nor_an_abstention(
     days(watched, 0, 5, per_day=480)
     alerts = days(watched, 5, 7, per_day=480, status=ScoreStatus.SKIPPED_BUDGET)
     for hour in range(12):
-        watched.tick(START_MS + 7 * MINUTE - (12 - hour) * HOUR, Facts())
+        watched.tick(START_MS + 7 * MINUTE - (12 - hour) * HOUR, LagSnapshot())
     assert [*alerts, *watched.take_alerts()] == [], "the judge itself has said that the budget is used up"
 
 
@@ -114,7 +114,7 @@ def test_silence_says_whether_nothing_was_asked_nothing_drawn_or_the_judge_does_
             watched.observe_score(score(at_ms, 0.5, number, **drawn), at_ms)
         if questions:
             watched.observe_asked([asked(at_ms, number)], at_ms)
-    watched.tick(last + 6 * HOUR + 1, Facts())
+    watched.tick(last + 6 * HOUR + 1, LagSnapshot())
     [*_, alert] = [alert for alert in watched.take_alerts() if alert.kind is AlertKind.SILENCE]
     assert alert.state.value == "critical"
     assert alert.summary.endswith(f"are usual: {words}")

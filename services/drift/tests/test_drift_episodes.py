@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay_drift.episodes import Episode, Level, Patience, Reading, resolve, step
+from assay_drift.episodes import Episode, Hysteresis, Level, Reading, resolve, step
 from assay_schema.alerts import AlertState
 
-PATIENCE = Patience(clean_evaluations=3, cooldown_ms=100)
+HYSTERESIS = Hysteresis(clean_evaluations=3, cooldown_ms=100)
 
 
 def states(readings: list[Reading], episode: Episode | None = None) -> list[str]:
     episode = episode or Episode()
-    return [found.state.value for reading in readings if (found := step(episode, reading, PATIENCE))]
+    return [found.state.value for reading in readings if (found := step(episode, reading, HYSTERESIS))]
 
 
 def at(ms: float, level: Level, *, clean: bool | None = None, counts: bool = True, recovered: bool = True) -> Reading:
@@ -62,8 +62,8 @@ def test_after_a_resolution_nothing_opens_until_the_cooldown_is_over() -> None:
 def test_an_acknowledged_episode_resolves_at_once_and_a_closed_one_not_again() -> None:
     episode = Episode()
     states([at(0, "critical")], episode)
-    assert resolve(episode, 1, PATIENCE) is not None
-    assert resolve(episode, 2, PATIENCE) is None
+    assert resolve(episode, 1, HYSTERESIS) is not None
+    assert resolve(episode, 2, HYSTERESIS) is None
 
 
 @pytest.mark.parametrize("cooldown", [0.0, 50.0])
@@ -71,7 +71,7 @@ def test_an_acknowledged_episode_resolves_at_once_and_a_closed_one_not_again() -
 def test_transitions_always_form_a_chain_without_gaps(cooldown: float, found: list[tuple[Level, bool, bool]]) -> None:
     episode, last = Episode(), None
     for place, (level, clean, counts) in enumerate(found):
-        transition = step(episode, Reading(place, level, clean, counts), Patience(2, cooldown))
+        transition = step(episode, Reading(place, level, clean, counts), Hysteresis(2, cooldown))
         if transition is None:
             continue
         if last is None or last.state is AlertState.RESOLVED:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from assay_drift.monitor import Facts, Monitor
+from assay_drift.monitor import LagSnapshot, Monitor
 from assay_drift.series import Series
 from assay_schema.alerts import Alert, AlertKind, AlertState
 from assay_schema.scores import ScoreStatus
@@ -148,10 +148,10 @@ def test_silence_after_steady_traffic_is_an_alert_and_its_end_resolves_it() -> N
     watched = monitor()
     feed(watched, days=5, per_day=240)
     last = START_MS + 5 * MINUTE
-    watched.tick(last + MINUTE / 24, Facts())
+    watched.tick(last + MINUTE / 24, LagSnapshot())
     assert watched.take_alerts() == []
     for hour in range(2, 10):
-        watched.tick(last + hour * MINUTE / 24, Facts())
+        watched.tick(last + hour * MINUTE / 24, LagSnapshot())
     alerts = watched.take_alerts()
     assert steps(alerts, AlertKind.SILENCE) == ["warn", "critical"]
     for number, (at_ms, value) in enumerate(stream(1, 240, start_ms=last + 10 * MINUTE / 24)):
@@ -166,7 +166,7 @@ def test_nights_and_quiet_projects_are_no_silence() -> None:
             at_ms = START_MS + (day + number / 400) * MINUTE
             watched.observe_score(score(at_ms, 0.9, number), at_ms)
         for hour in range(12, 24):
-            watched.tick(START_MS + (day + hour / 24) * MINUTE, Facts())
+            watched.tick(START_MS + (day + hour / 24) * MINUTE, LagSnapshot())
     assert watched.take_alerts() == []
 
 
@@ -182,7 +182,7 @@ def test_a_lost_event_is_an_alert_until_a_day_without_one() -> None:
     watched = monitor()
     watched.observe_lost("acme", START_MS, START_MS)
     for hour in range(1, 30):
-        watched.tick(START_MS + hour * MINUTE / 24, Facts())
+        watched.tick(START_MS + hour * MINUTE / 24, LagSnapshot())
     assert steps(watched.take_alerts(), AlertKind.FAILURES) == ["warn", "recovering", "resolved"]
 
 
@@ -190,8 +190,8 @@ def test_lag_and_an_old_watermark_are_alerts_about_the_whole_system() -> None:
     watched = monitor(DriftSettings())
     for minute in range(20):
         late = minute < 5
-        facts = Facts({"writer": 200_000 if late else 0}, 20.0 if late else 0.1)
-        watched.tick(START_MS + minute * 60_000, facts)
+        lags = LagSnapshot({"writer": 200_000 if late else 0}, 20.0 if late else 0.1)
+        watched.tick(START_MS + minute * 60_000, lags)
     alerts = watched.take_alerts()
     assert steps(alerts, AlertKind.LAG) == ["warn", "recovering", "resolved"]
     assert steps(alerts, AlertKind.WATERMARK_AGE) == ["warn", "recovering", "resolved"]
@@ -204,7 +204,7 @@ def test_a_lag_that_moves_around_its_limit_is_one_episode_however_long_it_lasts(
     kept: dict[str, bytes | None] = {}
     for second in range(0, 5_400, 2):
         late = second < 600 or (second < 3_600 and second % 20 < 4)
-        watched.tick(START_MS + second * 1_000, Facts({"writer": 200_000 if late else 0}))
+        watched.tick(START_MS + second * 1_000, LagSnapshot({"writer": 200_000 if late else 0}))
         alerts += watched.take_alerts()
         kept |= watched.changes()
         if second % 200 == 0:
@@ -298,5 +298,5 @@ def test_time_follows_the_samples_so_a_replay_of_last_year_is_no_silence() -> No
     watched = monitor(DriftSettings())
     for number, (at_ms, value) in enumerate(stream(10, 60, day_ms=DAY_MS, start_ms=START_MS - 365 * DAY_MS)):
         watched.observe_score(score(at_ms, value, number), START_MS + number)
-    watched.tick(START_MS + 3_600_000, Facts())
+    watched.tick(START_MS + 3_600_000, LagSnapshot())
     assert watched.take_alerts() == []

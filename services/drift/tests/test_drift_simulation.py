@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from assay_drift.baseline import Total
 from assay_drift.charts import Chart, Point, Span, svg, terminal
 from assay_drift.detector import STAKES, Detector
-from assay_drift.discoveries import needed
 from assay_drift.embedding import hashed
+from assay_drift.fdr import evidence_needed
 from assay_drift.retrieval import ks_distance, place_in
 from assay_drift.simulation import Scenario, run, samples
 from assay_schema.alerts import AlertState
@@ -87,10 +87,10 @@ def test_the_change_is_dated_to_where_it_began() -> None:
 
 
 def test_one_series_of_many_needs_evidence_for_all_of_them_and_many_together_need_less() -> None:
-    assert needed([15.0, 0.1, 0.1], streams=20) == 20
-    assert needed([21.0, 0.1], streams=20) == 20
-    assert needed([6.0] * 5, streams=20) == pytest.approx(4)
-    assert needed([], streams=3) == 3
+    assert evidence_needed([15.0, 0.1, 0.1], streams=20) == 20
+    assert evidence_needed([21.0, 0.1], streams=20) == 20
+    assert evidence_needed([6.0] * 5, streams=20) == pytest.approx(4)
+    assert evidence_needed([], streams=3) == 3
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=50))

@@ -20,17 +20,18 @@ from datetime import UTC, date, datetime
 
 from redis.exceptions import RedisError
 
-from assay_judge.anchors import Rounds
+from assay_judge.alerts import AlertPublisher
 from assay_judge.backends import api_of, judge_of, key_of, tariff_for
 from assay_judge.batch import Batches
 from assay_judge.breaker import Breaker
-from assay_judge.fingerprint import Judge
-from assay_judge.judging import Judging, NotJudgedError, score_of
+from assay_judge.call_budget import NotJudgedError
+from assay_judge.control_set import ControlRounds
+from assay_judge.evaluator import Evaluator, score_of
+from assay_judge.judge_config import JudgeConfig, load_judge_config
+from assay_judge.judge_identity import JudgeIdentity
 from assay_judge.ledger import RENEW_S, Ledger, ledger_of, publish_finish
 from assay_judge.lexical_score import lexical_score
-from assay_judge.notice import Notices
 from assay_judge.pricing import dollars
-from assay_judge.rules import Rules, load_rules
 from assay_judge.sampling import Draw, base_rate, draw, uniform
 from assay_runtime import metrics
 from assay_runtime.clock import clock
@@ -58,17 +59,17 @@ class JudgeService:
     def __init__(
         self,
         service: Service,
-        rules: Rules,
-        judge: Judge,
+        config: JudgeConfig,
+        judge: JudgeIdentity,
         ledger: Ledger,
-        judging: Judging | None = None,
+        evaluator: Evaluator | None = None,
         batches: Sequence[Batches] = (),
     ) -> None:
         self._service = service
-        self._rules = rules
+        self._config = config
         self._judge = judge
         self._ledger = ledger
-        self._judging = judging
+        self._evaluator = evaluator
         #: By shard; empty unless the judge works in batches.
         self._batches = batches
         self._settings = service.settings.judge
@@ -100,10 +101,10 @@ class JudgeService:
         return work
 
     async def _keep_alive(self) -> None:
-        while self._judging is not None:
+        while self._evaluator is not None:
             await asyncio.sleep(RENEW_S)
             with contextlib.suppress(RedisError):
-                await self._judging.keep_alive()
+                await self._evaluator.keep_alive()
 
     async def _draws(self, answers: Sequence[ScrubbedAnswer]) -> list[tuple[Draw, dict[str, bool]]]:
         """Run the checks (layer 1) and draw each answer."""
@@ -121,11 +122,11 @@ class JudgeService:
                 )
         found = []
         for answer in answers:
-            checks = self._rules.check(answer.payload)
+            checks = self._config.check(answer.payload)
             for name, passed in checks.items():
                 if not passed:
                     metrics.CHECKS_FAILED.labels(metrics.project_label(answer.project), name).inc()
-            boosts = self._rules.boosts_for(answer.project, answer.payload, checks)
+            boosts = self._config.boosts_for(answer.project, answer.payload, checks)
             u = uniform(str(answer.event_id), self._salt)
             found.append((draw(u, rates[answer.project, _day(answer)], boosts), checks))
         return found
@@ -137,8 +138,8 @@ class JudgeService:
             score = score_of(self._judge, answer, drawn, checks, status).model_dump_json().encode()
         elif self._batches:
             score = await self._batches[shard_of(answer.project, len(self._batches))].add(answer, drawn, checks)
-        elif self._judging is not None:
-            score = await self._judging.score(answer, drawn, checks)
+        elif self._evaluator is not None:
+            score = await self._evaluator.score(answer, drawn, checks)
         else:
             score = await asyncio.to_thread(
                 lexical_score, self._judge, answer, drawn, checks, self._settings.max_input_bytes
@@ -148,7 +149,7 @@ class JudgeService:
             metrics.JUDGED.labels(metrics.project_label(answer.project), status.value).inc()
         return score
 
-    async def tell_spend(self) -> None:
+    async def report_spend(self) -> None:
         """Report the day's spend of the projects seen by this process as metrics."""
         today = clock.now().date()
         for project in metrics.labelled_projects():
@@ -172,43 +173,36 @@ def _day(answer: ScrubbedAnswer) -> date:
 
 def build(settings: Settings) -> Service:
     """Build the service, ready to run. Raises `SettingsError`."""
-    rules = load_rules(settings.judge.rules_file)
+    config = load_judge_config(settings.judge.rules_file)
     judge = judge_of(settings.judge)
-    tariff = (
-        None
-        if judge.backend == "lexical"
-        else tariff_for(settings.judge, rules, batch=judge.backend == "anthropic-batch")
-    )
+    is_batch = judge.backend == "anthropic-batch"
+    tariff = None if judge.backend == "lexical" else tariff_for(settings.judge, config, batch=is_batch)
     service = Service(STAGE, settings, settings.judge.port)
     ledger = ledger_of(service.client, settings)
-    judging = None
+    evaluator = None
     batches: list[Batches] = []
-    notices = Notices(service.client, settings.redis.shards, judge.fingerprint, settings.judge)
-    if tariff is not None and judge.backend == "anthropic-batch":
+    alerts = AlertPublisher(service.client, settings.redis.shards, judge.fingerprint, settings.judge)
+    if tariff is not None and is_batch:
         key = key_of(settings.judge)
         for shard in range(settings.redis.shards):
-            batches.append(Batches(service.client, settings.judge, judge, tariff, ledger, key, shard))
-            batches[shard].on_stop, batches[shard].on_budget = notices.stopped, notices.budget
-            service.every_tick(batches[shard].look)
+            batches.append(Batches(service.client, settings.judge, judge, tariff, ledger, key, shard, alerts))
+            service.every_tick(batches[shard].poll)
     elif tariff is not None:
-        api = api_of(settings.judge)
-        judging = Judging(settings.judge, judge, tariff, ledger, api, Breaker(asyncio_clock))
-        judging.on_stop, judging.on_budget = notices.stopped, notices.budget
-        service.at_stop(judging.draining.set)
-        rounds = Rounds(service.client, judging, settings.redis.shards, settings.judge.anchors_every_days)
-        rounds.on_round = notices.judge_drift
-        service.every_tick(rounds.look)
-        breaker = judging.breaker
+        breaker = Breaker(asyncio_clock)
+        evaluator = Evaluator(settings.judge, judge, tariff, ledger, api_of(settings.judge), breaker, alerts)
+        service.at_stop(evaluator.draining.set)
+        every_days = settings.judge.anchors_every_days
+        service.every_tick(ControlRounds(service.client, evaluator, settings.redis.shards, every_days, alerts).poll)
         service.notes(lambda: [f"judging stopped: {breaker.stopped}"] if breaker.stopped else [])
     metrics.JUDGE_BUDGET.set(settings.judge.budget_usd_per_day)
-    worker = JudgeService(service, rules, judge, ledger, judging, batches)
+    worker = JudgeService(service, config, judge, ledger, evaluator, batches)
     bounds = Bounds(entries=4 * settings.judge.concurrency, bytes=4 * ENTRY_MAX_BYTES, age_s=0.2)
     for shard in range(settings.redis.shards):
         finish = publish_finish(service.client, ledger, STAGE, shard)
         service.consume(EVENTS, shard, process=worker.process(), finish=finish, bounds=bounds, document=ScrubbedEvent)
         service.publishes(SCORES, shard, Score)
         service.publishes(ALERTS, shard, Alert)
-    service.every_tick(worker.tell_spend)
+    service.every_tick(worker.report_spend)
     log.info("judging", extra={"backend": judge.backend, "fingerprint": judge.fingerprint})
     return service
 

@@ -5,11 +5,11 @@ from urllib.parse import urlsplit
 
 from assay_judge import lexical
 from assay_judge.api import Api, Calls
-from assay_judge.fingerprint import Judge
+from assay_judge.judge_config import JudgeConfig, Price
+from assay_judge.judge_identity import JudgeIdentity
 from assay_judge.openai_api import OpenAiApi, host_of
 from assay_judge.pricing import Tariff, tariff_of
 from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH
-from assay_judge.rules import Price, Rules
 from assay_runtime.config import secret
 from assay_runtime.transport import host_in_clear
 from assay_schema.settings import JudgeSettings, SettingsError
@@ -34,7 +34,7 @@ def key_of(settings: JudgeSettings) -> str:
     return key
 
 
-def judge_of(settings: JudgeSettings) -> Judge:
+def judge_of(settings: JudgeSettings) -> JudgeIdentity:
     """Return the judge for the settings. Raises `SettingsError` for a model without a key."""
     backend, key = settings.backend, key_of(settings)
     if backend == "openai":
@@ -48,10 +48,10 @@ def judge_of(settings: JudgeSettings) -> Judge:
             f"judge.backend is {backend}, but there is no key: set judge.api_key_file (ASSAY_JUDGE_API_KEY_FILE), "
             'or judge.backend = "lexical"'
         )
-    return Judge(backend, settings.model, PROMPT_HASH, SCHEMA_HASH, settings.effort)
+    return JudgeIdentity(backend, settings.model, PROMPT_HASH, SCHEMA_HASH, settings.effort)
 
 
-def _openai(settings: JudgeSettings, key: str) -> Judge:
+def _openai(settings: JudgeSettings, key: str) -> JudgeIdentity:
     if "model" not in settings.model_fields_set:
         raise SettingsError("judge.backend is openai: set judge.model (ASSAY_JUDGE_MODEL) to a model of this API")
     if settings.base_url is None and not key:
@@ -73,28 +73,30 @@ def _openai(settings: JudgeSettings, key: str) -> Judge:
         raise SettingsError(
             "judge.base_url is not a valid API address: use https://HOST/v1, without user, password and query"
         )
-    return Judge("openai", settings.model, PROMPT_HASH, SCHEMA_HASH, None, f"{host_of(settings)} {settings.json_mode}")
+    return JudgeIdentity(
+        "openai", settings.model, PROMPT_HASH, SCHEMA_HASH, None, f"{host_of(settings)} {settings.json_mode}"
+    )
 
 
-def tariff_for(settings: JudgeSettings, rules: Rules, *, batch: bool = False) -> Tariff:
+def tariff_for(settings: JudgeSettings, config: JudgeConfig, *, batch: bool = False) -> Tariff:
     """Return the tariff of the model.
 
     Raises `SettingsError` for a model without a price, because its cost could not be capped.
     """
     if settings.backend != "openai":
-        return tariff_of(rules, settings.model, batch=batch)
+        return tariff_of(config, settings.model, batch=batch)
     read, written = settings.price_input_usd, settings.price_output_usd
     if (read is None) != (written is None):
         raise SettingsError("judge.price_input_usd and judge.price_output_usd belong together: set both")
     if read is not None and written is not None:
         return Tariff(Price(input=read, output=written, cache_read=read, cache_write=read))
-    if settings.model not in rules.prices.models:
+    if settings.model not in config.prices.models:
         raise SettingsError(
             f"judge.model {settings.model!r} has no price, so its cost cannot be capped: set judge.price_input_usd and "
             "judge.price_output_usd (ASSAY_JUDGE_PRICE_INPUT_USD, ASSAY_JUDGE_PRICE_OUTPUT_USD), in US dollars per million tokens; "
             "0 for a self-hosted model"
         )
-    return tariff_of(rules, settings.model, batch=False)
+    return tariff_of(config, settings.model, batch=False)
 
 
 def api_of(settings: JudgeSettings) -> Calls:

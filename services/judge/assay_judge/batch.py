@@ -12,12 +12,13 @@ answers are isolated.
 import logging
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 from pydantic import TypeAdapter
 
+from assay_judge.alerts import NO_ALERTS, Alerts
 from assay_judge.api import (
     BadReplyError,
     CallError,
@@ -31,9 +32,11 @@ from assay_judge.api import (
     usage_of,
     verdict_of,
 )
-from assay_judge.fingerprint import Judge
-from assay_judge.judging import INTERRUPTED, SKIPPED, NotJudgedError, before_judging, score_of, verdict_fields
+from assay_judge.call_budget import NotJudgedError
+from assay_judge.evaluator import before_judging, score_of, verdict_fields
+from assay_judge.judge_identity import JudgeIdentity
 from assay_judge.ledger import Call, Ledger, Waits
+from assay_judge.messages import INTERRUPTED, NO_BATCH_RESULT, SKIPPED
 from assay_judge.pricing import Tariff, Usage, dollars
 from assay_judge.prompt import Case, case_of, message_of
 from assay_judge.sampling import Draw
@@ -52,7 +55,7 @@ log = logging.getLogger(__name__)
 #: A batch ends within a day; if it is not back two hours later, it is given up.
 GIVEN_UP_S = 26 * 3_600
 #: Seconds between polls, and the seconds for which a judge without heartbeat keeps the lock.
-LOOK_EVERY_S, LOCK_S = 10.0, 120
+POLL_EVERY_S, LOCK_S = 10.0, 120
 #: Maximum number of rejected batches per poll: if all answers are at fault, each is isolated in turn.
 REFUSED_MOST = 40
 _ANSWER = TypeAdapter(ScrubbedAnswer)
@@ -65,13 +68,15 @@ class Batches:
         self,
         client: Client,
         settings: JudgeSettings,
-        judge: Judge,
+        judge: JudgeIdentity,
         tariff: Tariff,
         ledger: Ledger,
         key: str,
         shard: int,
+        alerts: Alerts = NO_ALERTS,
     ) -> None:
         self._client = client
+        self._alerts = alerts
         self._settings = settings
         self._judge = judge
         self._tariff = tariff
@@ -86,10 +91,6 @@ class Batches:
         }
         self._api: Any = None
         self._next = 0.0
-        #: Called when the API refuses our calls, and with an empty reason when it accepts a batch.
-        self.on_stop: Callable[[str], Awaitable[None]] = _nothing
-        #: Called with a project, and whether its budget is used up.
-        self.on_budget: Callable[[str, bool], Awaitable[None]] = _nothing_either
 
     async def add(self, event: ScrubbedAnswer, draw: Draw, checks: dict[str, bool]) -> bytes | None:
         """Queue an answer for a batch.
@@ -111,27 +112,27 @@ class Batches:
             "at": clock.now_ms() / 1000,
         }
         waits = Waits(self._names["waiting"], event_id, orjson.dumps(waiting))
-        answered = await self._ledger.reserve(call, 1, bound, lease_s=GIVEN_UP_S, waits=waits)
-        match answered.what:
+        reservation = await self._ledger.reserve(call, 1, bound, lease_s=GIVEN_UP_S, waits=waits)
+        match reservation.what:
             case "done":
-                return answered.score or None
+                return reservation.score or None
             case "budget" | "all_budgets":
-                whose = event.project if answered.what == "budget" else ALL_PROJECTS
-                await self.on_budget(whose, True)
-                detail = SKIPPED[answered.what]
+                whose = event.project if reservation.what == "budget" else ALL_PROJECTS
+                await self._alerts.budget(whose, True)
+                detail = SKIPPED[reservation.what]
                 return self._document(
                     event, draw, checks, {"status": ScoreStatus.SKIPPED_BUDGET, "detail": detail}, 0, Usage()
                 )
             case "interrupted":  # a judge that makes single calls had started it
                 state = {"status": ScoreStatus.JUDGE_ERROR, "detail": INTERRUPTED}
-                document = self._document(event, draw, checks, state, answered.nano, Usage())
-                await self._ledger.settle(call, answered.nano, document)
+                document = self._document(event, draw, checks, state, reservation.nano, Usage())
+                await self._ledger.settle(call, reservation.nano, document)
                 return document
             case "busy" if not await self._is_known(event_id):
                 raise NotJudgedError  # such a judge is working on it or died; the entry will be redelivered
             case "ok":
-                await self.on_budget(event.project, False)
-                await self.on_budget(ALL_PROJECTS, False)
+                await self._alerts.budget(event.project, False)
+                await self._alerts.budget(ALL_PROJECTS, False)
         return None  # it is queued, now or since an earlier delivery
 
     async def _is_known(self, event_id: str) -> bool:
@@ -141,11 +142,11 @@ class Batches:
             or await self._client.hget(self._names["sent"], event_id)
         )
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Send due answers and fetch finished batches. One judge at a time does this."""
         if time.monotonic() < self._next:
             return
-        self._next = time.monotonic() + LOOK_EVERY_S
+        self._next = time.monotonic() + POLL_EVERY_S
         if not await self._client.set(self._names["lock"], self._owner, nx=True, ex=LOCK_S):
             return
         try:
@@ -154,7 +155,7 @@ class Batches:
         finally:
             await self._lock(keys=[self._names["lock"]], args=[self._owner, "0"])
 
-    async def _show_life(self) -> None:
+    async def _renew_lock(self) -> None:
         """Renew the lock. A second judge at the same time does no harm: each step is safe by itself."""
         await self._lock(keys=[self._names["lock"]], args=[self._owner, str(LOCK_S * 1000)])
 
@@ -168,15 +169,15 @@ class Batches:
             and clock.now_ms() / 1000 - oldest < self._settings.batch_wait_s
         ):
             return
-        heaps = [list(waiting)[: self._settings.batch_requests]]
+        queue = [list(waiting)[: self._settings.batch_requests]]
         refused = 0
-        while heaps and refused < REFUSED_MOST:
-            chosen = heaps.pop()
-            await self._show_life()
+        while queue and refused < REFUSED_MOST:
+            chosen = queue.pop()
+            await self._renew_lock()
             match await self._sent(chosen, waiting):
                 case "refused permanently" if len(chosen) > 1:
                     refused += 1
-                    heaps += [chosen[len(chosen) // 2 :], chosen[: len(chosen) // 2]]
+                    queue += [chosen[len(chosen) // 2 :], chosen[: len(chosen) // 2]]
                 case "refused for now":
                     return
                 case "refused permanently":
@@ -201,15 +202,15 @@ class Batches:
             batch_id = await self._create(requests)
         except CallError as error:
             metrics.JUDGE_CALLS.labels("batch_refused").inc()
-            for_ever = isinstance(error, RejectedError)
-            if for_ever and len(taken) == 1:
+            permanent = isinstance(error, RejectedError)
+            if permanent and len(taken) == 1:
                 state: dict[str, object] = {"status": ScoreStatus.JUDGE_ERROR, "detail": f"Batch: {error.kind}"}
                 await self._end(taken[0].decode(), state, 0, Usage())
                 await self._forget(name)
             else:
                 # it was certainly not accepted: the answers wait again
                 await self._unsend(keys=keys, args=[name, *taken])
-            return "refused permanently" if for_ever else "refused for now"
+            return "refused permanently" if permanent else "refused for now"
         await self._client.hset(self._names["ids"], name, orjson.dumps([batch_id, at]))
         return "sent"
 
@@ -232,7 +233,7 @@ class Batches:
             raise TryAgainError("APIConnectionError") from None
         metrics.JUDGE_CALLS.labels("batch").inc()
         metrics.JUDGE_STOPPED.set(0)
-        await self.on_stop("")
+        await self._alerts.stopped("")
         return str(batch.id)
 
     async def _refused(self, error: Any) -> CallError:
@@ -241,16 +242,16 @@ class Batches:
         log.error("a batch was refused", extra={"error_class": failure.kind.partition(":")[0]})
         if isinstance(failure, StoppedError):
             metrics.JUDGE_STOPPED.set(1)
-            await self.on_stop(failure.kind)
+            await self._alerts.stopped(failure.kind)
         return failure
 
     async def _fetch(self) -> None:
         """Fetch all batches independently: one that cannot be fetched does not delay the others."""
         for name, data in (await self._client.hgetall(self._names["ids"])).items():
             batch_id, at = orjson.loads(data)
-            await self._show_life()
+            await self._renew_lock()
             if batch_id and await self._fetched_whole(str(batch_id)):
-                await self._end_held(name, "Batch: no result was returned")
+                await self._end_held(name, NO_BATCH_RESULT)
                 await self._forget(name)
             elif clock.now_ms() / 1000 - at > GIVEN_UP_S:
                 await self._give_up(name)
@@ -265,7 +266,7 @@ class Batches:
                 return False
             async for line in await batches.results(batch_id):
                 await self._result(line.custom_id, line.result)
-                await self._show_life()
+                await self._renew_lock()
         except anthropic.APIStatusError as error:
             await self._refused(error)
             return False
@@ -367,11 +368,3 @@ class Batches:
         """Close the connections."""
         if self._api is not None:
             await self._api.close()
-
-
-async def _nothing(_: str) -> None:
-    pass
-
-
-async def _nothing_either(_: str, __: bool) -> None:
-    pass

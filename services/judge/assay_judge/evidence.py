@@ -62,7 +62,7 @@ class Proof(NamedTuple):
     quote: Span | None = None
 
 
-class Believed(NamedTuple):
+class CheckedVerdict(NamedTuple):
     """A verdict after its checks. `foreign` counts claims that are not in the answer; they are ignored."""
 
     verdict: Verdict
@@ -214,7 +214,7 @@ def bears_on(claim: str, evidence: str, question: str) -> bool:
     return share >= MOSTLY_SHARED or (share >= LEAST_SHARED and bool(own & held))
 
 
-def believed(verdict: Verdict, case: Case) -> Believed:
+def demote_unsupported(verdict: Verdict, case: Case) -> CheckedVerdict:
     """Check a verdict against the texts.
 
     Support without proof becomes `not_found`; claims that the answer does not make are dropped.
@@ -227,7 +227,7 @@ def believed(verdict: Verdict, case: Case) -> Believed:
         if (where := said.where(claim.text)) is not None
     ]
     kept = verdict.model_copy(update={"claims": [proof.claim for proof in proofs]})
-    return Believed(kept, proofs, len(verdict.claims) - len(proofs))
+    return CheckedVerdict(kept, proofs, len(verdict.claims) - len(proofs))
 
 
 def _proof(claim: Claim, said: Span, passages: dict[str, Passage], question: str) -> Proof:

@@ -19,8 +19,8 @@ from assay_judge.sampling import REMEMBERED_DAYS
 from assay_judge.scripts import KEEP, LEARN, PUBLISH, RELEASE, RENEW, RESERVE, SETTLE, TAKE
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client
-from assay_runtime.delivery import Finish
 from assay_runtime.entries import Outcome
+from assay_runtime.finishing import Finish
 from assay_runtime.same_redis import guarded
 from assay_schema.scores import ScoreStatus
 from assay_schema.settings import Settings
@@ -37,7 +37,7 @@ _UNLIMITED = 2**52
 PAID_MIN = 20
 
 
-class Answered(NamedTuple):
+class Reservation(NamedTuple):
     """Reply to a reservation.
 
     `score`: of an answer already judged. `nano`: reserved by an interrupted call.
@@ -92,7 +92,7 @@ class Ledger:
 
     async def reserve(
         self, call: "Call", attempt: int, nano: int, lease_s: float | None = None, waits: "Waits | None" = None
-    ) -> Answered:
+    ) -> Reservation:
         """Reserve money for an attempt, and in the same step queue its answer for a batch.
 
         Raises `RedisError`.
@@ -115,14 +115,14 @@ class Ledger:
         what, *rest = await self._reserve(keys=keys, args=arguments)
         match what:
             case b"done":
-                return Answered("done", score=rest[0])
+                return Reservation("done", score=rest[0])
             case b"busy":
-                return Answered("busy", wait_s=rest[0] / 1000)
+                return Reservation("busy", wait_s=rest[0] / 1000)
             case b"interrupted":
-                return Answered("interrupted", nano=int(rest[0]))
+                return Reservation("interrupted", nano=int(rest[0]))
             case b"all_budgets":
-                return Answered("all_budgets")
-        return Answered("ok" if what == b"ok" else "budget")
+                return Reservation("all_budgets")
+        return Reservation("ok" if what == b"ok" else "budget")
 
     def call(self, project: str, event_id: str, fingerprint: str) -> "Call":
         """Return a call to be made now, by this process."""

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from assay_judge.evidence import claim_parts
-from assay_judge.fingerprint import Judge
+from assay_judge.judge_identity import JudgeIdentity
 from assay_judge.prompt import Case, cited_for
 from assay_judge.text import negated, numbers, sentences, without_markers, words
 from assay_judge.verdict import Claim, Relevancy, Support, Verdict
@@ -30,9 +30,9 @@ class TooLongError(ValueError):
     """The answer needs more comparisons than allowed."""
 
 
-def judge() -> Judge:
+def judge() -> JudgeIdentity:
     """Return the identity of the lexical judge; its rules are its version."""
-    return Judge("lexical", MODEL, _HASH, _HASH)
+    return JudgeIdentity("lexical", MODEL, _HASH, _HASH)
 
 
 class _Window(NamedTuple):

@@ -1,8 +1,9 @@
 """Scores by the lexical baseline."""
 
 from assay_judge import lexical
-from assay_judge.fingerprint import Judge
-from assay_judge.judging import before_judging, score_of, verdict_fields
+from assay_judge.evaluator import before_judging, score_of, verdict_fields
+from assay_judge.judge_identity import JudgeIdentity
+from assay_judge.messages import TOO_LONG_FOR_LEXICAL
 from assay_judge.prompt import Case, case_of
 from assay_judge.sampling import Draw
 from assay_schema.events import ScrubbedAnswer
@@ -10,7 +11,7 @@ from assay_schema.scores import ScoreStatus
 
 
 def lexical_score(
-    judge: Judge, answer: ScrubbedAnswer, drawn: Draw, checks: dict[str, bool], max_input_bytes: int
+    judge: JudgeIdentity, answer: ScrubbedAnswer, drawn: Draw, checks: dict[str, bool], max_input_bytes: int
 ) -> bytes:
     """The JSON of a score by the lexical baseline."""
     case = case_of(str(answer.event_id), answer.payload)
@@ -26,5 +27,5 @@ def _judged(case: Case) -> dict[str, object]:
     except lexical.TooLongError:
         return {
             "status": ScoreStatus.JUDGE_ERROR,
-            "detail": "TooLong: more comparisons than the lexical judge makes for one answer",
+            "detail": TOO_LONG_FOR_LEXICAL,
         }

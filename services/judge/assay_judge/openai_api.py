@@ -64,8 +64,8 @@ class OpenAiApi(Calls):
         if body is None:
             raise BadReplyError("ReplyTooLong", None)
         reply = _object(body)
-        believed = usage_in(reply, bound_tokens(len(prompt.message.encode())), self._settings.max_output_tokens)
-        return Said(text_in(reply, believed), believed, None, pause_of(headers))
+        usage = usage_in(reply, bound_tokens(len(prompt.message.encode())), self._settings.max_output_tokens)
+        return Said(text_in(reply, usage), usage, None, pause_of(headers))
 
     async def _post(self, body: dict[str, Any]) -> tuple[int, Mapping[str, str], bytes | None]:
         """Return status, headers and body; None for a body that is too long."""

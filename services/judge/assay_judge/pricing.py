@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass
 from math import ceil
 
+from assay_judge.judge_config import JudgeConfig, Price
 from assay_judge.prompt import SYSTEM
-from assay_judge.rules import Price, Rules
 from assay_judge.verdict import SCHEMA
 from assay_schema.settings import SettingsError
 
@@ -74,16 +74,16 @@ def bound_tokens(message_bytes: int) -> int:
     return message_bytes + FIXED_BYTES + FRAME_TOKENS
 
 
-def tariff_of(rules: Rules, model: str, *, batch: bool) -> Tariff:
+def tariff_of(config: JudgeConfig, model: str, *, batch: bool) -> Tariff:
     """Return the tariff of a model.
 
     Raises `SettingsError` for a model without a price, because its cost could not be capped.
     """
-    price = rules.prices.models.get(model)
+    price = config.prices.models.get(model)
     if price is None:
         raise SettingsError(
-            f"judge.model {model!r} has no price, so its cost cannot be capped; the price list of {rules.prices.as_of} contains "
-            f"{rules.known_models}. Add prices.models to the file named by judge.rules_file (ASSAY_JUDGE_RULES_FILE)"
+            f"judge.model {model!r} has no price, so its cost cannot be capped; the price list of {config.prices.as_of} contains "
+            f"{config.known_models}. Add prices.models to the file named by judge.rules_file (ASSAY_JUDGE_RULES_FILE)"
         )
     return Tariff(price, batch=batch)
 

@@ -120,7 +120,7 @@ _FIELDS = frozenset((*Verdict.model_fields, *Claim.model_fields))
 _RELEVANCY = {"yes": 1.0, "partial": 0.5, "no": 0.0}
 
 
-def measured(verdict: Verdict) -> dict[Metric, float]:
+def metrics_of(verdict: Verdict) -> dict[Metric, float]:
     """Compute the metrics of a verdict with at least one claim, each in [0, 1].
 
     Citations as ALCE defines them (Gao et al. 2023), by claim: recall is the share of claims that their citations

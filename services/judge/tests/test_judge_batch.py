@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from assay_judge.alerts import NO_ALERTS, Alerts, NoAlerts
 from assay_judge.batch import GIVEN_UP_S, Batches
-from assay_judge.fingerprint import Judge
+from assay_judge.judge_config import load_judge_config
+from assay_judge.judge_identity import JudgeIdentity
 from assay_judge.ledger import Ledger
 from assay_judge.pricing import tariff_of
 from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH
-from assay_judge.rules import load_rules
 from assay_judge.sampling import Draw
 from assay_runtime.connection import Client, connect
 from assay_schema.scores import Score, ScoreStatus
@@ -24,7 +25,7 @@ from tests.redis_server import RedisServer
 pytestmark = pytest.mark.one_day
 
 DRAWN = Draw(sampled=True, base=False, base_probability=0.05, inclusion_probability=0.5, boosts=("weak",))
-JUDGE = Judge("anthropic-batch", "claude-haiku-5-5", PROMPT_HASH, SCHEMA_HASH, "low")
+JUDGE = JudgeIdentity("anthropic-batch", "claude-haiku-5-5", PROMPT_HASH, SCHEMA_HASH, "low")
 
 
 @pytest.fixture
@@ -42,18 +43,28 @@ async def client(redis_server: RedisServer) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def batches(client: Client, api: AnthropicServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Batches]:
-    monkeypatch.setattr("assay_judge.batch.LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr("assay_judge.batch.POLL_EVERY_S", 0.0)
     made = new(client, api)
     yield made
     await made.close()
 
 
-def new(client: Client, api: AnthropicServer, **settings: Any) -> Batches:
+class Recorded(NoAlerts):
+    """Keeps the reasons of stops."""
+
+    def __init__(self) -> None:
+        self.stops: list[str] = []
+
+    async def stopped(self, why: str) -> None:
+        self.stops.append(why)
+
+
+def new(client: Client, api: AnthropicServer, alerts: Alerts = NO_ALERTS, **settings: Any) -> Batches:
     defaults = {"api_key": KEY, "base_url": api.url, "batch_requests": 3}
     chosen = JudgeSettings.model_validate(defaults | settings)
     ledger = Ledger(client, 1, cap_nano=int(chosen.budget_usd_per_day * 1e9), record_days=8)
-    tariff = tariff_of(load_rules(None), chosen.model, batch=True)
-    return Batches(client, chosen, JUDGE, tariff, ledger, KEY, 0)
+    tariff = tariff_of(load_judge_config(None), chosen.model, batch=True)
+    return Batches(client, chosen, JUDGE, tariff, ledger, KEY, 0, alerts)
 
 
 async def published(client: Client) -> list[Score]:
@@ -70,16 +81,16 @@ async def test_answers_are_sent_together_and_their_scores_published_once(
     events = [answer(f"{n}") for n in range(3)]
     for event in events[:2]:
         assert await batches.add(event, DRAWN, {"ok": True}) is None
-    await batches.look()
+    await batches.poll()
     assert not api.batches, "it waits for more, or for judge.batch_wait_s"
     await batches.add(events[2], DRAWN, {"ok": True})
     api.batch_open = True
-    await batches.look()
+    await batches.poll()
     assert [len(requests) for requests in api.batches.values()] == [3]
     assert await published(client) == []
     api.batch_open = False
     for _ in range(3):
-        await batches.look()
+        await batches.poll()
     scores = await published(client)
     assert {score.event_id for score in scores} == {event.event_id for event in events}
     assert len(scores) == 3
@@ -93,8 +104,8 @@ async def test_an_answer_that_comes_again_is_sent_once(client: Client, api: Anth
     for _ in range(2):
         for event in events:
             assert await batches.add(event, DRAWN, {}) is None
-    await batches.look()
-    await batches.look()
+    await batches.poll()
+    await batches.poll()
     assert sum(api.billed.values()) == 3
     assert await batches.add(events[0], DRAWN, {}) is not None, (
         "its score is known; publishing it again is refused later"
@@ -107,8 +118,8 @@ async def test_what_errs_expires_or_is_cut_ends_as_a_judge_error_paid_as_billed(
 ) -> None:
     for mark in ("fail:500", "slow", "truncate"):
         await batches.add(answer(f"[{mark}] Is it?"), DRAWN, {})
-    await batches.look()
-    await batches.look()
+    await batches.poll()
+    await batches.poll()
     details = {score.detail for score in await published(client)}
     assert details == {"Batch: the request errored", "Batch: the request expired", "ReplyTruncated"}
     assert {score.status for score in await published(client)} == {ScoreStatus.JUDGE_ERROR}
@@ -119,24 +130,24 @@ async def test_a_refused_batch_waits_again(client: Client, api: AnthropicServer,
     api.keys = set()
     for n in range(3):
         await batches.add(answer(f"{n}"), DRAWN, {})
-    await batches.look()
+    await batches.poll()
     api.keys = {KEY}
-    await batches.look()
-    await batches.look()
+    await batches.poll()
+    await batches.poll()
     assert len(await published(client)) == 3
 
 
 async def test_a_batch_that_was_never_sent_waits_again(
     client: Client, api: AnthropicServer, batches: Batches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay_judge.batch.LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr("assay_judge.batch.POLL_EVERY_S", 0.0)
     unreachable = new(client, api, base_url="http://127.0.0.1:9")
     for n in range(3):
         await unreachable.add(answer(f"{n}"), DRAWN, {})
-    await unreachable.look()
+    await unreachable.poll()
     await unreachable.close()
-    await batches.look()
-    await batches.look()
+    await batches.poll()
+    await batches.poll()
     assert len(await published(client)) == 3
 
 
@@ -148,13 +159,13 @@ async def test_a_batch_that_cannot_be_had_keeps_no_other_waiting_and_ends_with_i
     for events in (first, second):
         for event in events:
             await batches.add(event, DRAWN, {})
-        await batches.look()
+        await batches.poll()
     del api.batches["msgbatch_1"]
     api.batch_open = False
-    await batches.look()
+    await batches.poll()
     assert {score.event_id for score in await published(client)} == {event.event_id for event in second}
     monkeypatch.setattr("assay_judge.batch.GIVEN_UP_S", -1)
-    await batches.look()
+    await batches.poll()
     lost = [score for score in await published(client) if score.status is ScoreStatus.JUDGE_ERROR]
     assert {score.event_id for score in lost} == {event.event_id for event in first}
 
@@ -162,22 +173,18 @@ async def test_a_batch_that_cannot_be_had_keeps_no_other_waiting_and_ends_with_i
 async def test_a_key_that_is_refused_while_fetching_stops_judging_until_it_is_taken(
     client: Client, api: AnthropicServer, batches: Batches
 ) -> None:
-    told: list[str] = []
-
-    async def on_stop(why: str) -> None:
-        told.append(why)
-
-    batches.on_stop = on_stop
+    batches = new(client, api, alerts=(alerts := Recorded()))
     for n in range(3):
         await batches.add(answer(f"{n}"), DRAWN, {})
     api.batch_open = True
-    await batches.look()
+    await batches.poll()
     api.batch_open, api.keys = False, set()
-    await batches.look()
-    assert "the key is refused" in told[-1]
+    await batches.poll()
+    assert "the key is refused" in alerts.stops[-1]
     api.keys = {KEY}
-    await batches.look()
+    await batches.poll()
     assert len(await published(client)) == 3
+    await batches.close()
 
 
 async def test_a_batch_nobody_knows_the_id_of_is_given_up_at_the_end_of_its_day(
@@ -190,13 +197,13 @@ async def test_a_batch_nobody_knows_the_id_of_is_given_up_at_the_end_of_its_day(
     for n in range(3):
         await batches.add(answer(f"{n}"), DRAWN, {})
     with pytest.raises(KeyboardInterrupt):
-        await batches.look()
+        await batches.poll()
     aside = await spent(client)
     later = new(client, api)
-    await later.look()
+    await later.poll()
     assert await published(client) == []
     monkeypatch.setattr("assay_judge.batch.GIVEN_UP_S", -1)
-    await later.look()
+    await later.poll()
     scores = await published(client)
     assert [score.detail for score in scores] == ["Interrupted: the batch never came back"] * 3
     assert aside == await spent(client) > 0, "it may have been billed"

@@ -9,12 +9,12 @@ import orjson
 import pytest
 
 from assay_judge.batch import Batches
-from assay_judge.fingerprint import Judge
-from assay_judge.judging import NotJudgedError
+from assay_judge.call_budget import NotJudgedError
+from assay_judge.judge_config import load_judge_config
+from assay_judge.judge_identity import JudgeIdentity
 from assay_judge.ledger import Ledger, publish_finish
 from assay_judge.pricing import tariff_of
 from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH
-from assay_judge.rules import load_rules
 from assay_judge.sampling import Draw
 from assay_runtime.connection import Client, connect
 from assay_runtime.entries import Outcome
@@ -31,7 +31,7 @@ from tests.redis_server import RedisServer
 pytestmark = pytest.mark.one_day
 
 DRAWN = Draw(sampled=True, base=True, base_probability=0.5, inclusion_probability=0.5)
-JUDGE = Judge("anthropic-batch", "claude-haiku-5-5", PROMPT_HASH, SCHEMA_HASH, "low")
+JUDGE = JudgeIdentity("anthropic-batch", "claude-haiku-5-5", PROMPT_HASH, SCHEMA_HASH, "low")
 KEYS = {name: f"assay:{{0}}:judge:batch:{name}" for name in ("waiting", "sent", "ids", "answers", "lock")}
 GROUP = "judge"
 
@@ -48,7 +48,7 @@ def api() -> Iterator[AnthropicServer]:
 
 @pytest.fixture
 async def client(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Client]:
-    monkeypatch.setattr("assay_judge.batch.LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr("assay_judge.batch.POLL_EVERY_S", 0.0)
     client = connect(RedisSettings.model_validate({"url": redis_server.url}))
     yield client
     await client.aclose()
@@ -60,7 +60,7 @@ def ledger(client: Client) -> Ledger:
 
 def new(client: Client, api: AnthropicServer, requests: int = 3) -> Batches:
     chosen = JudgeSettings.model_validate({"api_key": KEY, "base_url": api.url, "batch_requests": requests})
-    tariff = tariff_of(load_rules(None), chosen.model, batch=True)
+    tariff = tariff_of(load_judge_config(None), chosen.model, batch=True)
     return Batches(client, chosen, JUDGE, tariff, ledger(client), KEY, 0)
 
 
@@ -78,7 +78,7 @@ async def work(client: Client, batches: Batches) -> None:
     if outcomes:
         await publish_finish(client, ledger(client), GROUP, 0)(outcomes, await redis_here(client))
     for _ in range(2):
-        await batches.look()
+        await batches.poll()
 
 
 class Mortal:
@@ -153,7 +153,7 @@ async def test_a_judge_killed_between_any_two_steps_loses_nothing_and_pays_nothi
             await work(client, batches)
         with monkeypatch.context() as later:
             later.setattr("assay_judge.batch.GIVEN_UP_S", -1)
-            await batches.look()
+            await batches.poll()
         await batches.close()
         scores = await published(client)
         assert Counter(str(score.event_id) for score in scores) == Counter(ids), f"step {at}"
@@ -179,10 +179,10 @@ async def test_two_judges_that_look_at_once_send_each_answer_once(client: Client
         return await create(requests)
 
     first._create = slowly  # type: ignore[method-assign]
-    await first.look()
+    await first.poll()
     assert await client.get(KEYS["lock"]) == b"another", "what is another's is not let go"
     await client.delete(KEYS["lock"])
-    await second.look()
+    await second.poll()
     assert [len(requests) for requests in api.batches.values()] == [3]
     assert len(await published(client)) == 3
     assert all(count == 1 for count in api.billed.values())
@@ -202,7 +202,7 @@ async def test_an_answer_the_api_will_never_take_ends_alone_and_the_others_are_j
     bad = answer(f"[refused:{status}] Is it?")
     await batches.add(bad, DRAWN, {})
     for _ in range(2):
-        await batches.look()
+        await batches.poll()
     scores = {score.event_id: score for score in await published(client)}
     assert len(scores) == 8
     assert Counter(score.status for score in scores.values()) == {ScoreStatus.SCORED: 7, ScoreStatus.JUDGE_ERROR: 1}
@@ -210,7 +210,7 @@ async def test_an_answer_the_api_will_never_take_ends_alone_and_the_others_are_j
     assert scores[bad.event_id].cost_usd == 0
     assert (await books(client))[0] == api.nano // 2
     asked = api.ended[str(status)]
-    await batches.look()
+    await batches.poll()
     assert api.ended[str(status)] == asked, "it is not sent again"
     await batches.close()
 
@@ -226,11 +226,11 @@ async def test_an_old_batch_that_is_given_up_takes_no_answer_of_another_along(
         kept = orjson.loads(await client.hget(KEYS["waiting"], str(event.event_id)))
         await client.hset(KEYS["waiting"], str(event.event_id), orjson.dumps(kept | {"at": 0}))  # it waited for days
     await client.hset(KEYS["ids"], "old", orjson.dumps(["", 0]))
-    await batches.look()
+    await batches.poll()
     assert await published(client) == []
     assert not await client.hexists(KEYS["ids"], "old")
     api.batch_open = False
-    await batches.look()
+    await batches.poll()
     assert {score.status for score in await published(client)} == {ScoreStatus.SCORED}
     await batches.close()
 

@@ -10,15 +10,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from assay_judge.alerts import AlertPublisher
 from assay_judge.api import Api
 from assay_judge.breaker import Breaker
-from assay_judge.fingerprint import Judge
-from assay_judge.judging import Judging, NotJudgedError
+from assay_judge.call_budget import NotJudgedError
+from assay_judge.evaluator import Evaluator
+from assay_judge.judge_config import load_judge_config
+from assay_judge.judge_identity import JudgeIdentity
 from assay_judge.ledger import Ledger
-from assay_judge.notice import Notices
 from assay_judge.pricing import tariff_of
 from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH
-from assay_judge.rules import load_rules
 from assay_judge.sampling import Draw
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client, connect
@@ -34,7 +35,7 @@ from tests.redis_server import RedisServer
 pytestmark = pytest.mark.one_day
 
 DRAWN = Draw(sampled=True, base=True, base_probability=0.05, inclusion_probability=0.05)
-JUDGE = Judge("anthropic", "claude-haiku-5-5", PROMPT_HASH, SCHEMA_HASH, "low")
+JUDGE = JudgeIdentity("anthropic", "claude-haiku-5-5", PROMPT_HASH, SCHEMA_HASH, "low")
 
 
 @pytest.fixture(scope="module")
@@ -76,21 +77,19 @@ class Rig:
         )
         self.client = client
         self.callers: list[Api] = []
-        self.judging = self.another()
+        self.evaluator = self.another()
 
-    def another(self) -> Judging:
+    def another(self) -> Evaluator:
         """One more judge with the same books: a replica, or the next life of this one."""
-        tariff = tariff_of(load_rules(None), self.settings.model, batch=False)
+        tariff = tariff_of(load_judge_config(None), self.settings.model, batch=False)
         caller = Api(self.settings, self.settings.api_key.get_secret_value())
         self.callers.append(caller)
         breaker = Breaker(asyncio.get_running_loop().time)
-        judging = Judging(self.settings, JUDGE, tariff, self.ledger, caller, breaker)
-        notices = Notices(self.client, 1, JUDGE.fingerprint, self.settings)
-        judging.on_stop, judging.on_budget = notices.stopped, notices.budget
-        return judging
+        alerts = AlertPublisher(self.client, 1, JUDGE.fingerprint, self.settings)
+        return Evaluator(self.settings, JUDGE, tariff, self.ledger, caller, breaker, alerts)
 
     async def score(self, event: ScrubbedAnswer) -> Score:
-        found = await self.judging.score(event, DRAWN, {"ok": True})
+        found = await self.evaluator.score(event, DRAWN, {"ok": True})
         assert found is not None
         assert SECRET.encode() not in found
         return Score.model_validate_json(found)
@@ -212,7 +211,7 @@ async def test_an_hours_retry_after_does_not_put_the_judge_to_sleep(new_rig: New
     rig = new_rig()
     judging = asyncio.ensure_future(rig.score(answer("[once:fail:429] Is it?")))
     await until(lambda: api.ended["429"])
-    rig.judging.draining.set()
+    rig.evaluator.draining.set()
     with pytest.raises(NotJudgedError):
         await asyncio.wait_for(judging, 60)
     assert await rig.spent() == 0
@@ -253,7 +252,7 @@ async def test_at_the_cap_answers_are_recorded_as_skipped_and_one_alert_says_so(
     new_rig: NewRig, api: AnthropicServer
 ) -> None:
     rig = new_rig(budget_usd_per_day=0.01, concurrency=4)
-    replicas = [rig.judging, *(rig.another() for _ in range(3))]
+    replicas = [rig.evaluator, *(rig.another() for _ in range(3))]
     found = await asyncio.gather(*(replicas[n % 4].score(answer(f"{n}"), DRAWN, {}) for n in range(100)))
     states = [Score.model_validate_json(each or b"").status for each in found]
     assert set(states) == {ScoreStatus.SCORED, ScoreStatus.SKIPPED_BUDGET}
@@ -294,7 +293,7 @@ async def test_an_answer_that_comes_again_is_neither_called_for_nor_paid_again(
     new_rig: NewRig, api: AnthropicServer
 ) -> None:
     rig, event = new_rig(), answer()
-    first = await rig.judging.score(event, DRAWN, {})
+    first = await rig.evaluator.score(event, DRAWN, {})
     again = await rig.another().score(event, DRAWN, {})
     assert first == again
     assert sum(api.billed.values()) == 1
@@ -303,7 +302,7 @@ async def test_an_answer_that_comes_again_is_neither_called_for_nor_paid_again(
 
 async def test_an_answer_that_two_judges_get_at_once_is_judged_by_one(new_rig: NewRig, api: AnthropicServer) -> None:
     rig, event = new_rig(), answer()
-    found = await asyncio.gather(*(judging.score(event, DRAWN, {}) for judging in (rig.judging, rig.another())))
+    found = await asyncio.gather(*(judge.score(event, DRAWN, {}) for judge in (rig.evaluator, rig.another())))
     assert found[0] == found[1]
     assert sum(api.billed.values()) == 1
 
@@ -318,7 +317,7 @@ async def test_an_answer_whose_judge_died_during_the_call_is_not_called_for_agai
     dying.cancel()
     with suppress(asyncio.CancelledError):
         await dying
-    rig.judging = rig.another()
+    rig.evaluator = rig.another()
     score = await asyncio.wait_for(rig.score(event), 60)
     assert score.status is ScoreStatus.JUDGE_ERROR
     assert score.detail.startswith("Interrupted")
@@ -331,7 +330,7 @@ async def test_a_stop_of_the_service_leaves_what_has_not_begun(new_rig: NewRig, 
     await rig.score(answer())
     waiting = asyncio.ensure_future(rig.score(answer()))
     await asyncio.sleep(0)
-    rig.judging.draining.set()
+    rig.evaluator.draining.set()
     with pytest.raises(NotJudgedError):
         await asyncio.wait_for(waiting, 60)
     assert len(api.bodies) == 1
@@ -353,7 +352,7 @@ async def test_calls_that_wait_over_midnight_take_the_new_days_budget(
         return await take(*arguments)
 
     monkeypatch.setattr(rig.ledger, "take", after_midnight)
-    await asyncio.gather(*(rig.judging.score(answer(f"{n}"), DRAWN, {}) for n in range(10)))
+    await asyncio.gather(*(rig.evaluator.score(answer(f"{n}"), DRAWN, {}) for n in range(10)))
     assert await rig.ledger.spent("acme", yesterday) == 0
     assert 0 < await rig.ledger.spent("acme", today) <= 0.02e9
     assert api.nano == await rig.ledger.spent("acme", today)

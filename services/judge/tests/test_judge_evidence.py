@@ -7,8 +7,8 @@ import pytest
 
 from assay_judge import lexical
 from assay_judge.api import BadReplyError, verdict_of
-from assay_judge.evidence import believed, check_anchored
-from assay_judge.judging import verdict_fields
+from assay_judge.evaluator import verdict_fields
+from assay_judge.evidence import check_anchored, demote_unsupported
 from assay_judge.pricing import Usage
 from assay_judge.prompt import Case, case_of
 from assay_judge.verdict import ReplyError, Verdict, parse
@@ -81,7 +81,7 @@ def test_a_quote_about_nothing_proves_no_claim_and_no_citation() -> None:
 )
 def test_support_that_the_passages_do_not_show_is_taken_for_not_found(text: str, quote: str, passage: str) -> None:
     made = case(f"{text}.", passage)
-    found = believed(reply(made, claim(text, quote)), made)
+    found = demote_unsupported(reply(made, claim(text, quote)), made)
     assert (found.verdict.claims[0].verdict, found.demoted, found.foreign) == ("not_found", 1, 0)
 
 
@@ -109,28 +109,30 @@ def test_support_that_the_passages_do_not_show_is_taken_for_not_found(text: str,
 )
 def test_support_that_a_passage_shows_is_believed(answer: str, text: str, quote: str, passage: str) -> None:
     made = case(answer, "Something else entirely.", passage)
-    found = believed(reply(made, claim(text, quote)), made)
+    found = demote_unsupported(reply(made, claim(text, quote)), made)
     assert [each.verdict for each in found.verdict.claims] == ["supported"]
 
 
 def test_a_verdict_other_than_support_needs_no_evidence() -> None:
     made = case("The boot is red. The boot is blue.", BOOTS)
     given = reply(made, claim("The boot is red", "nowhere", "contradicted"), claim("The boot is blue", "", "not_found"))
-    found = believed(given, made)
+    found = demote_unsupported(given, made)
     assert (found.verdict, found.demoted) == (given, 0)
 
 
 def test_a_citation_counts_only_if_its_own_passage_speaks_of_the_claim() -> None:
     made = case("The pump has two valves [1][2][3].", PUMP, "Sandals are for summer.", "The pump has nine valves.")
     cited = {named(made, place): True for place in (1, 2, 3)}
-    found = believed(reply(made, claim("The pump has two valves", "The pump has two valves", cited=cited)), made)
+    found = demote_unsupported(
+        reply(made, claim("The pump has two valves", "The pump has two valves", cited=cited)), made
+    )
     assert found.verdict.claims[0].cited_ok == [True, False, False]
 
 
 def test_two_passages_that_support_a_claim_together_both_count() -> None:
     made = case("The boot is waterproof and weighs 900 g [1][2].", "The boot is waterproof.", "The boot weighs 900 g.")
     cited = {named(made, place): True for place in (1, 2)}
-    found = believed(
+    found = demote_unsupported(
         reply(made, claim("The boot is waterproof and weighs 900 g", "The boot weighs 900 g", cited=cited)), made
     )
     assert found.verdict.claims[0].cited_ok == [True, True]
@@ -207,7 +209,7 @@ def test_an_honest_reply_is_about_the_answer(query: str, answer: str, claims: li
     made = case(answer, BOOTS, query=query)
     given = reply(made, *(claim(text, verdict="not_found") for text in claims))
     check_anchored(given, made)
-    assert believed(given, made).foreign == 0
+    assert demote_unsupported(given, made).foreign == 0
 
 
 def test_an_unanchored_reply_of_the_api_is_an_error_that_was_billed() -> None:

@@ -3,11 +3,11 @@
 import pytest
 
 from assay_judge import lexical
-from assay_judge.judging import verdict_fields
+from assay_judge.evaluator import verdict_fields
 from assay_judge.lexical_score import lexical_score
 from assay_judge.prompt import Case, case_of
 from assay_judge.sampling import Draw
-from assay_judge.verdict import measured
+from assay_judge.verdict import metrics_of
 from assay_schema.events import Answer
 from assay_schema.scores import Metric, Score, ScoreStatus
 from tests.answers import answer
@@ -48,7 +48,7 @@ def test_each_sentence_is_a_claim_but_for_questions_and_admissions() -> None:
 
 def test_citations_are_judged_passage_by_passage() -> None:
     made = case("The Alpine boot is waterproof [1][2].", BOOTS, "Sandals are for summer.")
-    found = measured(lexical.judged(made))
+    found = metrics_of(lexical.judged(made))
     assert (found[Metric.CITATION_PRECISION], found[Metric.CITATION_RECALL]) == (0.5, 1.0)
 
 

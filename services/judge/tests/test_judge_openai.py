@@ -8,10 +8,10 @@ import pytest
 
 from assay_judge.api import BadReplyError, RejectedError, StoppedError, TryAgainError
 from assay_judge.backends import api_of, judge_of, tariff_for
+from assay_judge.judge_config import load_judge_config
 from assay_judge.openai_api import OpenAiApi, body_of, failure, pause_of, usage_in
 from assay_judge.pricing import Usage
 from assay_judge.prompt import SYSTEM, Case, case_of
-from assay_judge.rules import load_rules
 from assay_schema.events import Answer
 from assay_schema.settings import JudgeSettings, SettingsError, settings_from
 from tests.anthropic_server import KEY
@@ -248,7 +248,7 @@ def test_the_default_model_is_not_taken_for_another_apis() -> None:
 
 
 def test_a_model_without_a_price_is_refused_with_the_settings_that_give_one() -> None:
-    rules, given = load_rules(None), settings("http://127.0.0.1:1/v1")
+    rules, given = load_judge_config(None), settings("http://127.0.0.1:1/v1")
     with pytest.raises(SettingsError, match=r"judge\.price_input_usd.*judge\.price_output_usd"):
         tariff_for(given, rules)
     with pytest.raises(SettingsError, match="set both"):

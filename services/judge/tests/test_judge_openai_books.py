@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from assay_judge.anchors import Rounds, anchors
+from assay_judge.alerts import ANCHORS_PROJECT, AlertPublisher
 from assay_judge.api import Calls
 from assay_judge.backends import api_of, judge_of, tariff_for
 from assay_judge.breaker import Breaker
-from assay_judge.judging import Judging, NotJudgedError
+from assay_judge.call_budget import NotJudgedError
+from assay_judge.control_set import ControlRounds, control_cases
+from assay_judge.evaluator import Evaluator
+from assay_judge.judge_config import load_judge_config
 from assay_judge.ledger import Ledger
-from assay_judge.notice import ANCHORS_PROJECT, Notices
 from assay_judge.prompt import case_of, message_of
-from assay_judge.rules import load_rules
 from assay_judge.sampling import Draw
 from assay_runtime.connection import Client, connect
 from assay_schema.alerts import Alert
@@ -58,22 +59,20 @@ class Rig:
         times = {"deadline_s": 60.0, "request_timeout_s": 60.0}
         self.settings = JudgeSettings.model_validate(given | prices | times)
         self.client, self.judge = client, judge_of(self.settings)
-        self.tariff = tariff_for(self.settings, load_rules(None))
+        self.tariff = tariff_for(self.settings, load_judge_config(None))
         self.ledger = Ledger(client, 1, cap_nano=10**10, record_days=1, total_nano=10**11)
         self.callers: list[Calls] = []
-        self.judging = self.another()
+        self.evaluator = self.another()
 
-    def another(self) -> Judging:
+    def another(self) -> Evaluator:
         """One more judge with the same books: a replica, or the next life of this one."""
         self.callers.append(api_of(self.settings))
         breaker = Breaker(asyncio.get_running_loop().time)
-        judging = Judging(self.settings, self.judge, self.tariff, self.ledger, self.callers[-1], breaker)
-        notices = Notices(self.client, 1, self.judge.fingerprint, self.settings)
-        judging.on_stop, judging.on_budget = notices.stopped, notices.budget
-        return judging
+        alerts = AlertPublisher(self.client, 1, self.judge.fingerprint, self.settings)
+        return Evaluator(self.settings, self.judge, self.tariff, self.ledger, self.callers[-1], breaker, alerts)
 
     async def score(self, event: ScrubbedAnswer) -> Score:
-        found = await self.judging.score(event, DRAWN, {})
+        found = await self.evaluator.score(event, DRAWN, {})
         assert found is not None
         return Score.model_validate_json(found)
 
@@ -112,7 +111,7 @@ async def test_a_retry_after_is_heard_and_a_stop_does_not_wait_for_it(rig: Rig, 
     api.retry_after = "3600"
     judging = asyncio.ensure_future(rig.score(answer("[once:fail:429] Is it?")))
     await until(lambda: api.ended["429"])
-    rig.judging.draining.set()
+    rig.evaluator.draining.set()
     with pytest.raises(NotJudgedError):
         await asyncio.wait_for(judging, 60)
     assert (len(api.bodies), await rig.spent()) == (1, 0)
@@ -145,8 +144,8 @@ async def test_a_refused_key_stops_judging_says_so_once_and_loses_nothing(
     monkeypatch.setattr("assay_judge.breaker.Breaker.stop.__defaults__", (0.3,))
     api.keys = {"another"}
     waiting = asyncio.gather(*(rig.score(answer(f"{n}")) for n in range(3)))
-    await until(lambda: rig.judging.breaker.stopped)
-    assert rig.judging.breaker.stopped == "Http401: the key is refused; see judge.api_key"
+    await until(lambda: rig.evaluator.breaker.stopped)
+    assert rig.evaluator.breaker.stopped == "Http401: the key is refused; see judge.api_key"
     assert not api.bodies
     api.keys = {KEY}
     scores = await asyncio.wait_for(waiting, 60)
@@ -167,7 +166,7 @@ async def test_a_judge_that_dies_in_the_middle_pays_nothing_twice(
     dying.cancel()
     with suppress(asyncio.CancelledError):
         await dying
-    rig.judging = rig.another()
+    rig.evaluator = rig.another()
     score = await asyncio.wait_for(rig.score(event), 60)
     assert score.detail.startswith("Interrupted")
     assert await rig.score(before) == known
@@ -178,6 +177,6 @@ async def test_a_judge_that_dies_in_the_middle_pays_nothing_twice(
 
 async def test_a_round_of_anchors_is_judged_and_paid_for_where_usage_is_not_told(rig: Rig, api: OpenAiServer) -> None:
     api.usage = None
-    found = await Rounds(rig.client, rig.judging, 1, 1.0).judge_all()
-    assert (len(found), "-" in found) == (len(anchors()), False)
+    found = await ControlRounds(rig.client, rig.evaluator, 1, 1.0).judge_all()
+    assert (len(found), "-" in found) == (len(control_cases()), False)
     assert await rig.spent(ANCHORS_PROJECT) > api.nano > 0

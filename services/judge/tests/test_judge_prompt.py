@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from assay_judge import lexical
-from assay_judge.fingerprint import Judge
-from assay_judge.judging import verdict_fields
+from assay_judge.evaluator import verdict_fields
+from assay_judge.judge_identity import JudgeIdentity
 from assay_judge.prompt import SYSTEM, Case, case_of, cited_for, message_of
 from assay_judge.verdict import ReplyError, parse
 from assay_schema.events import Answer
@@ -120,13 +120,13 @@ def test_a_judge_that_obeys_a_passage_is_not_believed() -> None:
 
 
 def test_every_part_of_a_judge_makes_its_fingerprint_but_not_the_way_it_is_called() -> None:
-    base = Judge("anthropic", "m", "a" * 16, "b" * 16, "low")
-    assert base.fingerprint == Judge("anthropic-batch", "m", "a" * 16, "b" * 16, "low").fingerprint
+    base = JudgeIdentity("anthropic", "m", "a" * 16, "b" * 16, "low")
+    assert base.fingerprint == JudgeIdentity("anthropic-batch", "m", "a" * 16, "b" * 16, "low").fingerprint
     others = [
-        Judge("anthropic", "n", "a" * 16, "b" * 16, "low"),
-        Judge("anthropic", "m", "c" * 16, "b" * 16, "low"),
-        Judge("anthropic", "m", "a" * 16, "c" * 16, "low"),
-        Judge("anthropic", "m", "a" * 16, "b" * 16, "high"),
+        JudgeIdentity("anthropic", "n", "a" * 16, "b" * 16, "low"),
+        JudgeIdentity("anthropic", "m", "c" * 16, "b" * 16, "low"),
+        JudgeIdentity("anthropic", "m", "a" * 16, "c" * 16, "low"),
+        JudgeIdentity("anthropic", "m", "a" * 16, "b" * 16, "high"),
         lexical.judge(),
     ]
     assert len({base.fingerprint, *(judge.fingerprint for judge in others)}) == 6

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay_judge.verdict import SCHEMA, ReplyError, Verdict, measured, parse
+from assay_judge.verdict import SCHEMA, ReplyError, Verdict, metrics_of, parse
 from assay_schema.scores import Metric
 
 PASSAGES = {"p1": "The Alpine boot is waterproof up to 20 cm.", "p2": "It weighs **900 g** — a pair."}
@@ -64,7 +64,7 @@ def test_no_text_breaks_the_parser(text: str) -> None:
 
 def test_an_answer_is_as_faithful_as_its_claims_are_supported() -> None:
     verdict = parse(reply(claim(1), claim(2), claim(3, "contradicted"), claim(4, "not_found", "")), PASSAGES)
-    found = measured(verdict)
+    found = metrics_of(verdict)
     assert found[Metric.FAITHFULNESS] == 0.5
     assert found[Metric.HALLUCINATION_RATE] == 0.5
 
@@ -90,10 +90,10 @@ def cited(*claims: tuple[str, list[bool]]) -> Verdict:
     ],
 )
 def test_citations_are_measured_as_alce_does(verdict: Verdict, precision: float, recall: float) -> None:
-    found = measured(verdict)
+    found = metrics_of(verdict)
     assert (found[Metric.CITATION_PRECISION], found[Metric.CITATION_RECALL]) == (precision, recall)
 
 
 @pytest.mark.parametrize(("said", "value"), [("yes", 1.0), ("partial", 0.5), ("no", 0.0)])
 def test_relevancy_has_three_values(said: str, value: float) -> None:
-    assert measured(parse(reply(claim(), relevancy=said), PASSAGES))[Metric.ANSWER_RELEVANCY] == value
+    assert metrics_of(parse(reply(claim(), relevancy=said), PASSAGES))[Metric.ANSWER_RELEVANCY] == value

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from assay_notifier.apprise_channel import AppriseChannel, address_of
 from assay_notifier.disarm import disarmed
 from assay_notifier.notice import Notice, annotations, body, grouped, labels, line
-from assay_notifier.people import People, address_of
 from assay_schema.alert_actions import acknowledge_command, explain_command, nightly_group, query_of
 from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, handed_in, one_line
 from tests.alert_samples import EPISODE, transition
@@ -109,7 +109,7 @@ def test_a_mail_has_no_live_html_in_it() -> None:
         assert address is not None
         # Not disarmed on purpose: what the mail's own format lets through is looked at here.
         notice = Notice(hostile(summary='<a href="http://evil.test">x</a><img src=x>'), Severity.WARNING)
-        asyncio.run(People("mail", address, "notifier.apprise_urls").send([notice]))
+        asyncio.run(AppriseChannel("mail", address, "notifier.apprise_urls").send([notice]))
     finally:
         server.close()
     parts = [

@@ -54,8 +54,8 @@ def send_test_notice(settings: NotifierSettings) -> dict[str, str | None]:
 
     Return the error by channel, None on success.
     """
-    from assay_notifier.configured import channels
-    from assay_notifier.sample import sample_notices
+    from assay_notifier.channel_factory import channels
+    from assay_notifier.sample_alert import sample_notices
 
     configured = channels(settings)
     failed = asyncio.run(send_to_all(configured, sample_notices()))

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from redis.exceptions import RedisError
 
 from assay_runtime import metrics
-from assay_runtime.dead import Expiry
-from assay_runtime.delivery import forward_finish
+from assay_runtime.backpressure import Backpressure
+from assay_runtime.dead_letters import Expiry
 from assay_runtime.entries import Bounds, Entry, Outcome, SinkUnavailableError, seems_ahead
-from assay_runtime.headroom import Headroom
+from assay_runtime.finishing import forward_finish
 from assay_runtime.service import Service, main
 from assay_runtime.tracing import link
-from assay_runtime.watermark import Quiet
+from assay_runtime.watermark import IdleShardTicker
 from assay_schema.events import Event, ScrubbedEvent
 from assay_schema.failures import Failure, Reason
 from assay_schema.limits import ENTRY_MAX_BYTES
@@ -56,8 +56,8 @@ def build(settings: Settings) -> Service:
         service.publishes(EVENTS, shard, ScrubbedEvent)
         service.publishes(FAILURES, shard, Failure)
     waiting_for = [(stream, stream.groups[0]) for stream in (EVENTS, FAILURES)]
-    service.gate(Headroom(service.client, service.consumers, waiting_for, settings.delivery).run)
-    service.every_tick(Quiet(service.client, settings.redis.shards, await_writer=True).run)
+    service.gate(Backpressure(service.client, service.consumers, waiting_for, settings.delivery).run)
+    service.every_tick(IdleShardTicker(service.client, settings.redis.shards, await_writer=True).run)
     service.every_tick(Expiry(service.client, settings).run)
     return service
 

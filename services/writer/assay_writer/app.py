@@ -13,9 +13,9 @@ from typing import Any
 
 from assay_runtime import metrics
 from assay_runtime.clock import clock
-from assay_runtime.dead import Expiry
-from assay_runtime.delivery import settle_finish
+from assay_runtime.dead_letters import Expiry
 from assay_runtime.entries import Bounds, Entry, Outcome, Process, acquit
+from assay_runtime.finishing import settle_finish
 from assay_runtime.service import Service, main
 from assay_runtime.tracing import link
 from assay_schema.alerts import Alert

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from assay_runtime import metrics
 from assay_runtime.clock import clock
-from assay_runtime.delivery import Name
 from assay_runtime.entries import Entry, SinkUnavailableError
+from assay_runtime.leases import Name
 from assay_runtime.service import Service
 from assay_runtime.watermark import Watermark, trim_finished
 from assay_schema.failures import Reason

@@ -22,12 +22,12 @@ from assay_access.identities import IDENTITIES, REDIS_IDENTITIES, SETTINGS_IDENT
 from assay_access.settings_files import Ports, settings_text
 from assay_local.preflight import RedisBinary
 from assay_local.processes import without_secrets
-from assay_notifier.records import Records
-from assay_runtime import dead, scripts
-from assay_runtime.delivery import DEAD_BYTES, bury_finish, forward_finish
+from assay_notifier.delivery_log import DeliveryLog
+from assay_runtime import dead_letters, scripts
 from assay_runtime.entries import Outcome
+from assay_runtime.finishing import DEAD_BYTES, dead_letter_finish, forward_finish
 from assay_runtime.same_redis import redis_here
-from assay_runtime.watermark import Quiet
+from assay_runtime.watermark import IdleShardTicker
 from assay_schema.alerts import handed_in, transition_id
 from assay_schema.failures import Failure, Reason
 from assay_schema.settings import RedisSettings, settings_from
@@ -300,9 +300,9 @@ async def test_a_scrubber_forwards_and_buries_with_the_services_scripts(server: 
     outcomes = [Outcome(first, event=b'{"x":1}'), Outcome(second, failure=failure)]
     async with redis.asyncio.Redis(port=server.port, username="scrubber", password="scrubber-password") as scrubber:
         assert await forward_finish(scrubber, "scrubber", 0, 1)(outcomes, await redis_here(scrubber)) == 2
-    bury = server.as_("scrubber").register_script(scripts.BURY)
+    dead_letter = server.as_("scrubber").register_script(scripts.DEAD_LETTER)
     assert (
-        bury(
+        dead_letter(
             [key, DEAD.key(), FAILURES.key()],
             [here(root), "scrubber", third, "scrubber", "other", "Error", 5, "{}", DEAD_BYTES],
         )
@@ -350,7 +350,7 @@ async def test_a_scrubber_sets_the_empty_stream_back_after_an_id_ahead_of_the_cl
         root.xack(key, "scrubber", entry_id)
         root.xdel(key, entry_id)
     async with redis.asyncio.Redis(port=server.port, username="scrubber", password="scrubber-password") as scrubber:
-        await Quiet(scrubber, 1).run()
+        await IdleShardTicker(scrubber, 1).run()
     later = root.xadd(key, {"data": b"{}"})
     assert int(later.partition(b"-")[0]) < int(ahead.partition("-")[0])
     assert server.as_("scrubber").execute_command("XREADGROUP", "GROUP", "scrubber", "one", "STREAMS", key, ">")
@@ -398,9 +398,9 @@ def test_a_writer_reads_events_and_failures_and_settles_them(server: Server, roo
     root.xadd(EVENTS.key(), {"data": b"{}"})
     writer.execute_command("XREADGROUP", "GROUP", "writer", "one", "STREAMS", EVENTS.key(), ">")
     poison = root.xinfo_stream(EVENTS.key())["last-generated-id"]
-    bury = writer.register_script(scripts.BURY)
+    dead_letter = writer.register_script(scripts.DEAD_LETTER)
     arguments = [here(root), "writer", poison, "writer", "other", "Error", 5, "{}", DEAD_BYTES]
-    assert bury([EVENTS.key(), DEAD.key(), FAILURES.key()], arguments) == 1
+    assert dead_letter([EVENTS.key(), DEAD.key(), FAILURES.key()], arguments) == 1
 
 
 def test_a_writer_cannot_read_or_change_capture(server: Server, root: redis.Redis) -> None:
@@ -418,19 +418,19 @@ async def test_a_notifier_reads_alerts_keeps_its_records_and_buries(server: Serv
     await_id = root.xadd(key, {"data": alert.model_dump_json()})
     server.as_("notifier").execute_command("XREADGROUP", "GROUP", "notifier", "one", "STREAMS", key, ">")
     async with redis.asyncio.Redis(port=server.port, username="notifier", password="notifier-password") as client:
-        records = Records(client, 0)
-        assert (await records.note(alert)).severity == "warning"
-        pair = (str(alert.transition_id), "log")
-        await records.take([pair])
-        assert await records.taken([pair]) == {pair}
-        assert len(await records.latest()) == 1
-        await records.forget()
+        delivery_log = DeliveryLog(client, 0)
+        assert (await delivery_log.store(alert)).severity == "warning"
+        notice = (str(alert.transition_id), "log")
+        await delivery_log.mark_accepted([notice])
+        assert await delivery_log.accepted([notice]) == {notice}
+        assert len(await delivery_log.latest()) == 1
+        await delivery_log.forget()
         failure = Failure(
             failure_id=uuid4(), stage="notifier", reason=Reason.OTHER, error_class="X", created_at=datetime.now(UTC)
         )
         (first, _) = root.xrange(key)
         outcomes = [Outcome(first[0].decode()), Outcome(await_id.decode(), failure=failure)]
-        assert await bury_finish(client, ALERTS, "notifier", 0)(outcomes, await redis_here(client)) == 2
+        assert await dead_letter_finish(client, ALERTS, "notifier", 0)(outcomes, await redis_here(client)) == 2
     assert root.xlen(DEAD.key()) == 2
     assert root.xlen(key) == 2, "the writer has not read them yet"
 
@@ -492,12 +492,16 @@ async def test_an_operator_reads_requeues_and_drops_dead_letters(server: Server,
     for _ in range(3):
         root.xadd(DEAD.key(), {"data": b"{}"})
     async with redis.asyncio.Redis(port=server.port, username="operator", password="operator-password") as operator:
-        [found] = [page async for page in dead.letters(operator, 0)]
+        [found] = [page async for page in dead_letters.letters(operator, 0)]
         first, second, third, fourth = (letter_id.decode() for letter_id, _ in found)
-        assert await dead.letter(operator, 0, first)
-        moves = [dead.Move(first, CAPTURE, b"{}"), dead.Move(second, FAILURES, b"{}"), dead.Move(third, ALERTS, b"{}")]
-        assert await dead.requeue(operator, 0, moves) == [True, True, True]
-        assert await dead.drop(operator, 0, [fourth]) == 1
+        assert await dead_letters.letter(operator, 0, first)
+        moves = [
+            dead_letters.Move(first, CAPTURE, b"{}"),
+            dead_letters.Move(second, FAILURES, b"{}"),
+            dead_letters.Move(third, ALERTS, b"{}"),
+        ]
+        assert await dead_letters.requeue(operator, 0, moves) == [True, True, True]
+        assert await dead_letters.drop(operator, 0, [fourth]) == 1
     assert [root.xlen(stream.key()) for stream in (CAPTURE, FAILURES, ALERTS, DEAD)] == [2, 2, 2, 0]
 
 
@@ -652,9 +656,9 @@ def test_an_entry_that_only_its_reader_reads_is_buried_by_who_may_not_delete(ser
     for group in ("writer", "drift"):
         root.xgroup_destroy(key, group)
     ((_, [(entry_id, _)]),) = judge.execute_command("XREADGROUP", "GROUP", "judge", "one", "STREAMS", key, ">")
-    bury = judge.register_script(scripts.BURY)
+    dead_letter = judge.register_script(scripts.DEAD_LETTER)
     assert (
-        bury(
+        dead_letter(
             [key, DEAD.key(), FAILURES.key()],
             [here(root), "judge", entry_id, "judge", "other", "Error", 5, "{}", DEAD_BYTES],
         )

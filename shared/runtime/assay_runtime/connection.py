@@ -11,7 +11,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 
 from assay_runtime.config import secret
-from assay_runtime.masters import Cluster, ClusterClient, Sentinels, master_pool
+from assay_runtime.master_discovery import Cluster, ClusterClient, Sentinels, master_pool
 from assay_schema.settings import RedisSettings
 from assay_schema.topology import address_of, slot_of
 

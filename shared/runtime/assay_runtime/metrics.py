@@ -73,7 +73,7 @@ CAPTURE_TO_STORED = Histogram(
 NOTICES = Counter("assay_notices", "Notices of alerts, by channel and outcome", ["channel", "outcome"])
 CHANNEL_UP = Gauge("assay_notice_channel_up", "1 while a channel accepts notices, 0 after a failure", ["channel"])
 OPEN_ALERTS = Gauge("assay_open_alerts", "Open alert episodes, by severity", ["severity"])
-#: Any value except 0 is a finding: see `assay_notifier.removed`.
+#: Any value except 0 is a finding: see `assay_notifier.removed_alerts`.
 ALERTS_REMOVED = Counter(
     "assay_alerts_removed", "Alerts that were removed from their stream before the notifier read them", ["shard"]
 )

@@ -18,43 +18,13 @@ from redis.exceptions import RedisError, ResponseError
 
 from assay_runtime.connection import Client
 from assay_runtime.entries import Entry
+from assay_runtime.lua import OTHER_REDIS, script
 from assay_schema.streams import FIELD
 
-#: Identifies this Redis: the value changes with each restart, each failover and each move of a slot. Empty if the
-#: server does not report it.
-HERE = """local here = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
-"""
 #: Maximum number of entries searched in one step.
 FETCH_MOST = 500
-#: Prefix of the refusal.
-OTHER_REDIS = "OTHERREDIS"
-#: Ends a script whose entries came from another Redis. Needs the local `here`; ARGV[1] is the expected one.
-REFUSE_OTHERS = f"""if ARGV[1] ~= here then return redis.error_reply('{OTHER_REDIS} another Redis gave these entries') end
-"""
-
-#: The data of claimed entries, as many as fit in a read. Missing entries are acknowledged in the same step: the next
-#: command of a connection may reach a replaced master that still has them. KEYS: stream. ARGV: group, field, bytes that
-#: are enough, ids. Returns the id of this Redis, and a text for each of the first ids, or nil for a missing entry; at
-#: least one.
-FETCH = f"""
-redis.replicate_commands()
-{HERE}local found, bytes = {{here}}, 0
-for i = 4, #ARGV do
-  local entry, data = redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i])[1], false
-  if entry then
-    data = ''
-    for n = 1, #entry[2], 2 do
-      if entry[2][n] == ARGV[2] then data = entry[2][n + 1] end
-    end
-    bytes = bytes + #data
-  else
-    redis.call('XACK', KEYS[1], ARGV[1], ARGV[i])
-  end
-  found[#found + 1] = data
-  if bytes >= tonumber(ARGV[3]) then break end
-end
-return found
-"""
+#: The data of claimed entries, as many as fit in a read.
+FETCH = script("assay_runtime", "fetch")
 
 
 class OtherRedisError(RedisError):

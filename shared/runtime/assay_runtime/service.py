@@ -20,10 +20,11 @@ from assay_runtime import memory, metrics
 from assay_runtime.clock import clock
 from assay_runtime.config import load_settings
 from assay_runtime.connection import appends_to_disk, connect, evicted_keys, evicts, refusal_of, refuse_unfit, servers
-from assay_runtime.delivery import Consumer, Finish
+from assay_runtime.delivery import Consumer
 from assay_runtime.each import each
 from assay_runtime.entries import Bounds, Process
-from assay_runtime.fast import leave_groups_alone, make_broker, publish_document, subscribe
+from assay_runtime.faststream_adapter import leave_groups_alone, make_broker, publish_document, subscribe
+from assay_runtime.finishing import Finish
 from assay_runtime.health import Problems, application, health_server, listen
 from assay_runtime.lag import Count, group_of
 from assay_runtime.logs import configure_logs

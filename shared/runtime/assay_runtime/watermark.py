@@ -31,7 +31,7 @@ WAIT_MS = 500
 HELD_BYTES = DeliverySettings().held_bytes
 
 
-class History:
+class TrimPlanner:
     """Decides how far a stream may be trimmed so that about `entries` stored ones (or bytes) remain.
 
     Pure; the number of its marks is bounded.
@@ -77,9 +77,9 @@ class Watermark:
         self._cut = client.register_script(TRIM)
         self._safe = 0
         self._keys = [EVENTS.key(shard), low_key(shard), watermark_key(shard)]
-        self._history = History(history)
+        self._history = TrimPlanner(history)
         #: Maximum kept for live tail and for groups that have not finished it; anything beyond is trimmed anyway.
-        self._held = History(held_bytes)
+        self._held = TrimPlanner(held_bytes)
         self._floor = self._held_floor = "0-0"
         self._trimmed = "0-0"
         self._steps = max(1, min(STRIDE_ENTRIES, history // 10))
@@ -162,7 +162,7 @@ async def trim_finished(client: Client, stream: Stream, shard: int, held_bytes: 
     await client.register_script(TRIM)(keys=[stream.key(shard)], args=arguments)
 
 
-class Quiet:
+class IdleShardTicker:
     """Advances the watermark of shards without traffic with the clock (see the script `QUIET`).
 
     `await_writer` as in `forward_finish`.

@@ -11,10 +11,13 @@ from redis.exceptions import ConnectionError, OutOfMemoryError  # noqa: A004  # 
 
 from assay_runtime import delivery
 from assay_runtime.connection import Client
-from assay_runtime.delivery import TRIES_ALONE, Consumer, forward_finish, settle_finish
+from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Bounds, Entry, Outcome, SinkUnavailableError, acquit
-from assay_runtime.fast import leave_groups_alone, make_broker, subscribe
+from assay_runtime.faststream_adapter import leave_groups_alone, make_broker, subscribe
+from assay_runtime.finishing import forward_finish, settle_finish
+from assay_runtime.leases import Leases
 from assay_runtime.reading import READ_BYTES, READ_STEP
+from assay_runtime.reclaimer import ISOLATED_DELIVERIES
 from assay_runtime.same_redis import redis_here
 from assay_runtime.watermark import Watermark, trim_finished
 from assay_schema.failures import Failure, Reason
@@ -341,11 +344,11 @@ async def test_without_taking_deliveries_back_restarts_in_an_outage_give_entries
         waits.set()
         raise SinkUnavailableError(Reason.DB_DOWN, "NOT_ENOUGH_SPACE")
 
-    monkeypatch.setattr(Consumer, "_acquit", Consumer._acquit)  # both to be put back
+    monkeypatch.setattr(Leases, "acquit", Leases.acquit)  # both to be put back
     monkeypatch.setattr(delivery, "_prove", delivery._prove)
     blame_outages()
     await fill(client, EVENTS, 10)
-    for _ in range(FAST.max_deliveries + TRIES_ALONE + 1):
+    for _ in range(FAST.max_deliveries + ISOLATED_DELIVERIES + 1):
         waits = asyncio.Event()
         async with running(redis_server, make(client, EVENTS, away)), asyncio.timeout(60):
             await waits.wait()
@@ -362,7 +365,7 @@ async def test_restarts_of_a_full_redis_that_takes_no_result_are_not_counted_aga
         raise OutOfMemoryError("command not allowed when used memory > 'maxmemory'.")
 
     await fill(client, CAPTURE, 50)
-    for _ in range(FAST.max_deliveries + TRIES_ALONE + 1):
+    for _ in range(FAST.max_deliveries + ISOLATED_DELIVERIES + 1):
         finishing.clear()
         consumer = make(client, CAPTURE, passing_on)
         consumer._finish = refused
@@ -426,7 +429,7 @@ async def test_an_entry_that_kills_its_process_is_given_up_and_none_of_its_neigh
     assert stored == {str(n).encode() for n in range(40) if n != 13}
     assert [fields[b"data"] for _, fields in await client.xrange(DEAD.key())] == [b"13"]
     # A process that is killed after it has counted a delivery and before the work begins counts for nothing more.
-    allowed = FAST.max_deliveries + TRIES_ALONE
+    allowed = FAST.max_deliveries + ISOLATED_DELIVERIES
     assert deaths == allowed or (outage and FAST.max_deliveries < deaths < allowed)
 
 
@@ -477,7 +480,7 @@ async def test_without_room_for_dead_letters_nothing_is_lost_and_the_rest_goes_o
     for n in range(4):
         await client.xadd(EVENTS.key(), {FIELD: b"bad %d " % n + b"x" * 300_000})
     consumer = make(client, EVENTS, failing)
-    consumer._settings = FAST.model_copy(update={"dead_bytes": 500_000})
+    consumer._dead_letters._max_bytes = 500_000
     async with running(redis_server, consumer):
         await until(lambda: consumer.dead_full)
         await fill(client, EVENTS, 10)
@@ -625,14 +628,14 @@ async def test_entries_are_taken_over_within_the_same_bound(redis_server: RedisS
     consumer = make(client, EVENTS, storing)
     await consumer.prepare()
     await client.xreadgroup("writer", "one", {EVENTS.key(): ">"})
-    read = consumer._read
+    read = consumer._reclaimer._read
 
     async def noting(ids: list[str]) -> list[Entry]:
         entries = await read(ids)
         sizes.append(sum(len(entry.data) for entry in entries))
         return entries
 
-    consumer._read = noting  # type: ignore[method-assign]
+    consumer._reclaimer._read = noting  # type: ignore[method-assign]
     async with running(redis_server, consumer):
         await until(lambda: _pending(client, 0))
     assert sum(sizes) > 20 * ENTRY_MAX_BYTES
@@ -664,7 +667,7 @@ async def test_tries_of_a_batch_that_redis_refuses_do_not_pile_up_in_memory(
         return await finish(outcomes, redis)
 
     consumer._finish = counted
-    monkeypatch.setattr("assay_runtime.delivery.REDIS_PAUSE_S", 0.01)
+    monkeypatch.setattr("assay_runtime.lifetime.REDIS_PAUSE_S", 0.01)
     gc.collect()
     gc.disable()
     tracemalloc.start()

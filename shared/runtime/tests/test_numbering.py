@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from assay_runtime.connection import Client, connect
-from assay_runtime.delivery import NumbersUnknownError, forward_finish, settle_finish
 from assay_runtime.entries import Outcome
+from assay_runtime.finishing import NumbersUnknownError, forward_finish, settle_finish
 from assay_runtime.same_redis import redis_here
-from assay_runtime.watermark import Quiet, Watermark
+from assay_runtime.watermark import IdleShardTicker, Watermark
 from assay_schema.ids import first_row_at, row_id
 from assay_schema.settings import RedisSettings
 from assay_schema.streams import CAPTURE, EVENTS, FIELD, low_key, overflow_key
@@ -190,7 +190,7 @@ async def test_a_replaced_master_that_goes_on_and_its_successor_give_different_i
 
 async def test_a_watermark_of_a_replaced_master_is_below_all_that_its_successor_gives(replaced: Replaced) -> None:
     await replaced.new.xadd(CAPTURE.key(), {FIELD: "1"})
-    await Quiet(replaced.old, 1).run()  # nothing comes in there, and its watermark follows the clock
+    await IdleShardTicker(replaced.old, 1).run()  # nothing comes in there, and its watermark follows the clock
     exported = await Watermark(replaced.old, 0, "writer", 100).advance(0)
     assert exported > replaced.before
     assert min(await pass_on(replaced.new, 1)) > exported
@@ -211,7 +211,7 @@ async def test_a_redis_that_lost_everything_numbers_nothing_before_a_writer_has_
     ahead = first_row_at(int((await client.time())[0]) * 1_000 + AHEAD_MS)
     with pytest.raises(NumbersUnknownError):
         await pass_on(client, 3, await_writer=True)
-    await Quiet(client, 1, await_writer=True).run()
+    await IdleShardTicker(client, 1, await_writer=True).run()
     assert await client.get(low_key()) is None
     assert await client.xlen(CAPTURE.key()) == 3
     watermark = Watermark(client, 0, "writer", 100)
@@ -229,7 +229,7 @@ async def test_a_new_redis_and_an_empty_store_number_by_the_clock_from_the_first
     watermark = Watermark(client, 0, "writer", 100)
     watermark.stored = 0
     await watermark.advance(0)
-    await Quiet(client, 1, await_writer=True).run()
+    await IdleShardTicker(client, 1, await_writer=True).run()
     entry = (await client.xadd(CAPTURE.key(), {FIELD: "1"})).decode()
     assert await pass_on(client, 0, await_writer=True) == [row_id(entry)]
 

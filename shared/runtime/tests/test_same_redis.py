@@ -7,12 +7,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-from assay_drift.app import READERS, works
+from assay_drift.app import READERS, handlers
 from assay_drift.state import ShardState
 from assay_judge.ledger import Ledger, publish_finish
 from assay_runtime.connection import Client
-from assay_runtime.delivery import Consumer, Finish, bury_finish, forward_finish, settle_finish
+from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Bounds, Entry, Outcome, failure_of
+from assay_runtime.finishing import Finish, dead_letter_finish, forward_finish, settle_finish
 from assay_runtime.reading import READ_STEP, Reader
 from assay_runtime.same_redis import OtherRedisError, SameEntries, redis_here
 from assay_runtime.watermark import Watermark
@@ -240,7 +241,7 @@ async def test_no_step_finishes_what_another_redis_or_an_unknown_one_gave(client
         await client.xreadgroup(group, "one", {stream.key(): ">"})
         failure = failure_of(Entry(entry, b"1"), group, Reason.OTHER, "Error", "")
         for outcome in (Outcome(entry), Outcome(entry, failure=failure), Outcome(entry, failure=failure, keep=True)):
-            for finish in (finish_of(client, stream, group), bury_finish(client, stream, group, 0)):
+            for finish in (finish_of(client, stream, group), dead_letter_finish(client, stream, group, 0)):
                 with pytest.raises(OtherRedisError):
                     await finish([outcome], redis)
         assert (await client.xpending(stream.key(), group))["pending"] == 1
@@ -268,7 +269,7 @@ async def test_the_judge_publishes_no_score_for_an_entry_that_another_redis_gave
 
 async def test_drift_counts_no_sample_of_an_entry_that_another_redis_gave(log: Log, client: Client) -> None:
     await client.xgroup_create(SCORES.key(), "drift", id="0", mkstream=True)
-    state, work = ShardState(client, QUICK, 0, 1, HASHED), works(lambda: START_MS)[SCORES]
+    state, work = ShardState(client, QUICK, 0, 1, HASHED), handlers(lambda: START_MS)[SCORES]
     texts = [score(START_MS, 0.8, number).model_dump_json() for number in range(2)]
     await asyncio.to_thread(log.keep)
     [entry] = await add(client, SCORES, texts[:1])
@@ -288,7 +289,7 @@ async def test_drift_counts_no_sample_of_an_entry_that_another_redis_gave(log: L
 async def test_drift_keeps_no_state_that_another_redis_had_under_the_same_version(log: Log, client: Client) -> None:
     await client.xgroup_create(SCORES.key(), "drift", id="0", mkstream=True)
     await asyncio.to_thread(log.keep)
-    work = works(lambda: START_MS)[SCORES]
+    work = handlers(lambda: START_MS)[SCORES]
     texts = [score(START_MS, value, number).model_dump_json() for number, value in enumerate((0.1, 0.8, 0.9))]
 
     async def count(state: ShardState, text: str) -> None:

@@ -5,10 +5,10 @@ import pytest
 from redis.exceptions import ResponseError
 
 from assay_runtime.connection import Client
-from assay_runtime.delivery import forward_finish, settle_finish
 from assay_runtime.entries import Outcome
+from assay_runtime.finishing import forward_finish, settle_finish
 from assay_runtime.same_redis import redis_here
-from assay_runtime.watermark import SMALL_ENTRY_BYTES, History, Quiet, Watermark, trim_finished
+from assay_runtime.watermark import SMALL_ENTRY_BYTES, IdleShardTicker, TrimPlanner, Watermark, trim_finished
 from assay_schema.ids import first_row_at, row_id
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES, low_key
 from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
@@ -93,12 +93,12 @@ async def test_the_watermark_never_goes_back_even_if_streams_are_lost(client: Cl
 async def test_a_shard_without_traffic_follows_the_clock_and_later_entries_stay_above_it(client: Client) -> None:
     watermark = Watermark(client, 0, "writer", 100)
     before_ms = int((await client.time())[0]) * 1000
-    await Quiet(client, 1).run()
+    await IdleShardTicker(client, 1).run()
     quiet = await watermark.advance(0)
     assert quiet >= first_row_at(before_ms)
     ids = await capture(client, 1)
     assert (row_id(ids[0]) or 0) > quiet
-    await Quiet(client, 1).run()
+    await IdleShardTicker(client, 1).run()
     assert await watermark.advance(0) == quiet, "an entry that waits holds it"
 
 
@@ -158,20 +158,20 @@ async def test_failures_are_trimmed_only_below_the_oldest_that_is_not_finished(c
 
 
 def test_a_history_keeps_at_least_what_it_was_asked_to() -> None:
-    history = History(10)
-    assert history.mark(4, "a") is None
-    assert history.mark(8, "b") is None
-    assert history.mark(15, "c") == "a"
-    assert history.mark(16, "d") is None
-    assert history.mark(100, "e") == "d"
+    planner = TrimPlanner(10)
+    assert planner.mark(4, "a") is None
+    assert planner.mark(8, "b") is None
+    assert planner.mark(15, "c") == "a"
+    assert planner.mark(16, "d") is None
+    assert planner.mark(100, "e") == "d"
 
 
 def test_a_history_collects_no_marks_while_nothing_is_stored() -> None:
-    history = History(10)
+    planner = TrimPlanner(10)
     for _ in range(1_000):
-        history.mark(5, "a")
-    assert len(history._marks) == 1
-    assert history.mark(15, "b") == "a"
+        planner.mark(5, "a")
+    assert len(planner._marks) == 1
+    assert planner.mark(15, "b") == "a"
 
 
 async def fill(client: Client, count: int) -> list[str]:
@@ -288,7 +288,7 @@ async def test_an_id_that_a_producer_chose_far_ahead_makes_neither_its_row_nor_l
     await store(client, await read(client, 4))
     assert ids[0] <= await watermark.advance(4) <= first_row_at(ms + 60_000)
 
-    await Quiet(client, 1).run()  # the stream is empty: it goes back to the clock
+    await IdleShardTicker(client, 1).run()  # the stream is empty: it goes back to the clock
     later = [(await client.xadd(CAPTURE.key(), {FIELD: "1"})).decode() for _ in range(2)]
     assert await watermark.advance(4) >= ids[-1]
     assert await in_hand(client) == later
@@ -304,7 +304,7 @@ async def test_after_the_highest_id_of_all_producers_are_taken_again_once_the_st
     with pytest.raises(ResponseError):
         await client.xadd(CAPTURE.key(), {FIELD: "1"})
     await scrub(client, await in_hand(client))
-    await Quiet(client, 1).run()
+    await IdleShardTicker(client, 1).run()
     later = (await client.xadd(CAPTURE.key(), {FIELD: "1"})).decode()
     assert await in_hand(client) == [later]
 

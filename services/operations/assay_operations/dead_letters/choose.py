@@ -60,7 +60,7 @@ class Choice:
 
 async def matching(client: "Client", settings: Settings, wanted: Filter) -> AsyncIterator[DeadLetter]:
     """Yield all letters that match, shard by shard, oldest first."""
-    from assay_runtime.dead import letters
+    from assay_runtime.dead_letters import letters
 
     for shard in range(settings.redis.shards):
         async for page in letters(client, shard, wanted.first):
@@ -72,7 +72,7 @@ async def matching(client: "Client", settings: Settings, wanted: Filter) -> Asyn
 
 async def named(client: "Client", settings: Settings, name: Name) -> AsyncIterator[DeadLetter]:
     """Yield the letters of this name: at most one, unless several shards have it."""
-    from assay_runtime.dead import letter
+    from assay_runtime.dead_letters import letter
 
     for shard in range(settings.redis.shards):
         if name.shard in (None, shard) and (found := await letter(client, shard, name.id)):

@@ -36,7 +36,7 @@ async def plan_drop(client: "Client", settings: Settings, chosen: Choice) -> Pla
 
 async def apply(client: "Client", settings: Settings, plan: Plan, actor: Actor, trail: Trail) -> int:
     """Delete the planned letters that still exist. Return their number."""
-    from assay_runtime.dead import drop
+    from assay_runtime.dead_letters import drop
 
     if not plan.names:
         return 0

@@ -74,7 +74,7 @@ async def apply(
 
 
 def _pages(names: list[Name]) -> Iterator[tuple[int, list[Name]]]:
-    from assay_runtime.dead import PAGE
+    from assay_runtime.dead_letters import PAGE
 
     for shard, of_shard in groupby(names, key=lambda name: name.shard):
         page = list(of_shard)
@@ -83,8 +83,8 @@ def _pages(names: list[Name]) -> Iterator[tuple[int, list[Name]]]:
 
 
 async def _send(client: "Client", settings: Settings, shard: int, names: list[Name], done: Requeued) -> None:
-    from assay_runtime.dead import Move, letter
-    from assay_runtime.dead import requeue as move
+    from assay_runtime.dead_letters import Move, letter
+    from assay_runtime.dead_letters import requeue as move
 
     found = await asyncio.gather(*(letter(client, shard, name.id) for name in names))
     letters = [DeadLetter.of(shard, *entry) for entry in found if entry]

@@ -93,7 +93,7 @@ async def stream_facts(client: "Redis", shards: int) -> list[StreamFacts]:
 
 async def _stream(client: "Redis", stream: Stream, shard: int, now_ms: int) -> StreamFacts:
     from assay_runtime.connection import server_of
-    from assay_runtime.dead import dead_bytes
+    from assay_runtime.dead_letters import dead_bytes
     from assay_runtime.lag import groups
 
     key = stream.key(shard)

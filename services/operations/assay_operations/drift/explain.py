@@ -67,8 +67,8 @@ def _judge_errors(store: "Store", episode: "Episode", settings: "DriftSettings")
 
 
 def _amount(store: "Store", episode: "Episode", settings: "DriftSettings") -> list[str]:
+    from assay_drift.messages import amount_text, limit_in
     from assay_drift.series import Calendar
-    from assay_drift.wording import amount_text, limit_in
     from assay_schema.alert_actions import RETRIEVALS
     from assay_schema.scores import QUANTILES
 

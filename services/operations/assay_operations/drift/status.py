@@ -93,6 +93,6 @@ def _note(
 def _above(metric: str, of: "Scaled | Amount | None") -> str:
     """Return the limit that a share of amounts refers to."""
     from assay_drift.amounts import Amount
-    from assay_drift.wording import amount_text
+    from assay_drift.messages import amount_text
 
     return f"share above {amount_text(metric, of.limit)}" if isinstance(of, Amount) and of.limit is not None else ""

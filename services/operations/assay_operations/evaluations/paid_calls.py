@@ -1,10 +1,9 @@
 """Paid calls to the judge's API: money is reserved before each, and transient errors are retried."""
 
-import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.judge_cache import Kept, cache_in
@@ -14,10 +13,11 @@ if TYPE_CHECKING:
     from assay_judge.api import Prompt
     from assay_judge.pricing import Usage
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 #: Seconds before a retry when the API is busy, and the maximum number of attempts.
-AGAIN_S, TRIES = 1.0, 3
+RETRY_S, ATTEMPTS = 1.0, 3
 #: Maximum wait that a response of the API can request, in seconds.
 PAUSE_MOST_S = 30.0
 
@@ -35,8 +35,8 @@ class PaidCalls:
         Raises `OperationError`, `SettingsError`.
         """
         from assay_judge.backends import api_of, judge_of, key_of, tariff_for
+        from assay_judge.judge_config import load_judge_config
         from assay_judge.pricing import NANO
-        from assay_judge.rules import load_rules
         from assay_runtime.config import load_settings
 
         self.settings = load_settings().judge
@@ -46,7 +46,7 @@ class PaidCalls:
             self.settings = self.settings.model_copy(update={"backend": "anthropic"})
         #: The judge that is called.
         self.judge = judge_of(self.settings)
-        self._tariff = tariff_for(self.settings, load_rules(self.settings.rules_file))
+        self._tariff = tariff_for(self.settings, load_judge_config(self.settings.rules_file))
         self._api = api_of(self.settings)
         #: Cache of replies.
         self.cache = cache_in(cached_in, key_of(self.settings)) if cached_in else None
@@ -67,43 +67,41 @@ class PaidCalls:
         Raises `NoMoneyError` if the budget does not suffice, `CallError` if all attempts failed, and `OperationError` if the API rejects
         every call.
         """
-        from assay_judge.api import CallError, StoppedError, TryAgainError
-        from assay_judge.prompt import SYSTEM
+        from assay_judge.api import CallError
 
-        kept, name = None, ""
+        name = ""
         if self.cache is not None:
             name = self.cache.name_of(self.judge.fingerprint, prompt, self.settings.max_output_tokens, repeat)
             if (kept := self.cache.get(name)) is not None:
                 with contextlib.suppress(CallError):  # an earlier version may have accepted this reply
-                    found = read(kept.text, None)
+                    parsed = read(kept.text, None)
                     self.cache.count(kept)
-                    return found
+                    return parsed
             self.cache.count(None)
+        return await _retry(self._call, prompt, read, name)
+
+    async def _call(self, prompt: "Prompt", read: Callable[[str, "Usage | None"], T], name: str) -> T:
+        """Make one call within the budget, and cache its reply."""
+        from assay_judge.api import CallError, StoppedError
+        from assay_judge.prompt import SYSTEM
+
         more = "" if prompt.system is SYSTEM else prompt.system  # every bound includes the system prompt of the judge
         bound = self._tariff.bound(len((more + prompt.message).encode()), self.settings.max_output_tokens)
-        attempt = 1
-        while True:
-            if self.spent + bound > self.cap:
-                raise NoMoneyError
-            self.spending.add(bound)
-            try:
-                said = await self._api.ask(prompt, self.settings.request_timeout_s)
-                found = read(said.text, said.usage)
-            except StoppedError as error:
-                raise OperationError("refused", f"the judge's API rejects the call: {error.kind}") from None
-            except CallError as error:
-                self._settle(bound, error.usage)
-                if not isinstance(error, TryAgainError) or attempt == TRIES:
-                    raise
-                await asyncio.sleep(max(AGAIN_S * attempt, min(error.pause_s, PAUSE_MOST_S)))
-                attempt += 1
-            else:
-                self._settle(bound, said.usage)
-                if self.cache is not None:
-                    self.cache.put(
-                        name, Kept(said.text, bound if said.usage is None else self._tariff.cost(said.usage))
-                    )
-                return found
+        if self.spent + bound > self.cap:
+            raise NoMoneyError
+        self.spending.add(bound)
+        try:
+            said = await self._api.ask(prompt, self.settings.request_timeout_s)
+            parsed = read(said.text, said.usage)
+        except StoppedError as error:
+            raise OperationError("refused", f"the judge's API rejects the call: {error.kind}") from None
+        except CallError as error:
+            self._settle(bound, error.usage)
+            raise
+        self._settle(bound, said.usage)
+        if self.cache is not None:
+            self.cache.put(name, Kept(said.text, bound if said.usage is None else self._tariff.cost(said.usage)))
+        return parsed
 
     def _settle(self, bound: int, usage: "Usage | None") -> None:
         """Replace a reservation by the cost; if that is unknown, the reservation stays."""
@@ -114,3 +112,24 @@ class PaidCalls:
         """Close the connections to the API, and the cost file."""
         self.spending.close()
         await self._api.close()
+
+
+async def _retry(call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Make a call, and retry it while its errors are transient."""
+    from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+
+    from assay_judge.api import CallError
+    from assay_judge.call_budget import NextStep, classify
+
+    def is_transient(error: BaseException) -> bool:
+        return isinstance(error, CallError) and classify(error) is NextStep.RETRY
+
+    def pause_s(state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked_for = error.pause_s if isinstance(error, CallError) else 0.0
+        return max(RETRY_S * state.attempt_number, min(asked_for, PAUSE_MOST_S))
+
+    retrying = AsyncRetrying(
+        stop=stop_after_attempt(ATTEMPTS), wait=pause_s, retry=retry_if_exception(is_transient), reraise=True
+    )
+    return await retrying(call, *args, **kwargs)

@@ -47,7 +47,7 @@ class RunJudge:
     ) -> None:
         """`reference`: also compare answers and passages with the expected answers, in a separate call."""
         from assay_judge import lexical
-        from assay_judge.rules import load_rules
+        from assay_judge.judge_config import load_judge_config
         from assay_runtime.config import load_settings
 
         if name not in ("lexical", "anthropic", "openai"):
@@ -65,7 +65,7 @@ class RunJudge:
         self._unjudged: set[str] = set()
         self._paid: PaidCalls | None = None
         settings = load_settings().judge
-        self._rules = load_rules(settings.rules_file)
+        self._rules = load_judge_config(settings.rules_file)
         self.fingerprint = lexical.judge().fingerprint
         if name == "lexical":
             if reference:
@@ -161,7 +161,7 @@ class RunJudge:
             is_answerable,
             over_repeats,
         )
-        from assay_judge.judging import verdict_fields
+        from assay_judge.evaluator import verdict_fields
         from assay_judge.lexical import TooLongError
         from assay_judge.prompt import case_of
         from assay_schema.refusals import is_refusal

@@ -63,7 +63,7 @@ async def apply(settings: Settings, plan: Plan, actor: Actor, trail: Trail) -> d
 
     Return the counts by status.
     """
-    from assay_judge.again import judge_again
+    from assay_judge.rejudge import rejudge_answers
     from assay_runtime.connection import connect
 
     counts: dict[str, int] = {}
@@ -75,7 +75,7 @@ async def apply(settings: Settings, plan: Plan, actor: Actor, trail: Trail) -> d
     client: Redis = connect(settings.redis)
     try:
         async with attempt:
-            async for score in judge_again(client, settings, plan.answers):
+            async for score in rejudge_answers(client, settings, plan.answers):
                 shard = shard_of(score.project, settings.redis.shards)
                 await client.xadd(SCORES.key(shard), {"data": score.model_dump_json()})
                 counts[score.status.value] = counts.get(score.status.value, 0) + 1

@@ -1,0 +1,197 @@
+"""Wording of alerts: one sentence for each kind. Pure; names and numbers only, never captured text."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from assay_schema.alerts import AlertKind, AlertState
+from assay_schema.scores import ABSTAINED, CHECK_FAILED, NO_CONTEXT, is_amount, is_lower_better, is_of_answers
+
+if TYPE_CHECKING:
+    from assay_drift.alerts import Measurements, Subject
+
+#: A limit in a summary, as `amount_text` formats it.
+_LIMIT = re.compile(r"were above ([0-9][0-9,.e+-]{0,30}) (?:ms|characters)")
+#: The reason of an alert while a series is compared with the previous judge's.
+OTHER_JUDGE = "scored by a different judge than before"
+
+
+def moment(ms: float) -> datetime:
+    """Convert Unix milliseconds to a time in UTC."""
+    return datetime.fromtimestamp(round(ms) / 1000, UTC)
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:.3g}"
+
+
+def summary(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
+    """Return one sentence: what happened, where, since when, and how much."""
+    if measured.acknowledged:
+        return f"{_about(subject)} acknowledged by an operator{_learned_next(subject, measured)}"
+    kind = "amount" if subject.kind is AlertKind.SCORE_DRIFT and is_amount(subject.metric or "") else subject.kind
+    sentence = _SENTENCES.get(kind, _other)
+    return sentence(subject, state, measured)
+
+
+def _is_over(state: AlertState) -> bool:
+    return state in (AlertState.RECOVERING, AlertState.RESOLVED)
+
+
+def _since(measured: "Measurements") -> str:
+    return f"since {moment(measured.since_ms):%Y-%m-%d %H:%M} UTC"
+
+
+def _returns(state: AlertState) -> str:
+    return "is back" if state is AlertState.RESOLVED else "is recovering"
+
+
+def _amount(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
+    limit = amount_text(subject.metric or "", measured.limit)
+    shares = (
+        f"{measured.baseline or 0:.1%} of them were above {limit}, now {measured.value or 0:.1%} (n = {measured.n})"
+    )
+    if _is_over(state):
+        return f"{_about(subject)} {_returns(state)}: {shares}"
+    return f"{_about(subject)} rose, {_since(measured)}: {shares}"
+
+
+def _score(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
+    metric, value, base = subject.metric or "", _number(measured.value), _number(measured.baseline)
+    if _is_over(state):
+        return f"{_about(subject)} {_returns(state)}: {value}, baseline {base} (n = {measured.n})"
+    if is_of_answers(metric):
+        shares = f"{measured.baseline or 0:.1%} to {measured.value or 0:.1%}"
+        return f"{_about(subject)} rose from {shares} of its answers, {_since(measured)} (n = {measured.n})"
+    verb = "rose" if is_lower_better(metric) else "fell"
+    share = "" if measured.effect is None else f", by {abs(measured.effect):.1%}"
+    judge = f", {measured.why}" if measured.why else ""
+    return f"{_about(subject)} {verb} from {base} to {value}{share}, {_since(measured)}{judge} (n = {measured.n})"
+
+
+def _retrieval(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
+    place = (
+        f"mean place {_number(measured.value)} in the reference distribution, where 0.5 is unchanged (n = {measured.n})"
+    )
+    if _is_over(state):
+        return f"{_about(subject)} {'have recovered' if state is AlertState.RESOLVED else 'are recovering'}: {place}"
+    distance = f"Kolmogorov-Smirnov distance {_number(measured.effect)}"
+    return f"{_about(subject)} shifted down {_since(measured)} ({distance}): {place}"
+
+
+def _queries(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
+    if _is_over(state):
+        return f"queries to {subject.project} are back to their usual distribution"
+    value, base = _number(measured.value), _number(measured.baseline)
+    return f"queries to {subject.project} have shifted: {value} standard deviations from usual days (limit {base})"
+
+
+def _silence(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
+    if _is_over(state):
+        return f"judging of {subject.project} has resumed"
+    value, base = _number(measured.value), _number(measured.baseline)
+    why = f": {measured.why}" if measured.why else ""
+    return f"only {value} answers of {subject.project} were judged, {base} are usual{why}"
+
+
+def _judge_errors(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
+    project = subject.project
+    if _is_over(state):
+        return f"the judge has recovered for {project}: {_number(measured.value)} of its answers end in an error"
+    share, limit = f"{measured.value or 0:.0%}", f"{measured.baseline or 0:.0%}"
+    return f"the judge failed on {share} of the answers of {project} in a day (limit {limit})"
+
+
+def _failures(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
+    count = "no" if _is_over(state) else _number(measured.value)
+    return f"{count} events of {subject.project} were lost in a day"
+
+
+def _lag(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
+    if _is_over(state):
+        return f"{subject.metric or ''} has caught up"
+    value, base = _number(measured.value), _number(measured.baseline)
+    return f"{value} entries are waiting in {subject.metric or ''} (limit {base})"
+
+
+def _watermark(_: "Subject", state: AlertState, measured: "Measurements") -> str:
+    if _is_over(state):
+        return "storing has caught up"
+    value, base = _number(measured.value), _number(measured.baseline)
+    return f"events from more than {value} minutes ago are not all stored (limit {base} minutes)"
+
+
+def _other(subject: "Subject", _: AlertState, measured: "Measurements") -> str:
+    return f"{subject.kind}: {_number(measured.value)} (limit {_number(measured.baseline)})"
+
+
+_SENTENCES: dict[str, Callable[["Subject", AlertState, "Measurements"], str]] = {
+    "amount": _amount,
+    AlertKind.SCORE_DRIFT: _score,
+    AlertKind.RETRIEVAL_DRIFT: _retrieval,
+    AlertKind.QUERY_DRIFT: _queries,
+    AlertKind.SILENCE: _silence,
+    AlertKind.JUDGE_ERRORS: _judge_errors,
+    AlertKind.FAILURES: _failures,
+    AlertKind.LAG: _lag,
+    AlertKind.WATERMARK_AGE: _watermark,
+}
+
+
+def _about(subject: "Subject") -> str:
+    match subject.kind:
+        case AlertKind.SCORE_DRIFT if is_amount(subject.metric or ""):
+            what, quantile = (subject.metric or "").rsplit("_", 1)
+            part = "median" if quantile == "p50" else "95th percentile"
+            done = {"answer": "answers", "search": "searches", "query": "queries"}.get(subject.series or "", "calls")
+            return f"{what} of {done} of {subject.project} ({part})"
+        case AlertKind.SCORE_DRIFT:
+            return f"{_named(subject.metric or '')} of {subject.project}"
+        case AlertKind.RETRIEVAL_DRIFT:
+            return f"retrieval scores ({subject.metric}) of {subject.project}"
+        case AlertKind.QUERY_DRIFT:
+            return f"the queries to {subject.project}"
+        case _:
+            return f"{subject.kind.replace('_', ' ')} of {subject.project}"
+
+
+def amount_text(metric: str, amount: float | None) -> str:
+    """Format a latency or a cost with its unit.
+
+    Events carry no tokens, so the unit of cost is characters.
+    """
+    if amount is None:
+        return "their limit"
+    return (
+        f"{amount:,.0f} characters"
+        if metric.startswith("cost")
+        else f"{amount:,.3g} ms"
+        if amount < 100
+        else f"{amount:,.0f} ms"
+    )
+
+
+def limit_in(summary: str) -> float | None:
+    """Parse the limit from the summary of an amount, as precisely as it is shown; None if there is none."""
+    match = _LIMIT.search(summary)
+    try:
+        return float(match[1].replace(",", "")) if match else None
+    except ValueError:
+        return None
+
+
+def _named(metric: str) -> str:
+    """Return the display name of a metric."""
+    if metric.startswith(CHECK_FAILED):
+        return f"answers that fail the check {metric.removeprefix(CHECK_FAILED)}"
+    return {ABSTAINED: "answers without a claim", NO_CONTEXT: "answers without passages"}.get(metric, metric)
+
+
+def _learned_next(subject: "Subject", measured: "Measurements") -> str:
+    """Describe the effect of an acknowledgement. Conditions have no baseline to learn."""
+    if subject.kind not in (AlertKind.SCORE_DRIFT, AlertKind.RETRIEVAL_DRIFT, AlertKind.QUERY_DRIFT):
+        return ""
+    if measured.accepted is None:
+        return ": a new baseline is being learned"
+    return f": the baseline is now {_number(measured.accepted)}, learned from the samples since the change"
