@@ -17,7 +17,7 @@ import orjson
 import pytest
 import redis
 
-from assay_evals.baseline import Thresholds
+from assay_evals.replay.baseline import Thresholds
 from assay_operations.actor import Actor, local_actor
 from assay_operations.audit import COLUMNS, Trail, redis_user
 from assay_operations.dead_letters import drop, requeue

@@ -34,7 +34,10 @@ async def follow(
     tell: Callable[[str], None],
     still_read: Callable[[], None],
 ) -> AsyncGenerator[tuple[bytes, dict[str, Any]]]:
-    """Yield events of a kind and project (None is any), as stored and parsed: see `entries`. `live`: new ones too."""
+    """Yield events of a kind and project (None is any), as stored and parsed.
+
+    `live`: new ones too. See `entries`.
+    """
     from assay_runtime.connection import connect
 
     client = connect(settings)

@@ -64,14 +64,20 @@ def examples(store: "Store", ids: list[Any]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Growth:
-    """The last comparison of a query series: its figures, and the clusters that grew, each with scrubbed example queries."""
+    """The last comparison of a query series.
+
+    Its figures, and the clusters that grew, each with scrubbed example queries.
+    """
 
     summary: str
     clusters: list[tuple[int, list[str]]]
 
 
 def grown_queries(project: str, data: Path) -> list[Growth]:
-    """Return the last comparison of each query series of a project; none before the first. Reads as `sre`."""
+    """Return the last comparison of each query series of a project, none before the first.
+
+    Reads as `sre`.
+    """
     series = run_with_redis("sre", data, lambda client, settings: query_shifts(client, settings, project))
     found = []
     for key, shift in series:
