@@ -180,7 +180,7 @@ def test_what_changes_nothing_leaves_no_record(rig: Rig, arguments: tuple[str, .
 
 STEPS = """
 import os, signal, sys
-from assay_runtime import dead
+from assay_runtime import dead_letters as dead
 from assay_operations import audit
 die = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 real = dead.drop
