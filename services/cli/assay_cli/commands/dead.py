@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay_cli.errors import CommandError
 from assay_cli.exit_codes import FINDING
 from assay_cli.options import Comment, DataDirectory
 from assay_cli.output.confirm import agreed
@@ -16,7 +15,7 @@ from assay_cli.output.terminal import echo, emit, ends_quietly, printable
 from assay_operations.actor import local_actor
 from assay_operations.audit import Trail
 from assay_operations.clients import DEFAULT_DATA, run_with_redis
-from assay_operations.dead_letters.choose import Choice, called, matching, named
+from assay_operations.dead_letters.choose import Choice, called, matching, the_one
 from assay_operations.dead_letters.drop import apply as apply_drop
 from assay_operations.dead_letters.drop import plan_drop
 from assay_operations.dead_letters.letters import filter_of, name_of, tally
@@ -97,13 +96,7 @@ def show(
     wanted = name_of(name)
 
     async def work(client: "Client", settings: Settings) -> None:
-        letters = [letter async for letter in named(client, settings, wanted)]
-        if not letters:
-            raise CommandError(f"no dead letter {wanted}; `assay dead list` shows the IDs")
-        if len(letters) > 1:
-            several = " or ".join(called(letter, settings) for letter in letters)
-            raise CommandError(f"several shards have {wanted}; name one of them: {several}")
-        letter = letters[0]
+        letter = await the_one(client, settings, wanted)
         facts: dict[str, Any] = letter.metadata(_kept(settings))
         shown = letter.data.decode(errors="replace") if letter.scrubbed or unsafe_raw else None
         if as_json:

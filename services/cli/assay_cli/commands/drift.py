@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli.errors import CommandError
 from assay_cli.exit_codes import FINDING
 from assay_cli.options import Comment, DataDirectory
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
@@ -16,10 +15,9 @@ from assay_operations.audit import Trail
 from assay_operations.clients import DEFAULT_DATA, open_store, run_with_redis, settings_and_source, settings_for
 from assay_operations.drift.acknowledge import apply, plan_acknowledge
 from assay_operations.drift.explain import episode_named, explained
-from assay_operations.drift.history import latest, samples, spans_of
+from assay_operations.drift.history import latest, samples, settings_note, spans_of
 from assay_operations.drift.monitor import grown_queries, watched
 from assay_operations.time_bounds import moment_ms
-from assay_schema.settings import DriftSettings
 
 if TYPE_CHECKING:
     from assay_operations.drift.charts import Chart
@@ -119,15 +117,7 @@ def history(
 
         title = f"{metric} of {project} by {source}"
         _draw(replay(title, metric, history, settings.drift, spans=spans), svg, png)
-        echo(printable(_settings_note(settings.drift, settings_source)))
-
-
-def _settings_note(drift: DriftSettings, source: str) -> str:
-    """Name the settings behind a history: with other settings than the service's, its baseline differs from that of `status`."""
-    return (
-        f"  recomputed: a day is {drift.day_minutes:g} minutes, a baseline needs {drift.learning_samples} samples "
-        f"over {drift.learning_days:g} days; settings of {source}"
-    )
+        echo(printable(settings_note(settings.drift, settings_source)))
 
 
 def _show_queries(project: str, data: Path) -> None:
@@ -156,10 +146,6 @@ def simulate(
     png: Png = None,
 ) -> None:
     """Run the detector with your settings on simulated scores, to see how soon it detects a drop."""
-    if not 0.05 <= mean <= 0.95 or not 0 < deviation**2 < mean * (1 - mean) or not 0 <= drop < 1:
-        raise CommandError(
-            "out of range: --mean 0.05 to 0.95, --deviation below sqrt(mean * (1 - mean)), --drop 0 to 1"
-        )
     from assay_operations.drift.charts import Scenario, day_of, simulated
     from assay_runtime.config import load_settings
 
@@ -177,8 +163,4 @@ def _draw(chart: "Chart", svg: Path | None, png: Path | None) -> None:
     from assay_operations.drift import charts
 
     echo(charts.terminal(chart).rstrip("\n"))
-    picture = charts.svg(chart)
-    if svg:
-        svg.write_text(picture, encoding="utf-8")
-    if png:
-        png.write_bytes(charts.png(picture))
+    charts.save(chart, svg, png)

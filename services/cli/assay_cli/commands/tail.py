@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Coroutine, Mapping
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import typer
 
@@ -53,7 +53,8 @@ def tail(
             async with contextlib.aclosing(events):
                 async for raw, event in events:
                     shown += 1
-                    _print(out, raw if as_json else pretty(event, _text_chars()).encode())
+                    out.write((raw if as_json else pretty(event, _text_chars()).encode()) + b"\n")
+                    out.flush()
 
         with contextlib.suppress(asyncio.CancelledError):
             asyncio.run(_until_interrupted(run()))
@@ -75,9 +76,7 @@ async def _until_interrupted(work: Coroutine[Any, Any, None]) -> None:
 def nothing_yet(since: str, *, follow: bool) -> str:
     """Return the note for an empty window, so that silence is not mistaken for a fault. Pure."""
     longer = "1h" if duration_ms(since, "--since") < duration_ms("1h", "--since") else "7d"
-    waiting = "; waiting for new ones" if follow else ""
-    older = f"older: --since {longer}"
-    return f"no events in the last {since}{waiting} ({older})"
+    return f"no events in the last {since}{'; waiting for new ones' if follow else ''} (older: --since {longer})"
 
 
 def pretty(event: Mapping[str, Any], text_chars: int) -> str:
@@ -109,11 +108,6 @@ def _clock(created_at: str) -> str:
 
 def _text_chars() -> int:
     return max(20, shutil.get_terminal_size().columns - 75) if sys.stdout.isatty() else _TEXT_CHARS
-
-
-def _print(out: BinaryIO, line: bytes) -> None:
-    out.write(line + b"\n")
-    out.flush()
 
 
 def _notice_departed_reader() -> None:

@@ -81,3 +81,14 @@ async def named(client: "Client", settings: Settings, name: Name) -> AsyncIterat
 
 def called(letter: DeadLetter, settings: Settings) -> str:
     return str(Name(letter.shard if settings.redis.shards > 1 else None, letter.id))
+
+
+async def the_one(client: "Client", settings: Settings, name: Name) -> DeadLetter:
+    """Return the letter of this name. Raises `OperationError` unless exactly one shard has it."""
+    letters = [letter async for letter in named(client, settings, name)]
+    if not letters:
+        raise OperationError("not_found", f"no dead letter {name}; `assay dead list` shows the IDs")
+    if len(letters) > 1:
+        several = " or ".join(called(letter, settings) for letter in letters)
+        raise OperationError("conflict", f"several shards have {name}; name one of them: {several}")
+    return letters[0]

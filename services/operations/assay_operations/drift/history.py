@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from assay_operations.errors import OperationError
 from assay_schema.printable import printable
+from assay_schema.settings import DriftSettings
 
 if TYPE_CHECKING:
     from assay_drift.charts import Span
@@ -71,3 +72,11 @@ def spans_of(store: "Store", project: str, metric: str, series: str) -> "list[Sp
         until = float(following[2]) if following and following[0] == alert_id else now_ms
         spans.append(Span(str(state), float(at_ms), until))
     return spans
+
+
+def settings_note(drift: DriftSettings, source: str) -> str:
+    """Name the settings behind a history: with others than the service's, its baseline differs from that of `status`."""
+    return (
+        f"  recomputed: a day is {drift.day_minutes:g} minutes, a baseline needs {drift.learning_samples} samples "
+        f"over {drift.learning_days:g} days; settings of {source}"
+    )

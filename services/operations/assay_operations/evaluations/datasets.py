@@ -1,6 +1,7 @@
 """Golden datasets in files."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,3 +36,14 @@ def expect_reviewed(golden: "Dataset", file: Path, tell: Callable[[str], None], 
     if required:
         raise OperationError("invalid", f"--require-reviewed: {count}: review them with: assay dataset review {file}")
     tell(f"{count}: their expected results may be wrong")
+
+
+@contextlib.contextmanager
+def refused_as_an_operation(prefix: str = "") -> Iterator[None]:
+    """Raise the first problem of a dataset as an `OperationError`."""
+    from assay_evals.dataset.model import DatasetError
+
+    try:
+        yield
+    except DatasetError as error:
+        raise OperationError("invalid", f"{prefix}{error.problems[0]}") from None

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay_operations.errors import OperationError
 
@@ -88,3 +88,12 @@ def list_folder(
         and (not branch or run.config.branch == branch)
     ]
     return matching[-limit:], len(existing)
+
+
+def document_of(run: "Run") -> dict[str, Any]:
+    """Return the figures of a run in a list of runs, for programs."""
+    config = run.config
+    shape = {"run_id": run.run_id, "started_at": run.started_at, "completed_at": run.completed_at}
+    counts = {"cases": len(run.results), "errored": len(run.errored)}
+    of = {"project": config.project, "tags": list(config.tags), "branch": config.branch}
+    return shape | counts | of | {"code_version": config.code_version, "dirty": config.dirty}

@@ -36,6 +36,13 @@ class Calibration:
     #: The calibration that it would replace; empty for none.
     replaces: str
 
+    def document(self, raters: "Confusion | None") -> dict[str, Any]:
+        """Return the result for programs. `raters`: the agreement of two people."""
+        rates = {name: estimate and estimate._asdict() for name, estimate in self.rates.items()}
+        facts = {"kappa_low": self.confusion.kappa_low, "lacks": self.lacks, "rates": rates, "live": self.live}
+        people = {"n": raters.n, "kappa": raters.kappa, "kappa_low": raters.kappa_low} if raters else None
+        return self.row | facts | ({"people": people} if people else {})
+
 
 def plan_calibration(
     store: "Store",

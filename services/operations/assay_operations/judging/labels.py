@@ -57,6 +57,20 @@ def of_two(one: Mapping[str, bool], other: Mapping[str, bool]) -> "Confusion":
     return Confusion.of([one[name] for name in both], [other[name] for name in both])
 
 
+def agreement_document(one: Mapping[str, bool], other: Mapping[str, bool]) -> dict[str, Any]:
+    """Return the agreement of two people for programs. Raises `OperationError` for too few labels."""
+    table = of_two(one, other)
+    return {
+        "n": table.n,
+        "agreement": table.agreement,
+        "kappa": table.kappa,
+        "kappa_low": table.kappa_low,
+        "only_first": len(one.keys() - other.keys()),
+        "only_second": len(other.keys() - one.keys()),
+        "differ": sorted(name for name in one.keys() & other.keys() if one[name] != other[name]),
+    }
+
+
 def read_labels(path: Path) -> dict[str, bool]:
     """Read labels by event id, True for good. Raises `OperationError` that names the file and line."""
     from assay_judge.labels import LabelError, read

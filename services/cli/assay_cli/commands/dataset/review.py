@@ -9,7 +9,7 @@ import typer
 from assay_cli.errors import CommandError
 from assay_cli.options import DatasetFile
 from assay_cli.output.terminal import asked, can_ask, echo, emit_dataset, printable
-from assay_operations.evaluations.datasets import load
+from assay_operations.evaluations.datasets import load, refused_as_an_operation
 from assay_operations.evaluations.import_dataset import Form, imported
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ def review(
 
     Prints the reviewed dataset as NDJSON; the file is not changed. Without a decision, unreviewed cases are listed on stderr.
     """
-    from assay_evals.dataset.model import DatasetError
     from assay_evals.dataset.review import reviewed, unreviewed
 
     before = load(file)
@@ -72,10 +71,8 @@ def review(
             )
         else:
             kept, dropped = _ask(left)
-    try:
+    with refused_as_an_operation(f"{file}: "):
         after = reviewed(before, kept=kept, dropped=dropped)
-    except DatasetError as error:
-        raise CommandError(f"{file}: {error.problems[0]}") from None
     emit_dataset(after)
     echo(f"{len(kept):,} kept, {len(dropped):,} dropped, {len(unreviewed(after)):,} unreviewed", err=True)
 
@@ -108,14 +105,11 @@ def release(
 
     Prints NDJSON.
     """
-    from assay_evals.dataset.model import DatasetError
     from assay_evals.dataset.review import released
 
     at = datetime.now(UTC).strftime("%Y-%m-%d")
-    try:
+    with refused_as_an_operation():
         made = released(load(old), load(new), version=version, note=note, at=at)
-    except DatasetError as error:
-        raise CommandError(error.problems[0]) from None
     emit_dataset(made)
     change = made.changelog[0]
     counts = f"{len(change.added)} added, {len(change.removed)} removed, {len(change.changed)} changed"

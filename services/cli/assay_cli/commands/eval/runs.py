@@ -12,7 +12,7 @@ from assay_cli.output.terminal import echo, emit
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
 from assay_operations.evaluations.import_run import import_trec
-from assay_operations.evaluations.runs import DEFAULT_RUNS, list_folder
+from assay_operations.evaluations.runs import DEFAULT_RUNS, document_of, list_folder
 from assay_operations.evaluations.tags import tags_of
 
 if TYPE_CHECKING:
@@ -47,11 +47,7 @@ def list_runs(
 def _tell(run: "Run", as_json: bool) -> None:
     config = run.config
     if as_json:
-        shape = {"run_id": run.run_id, "started_at": run.started_at, "completed_at": run.completed_at}
-        counts = {"cases": len(run.results), "errored": len(run.errored)}
-        of = {"project": config.project, "tags": list(config.tags), "branch": config.branch}
-        code = {"code_version": config.code_version, "dirty": config.dirty}
-        emit(json.dumps(shape | counts | of | code, ensure_ascii=False))
+        emit(json.dumps(document_of(run), ensure_ascii=False))
         return
     state = "complete" if run.completed_at else "interrupted: continue with --resume"
     cases = f"{len(run.results):,} cases, {len(run.errored)} errored"

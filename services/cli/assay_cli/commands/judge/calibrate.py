@@ -64,14 +64,7 @@ def calibrate(
 def _report(result: Calibration, given: int, raters: "Confusion | None", *, as_json: bool) -> None:
     row, confusion, rates, live, lacks = result.row, result.confusion, result.rates, result.live, result.lacks
     if as_json:
-        shown = {name: estimate and estimate._asdict() for name, estimate in rates.items()}
-        emit(
-            orjson.dumps(
-                row
-                | {"kappa_low": confusion.kappa_low, "lacks": lacks, "rates": shown, "live": live}
-                | ({"people": {"n": raters.n, "kappa": raters.kappa, "kappa_low": raters.kappa_low}} if raters else {})
-            ).decode()
-        )
+        emit(orjson.dumps(result.document(raters)).decode())
         return
 
     def of(estimate: Any) -> str:

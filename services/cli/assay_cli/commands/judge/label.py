@@ -17,7 +17,7 @@ from assay_cli.options import DataDirectory
 from assay_cli.output.labels import people
 from assay_cli.output.terminal import asked, can_ask, echo, emit, printable
 from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
-from assay_operations.judging.labels import append, of_two, read_labels, sample
+from assay_operations.judging.labels import agreement_document, append, of_two, read_labels, sample
 from assay_operations.time_bounds import moment_ms
 
 #: Characters shown of a passage; the rest is counted. The answer is shown whole, because it is what is labelled.
@@ -93,12 +93,10 @@ def agreement(
 ) -> None:
     """Measure how far two people agree, which limits how far any judge can agree with people."""
     one, other = read_labels(first), read_labels(second)
-    table = of_two(one, other)
-    differ = sorted(name for name in one.keys() & other.keys() if one[name] != other[name])
+    table, document = of_two(one, other), agreement_document(one, other)
+    differ = document["differ"]
     if as_json:
-        shown = {"n": table.n, "agreement": table.agreement, "kappa": table.kappa, "kappa_low": table.kappa_low}
-        only = {"only_first": len(one.keys() - other.keys()), "only_second": len(other.keys() - one.keys())}
-        emit(orjson.dumps(shown | only | {"differ": differ}).decode())
+        emit(orjson.dumps(document).decode())
         return
     lines = [
         f"{table.n:,} answers that both labelled ({len(one):,} and {len(other):,} labels)",
