@@ -75,7 +75,10 @@ def spans_of(store: "Store", project: str, metric: str, series: str) -> "list[Sp
 
 
 def settings_note(drift: DriftSettings, source: str) -> str:
-    """Name the settings behind a history: with others than the service's, its baseline differs from that of `status`."""
+    """Return a note about the settings behind a history.
+
+    With settings other than the service's, its baseline differs from that of `status`.
+    """
     return (
         f"  recomputed: a day is {drift.day_minutes:g} minutes, a baseline needs {drift.learning_samples} samples "
         f"over {drift.learning_days:g} days; settings of {source}"
