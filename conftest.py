@@ -19,8 +19,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from assay_runtime.migrate import migrate
-from tests.redis_server import INSTALLED, SERVERS, RedisServer
-from tests.store_server import StoreServer
+from tests.support.redis import INSTALLED, SERVERS, RedisServer
+from tests.support.store import StoreServer
 
 # A runner in the background of a shell, or under nohup, hands down ignored signals, and every process a test starts would ignore them too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -62,9 +62,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 #: Modules whose functions, classes and tests start the Redis that is installed here.
 _REDIS_STARTERS = (
-    "tests.redis_server",
-    "tests.replicated_redis",
-    "tests.deployed_redis",
+    "tests.support.redis",
+    "tests.support.replicated_redis",
+    "tests.support.deployed_redis",
     "tests.bench.durability",
     "tests.chaos",
     "tests.e2e",
@@ -75,8 +75,8 @@ _PROCESS_STARTERS = (
     "subprocess",
     "multiprocessing",
     "pty",
-    "tests.store_server",
-    "tests.anthropic_server",
+    "tests.support.store",
+    "tests.support.anthropic_server",
 )
 
 
@@ -102,7 +102,7 @@ def _modules_named(named: Any) -> frozenset[str]:
         for function in filter(inspect.isfunction, (one, *vars(one).values())):
             names = set(_names(function.__code__))
             if names & {"INSTALLED", "SERVERS"}:
-                modules.add("tests.redis_server")
+                modules.add("tests.support.redis")
             values = [function.__globals__.get(name) for name in names]
             modules |= {value.__name__ for value in values if inspect.ismodule(value)}
             left += [value for value in values if _is_of_tests(value)]

@@ -20,8 +20,8 @@ from typing import Any
 from assay_capture import Capture
 from assay_schema.settings import Settings
 from tests.bench.result import result
-from tests.ports import free_port
-from tests.redis_server import RedisServer
+from tests.support.ports import free_port
+from tests.support.redis import RedisServer
 
 ROUND = 100
 HITS = 10

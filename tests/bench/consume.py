@@ -25,7 +25,7 @@ from assay_scrubber.engine import Scrubber
 from assay_scrubber.policy import Policy
 from assay_scrubber.process import Processor
 from tests.bench.result import result
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
 
 BATCH = 500
 ENTRIES = 30_000

@@ -23,8 +23,8 @@ from assay_capture import Capture
 from assay_schema.settings import CaptureSettings, RedisSettings, Settings
 from assay_schema.streams import CAPTURE, FIELD
 from tests.bench.result import result
-from tests.ports import free_port
-from tests.redis_server import RedisServer
+from tests.support.ports import free_port
+from tests.support.redis import RedisServer
 
 MODES = ("memory", "spool", "fsync")
 QUERY = "which function parses a date that a person typed, and what does it raise when there is none? " * 4

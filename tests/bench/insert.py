@@ -21,8 +21,8 @@ from assay_schema.settings import Settings
 from assay_writer.batch import batches
 from assay_writer.rows import COLUMNS, event_row
 from tests.bench.result import result
-from tests.sample_rows import event_id_at, iso
-from tests.store_server import StoreServer
+from tests.support.sample_rows import event_id_at, iso
+from tests.support.store import StoreServer
 
 ROWS = 10_000
 TARGET = ">= 0.5"

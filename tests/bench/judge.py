@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.anthropic_server import AnthropicServer
 from tests.bench.result import result
-from tests.judge_rig import Judges, audit
-from tests.redis_server import RedisServer
+from tests.support.anthropic_server import AnthropicServer
+from tests.support.judge_rig import Judges, audit
+from tests.support.redis import RedisServer
 
 ANSWERS = 10_000
 #: US dollars: enough for most of the answers, not for all.

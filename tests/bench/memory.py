@@ -22,7 +22,7 @@ from assay_schema.ids import new_event_id
 from assay_schema.streams import CAPTURE, FIELD
 from tests.bench.pipeline import CHUNK, Producer, stored, wait_for
 from tests.bench.result import result
-from tests.system import System, command_of, running
+from tests.support.stack import System, command_of, running
 
 SECONDS = float(os.environ.get("MEMORY_SECONDS", "600"))
 #: Settings of the services in this measurement.

@@ -16,7 +16,7 @@ from assay_schema.ids import new_event_id
 from assay_schema.streams import CAPTURE, FIELD
 from tests.bench import consume
 from tests.bench.result import result
-from tests.system import System, running
+from tests.support.stack import System, running
 
 EVENTS = 150_000
 CHUNK = 250

@@ -9,7 +9,7 @@ from typing import Any
 from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect
 from tests.bench.result import result
-from tests.store_server import ROLLUP_REFRESHES, StoreServer, refresh_rollups
+from tests.support.store import ROLLUP_REFRESHES, StoreServer, refresh_rollups
 
 ROWS, QUICK_ROWS = 10_000_000, 1_000_000
 #: Rows of one INSERT: more would only need more memory.

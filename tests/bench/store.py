@@ -18,7 +18,7 @@ import lz4.frame
 import psutil
 
 from tests.bench.result import result
-from tests.store_server import PASSWORD, StoreServer
+from tests.support.store import PASSWORD, StoreServer
 
 ROWS = 10_000
 TABLE = (

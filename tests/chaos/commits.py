@@ -5,8 +5,8 @@ from pathlib import Path
 
 import redis
 
-from tests import system_calls
 from tests.chaos.scenario import Load, Scenario, Stage
+from tests.support import system_calls
 
 #: What the engine may move a part into place with.
 RENAMES = "rename,renameat,renameat2"

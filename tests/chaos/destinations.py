@@ -6,7 +6,7 @@ from assay_schema.streams import CAPTURE, FIELD
 from tests.chaos.ledger import Books, reconcile
 from tests.chaos.producers import Producers
 from tests.chaos.scenario import Load, Scenario, Stage
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
 
 #: The producers of the other installation. None of them ever waits in vain for an answer or is killed while it sends, so that each event is
 #: one entry there.

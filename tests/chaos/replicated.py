@@ -12,8 +12,8 @@ import redis
 from tests.chaos.proxy import Proxy
 from tests.chaos.rig import Rig
 from tests.chaos.scenario import Load, Scenario, Stage
-from tests.redis_server import RedisServer
-from tests.replicated_redis import Cluster, Watched, until
+from tests.support.redis import RedisServer
+from tests.support.replicated_redis import Cluster, Watched, until
 
 #: A master without a replica in step takes nothing: what producers try again must not pile up.
 _CAREFUL = ("--min-replicas-to-write", "1", "--min-replicas-max-lag", "2")

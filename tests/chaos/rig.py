@@ -27,9 +27,9 @@ from assay_schema.ids import PLACES, entry_parts, first_row_at, row_id
 from assay_schema.settings import Settings
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES
 from tests.chaos.proxy import Proxy
-from tests.ports import free_port
-from tests.redis_server import INSTALLED
-from tests.store_server import PASSWORD, ROLES
+from tests.support.ports import free_port
+from tests.support.redis import INSTALLED
+from tests.support.store import PASSWORD, ROLES
 
 ROOT = Path(__file__).parents[2]
 #: How long the keeper waits before it restarts a process, in seconds.

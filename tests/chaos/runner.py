@@ -22,7 +22,7 @@ from tests.chaos.producers import PATIENCE_S, Producers
 from tests.chaos.rig import BATCH_ROWS, HISTORY_ENTRIES, VIEWS, Rig, running
 from tests.chaos.scenario import Scenario, Stage
 from tests.chaos.windows import Exporter
-from tests.store_server import refresh_rollups
+from tests.support.store import refresh_rollups
 
 #: What each may hold in memory whatever happens, in bytes of resident memory. In Redis an outage of the store waits.
 RSS_LIMITS = {"redis": 1 << 30, "scrubber": 150 << 20, "writer": 150 << 20, "store": 3 << 30}

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.anthropic_server import AnthropicServer
-from tests.judge_rig import Judges, audit
-from tests.redis_server import RedisServer
+from tests.support.anthropic_server import AnthropicServer
+from tests.support.judge_rig import Judges, audit
+from tests.support.redis import RedisServer
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -18,8 +18,9 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 from assay_runtime.store import connect
 from tests.chaos import clocks
 from tests.chaos.proxy import Proxy, store_error
-from tests.redis_server import RedisServer
-from tests.store_server import StoreServer
+from tests.support.redis import RedisServer
+from tests.support.store import StoreServer
+from tests.support.wait import until
 
 
 @pytest.fixture
@@ -39,13 +40,6 @@ def network(redis_server: RedisServer) -> Iterator[Proxy]:
 def client(network: Proxy) -> Iterator["redis.Redis"]:
     with redis.Redis(port=network.port, socket_timeout=60, retry=None) as client:
         yield client
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_an_ordinary_network_passes_everything_both_ways(client: "redis.Redis") -> None:

@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,16 +11,10 @@ from tests.chaos.load import Order, noted
 from tests.chaos.producers import Producers
 from tests.chaos.rig import ROOT, Rig
 from tests.chaos.scenario import Load
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
+from tests.support.wait import until
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("events", [3, 403])

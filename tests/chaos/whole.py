@@ -18,8 +18,8 @@ from tests.chaos.load import Order, noted
 from tests.chaos.producers import PATIENCE_S
 from tests.chaos.rig import ROOT, VIEWS
 from tests.chaos.runner import Report, column
-from tests.ports import free_ports
-from tests.system import PORTS, System
+from tests.support.ports import free_ports
+from tests.support.stack import PORTS, System
 
 NAME = "assay up, killed"
 SERVICE = "assay-up-killed"

@@ -15,7 +15,7 @@ from assay_schema.published import Example, examples
 from assay_schema.scores import Score
 from assay_schema.validation import parse_scrubbed
 from assay_writer.rows import COLUMNS, Row, alert_row, event_row, failure_row, score_row
-from tests.store_server import StoreServer
+from tests.support.store import StoreServer
 
 pytestmark = pytest.mark.xdist_group("store")
 

@@ -12,7 +12,7 @@ from assay_scrubber.engine import Scrubber
 from assay_scrubber.policy import Policy
 from assay_scrubber.process import Processor
 from assay_writer.rows import alert_row, event_row, failure_row
-from tests.sample_rows import by_column
+from tests.support.sample_rows import by_column
 
 ENTRY_ID = "1795300000000-7"
 STORED = [example for example in examples("capture") if parse_event(example.document_bytes).kind in STORED_KINDS]

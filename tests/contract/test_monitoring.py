@@ -17,9 +17,9 @@ from assay_schema.failures import Reason
 from assay_schema.settings import DeliverySettings
 from assay_schema.streams import STREAMS
 from assay_store.metrics import Metrics as StoreMetrics
-from tests.alert_samples import transition
 from tests.contract.compose_files import BASE, load
 from tests.programs import needed
+from tests.support.alert_samples import transition
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ALERTS = DEPLOY / "prometheus/alerts.yml"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.redis_server import EACH_SERVER, RedisServer
+from tests.support.redis import EACH_SERVER, RedisServer
 
 
 def begun(directory: Path) -> RedisServer:

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from assay_schema.streams import CAPTURE, DEAD, FIELD
-from tests.docs_commands import ROOT, Block, Command, blocks, commands
-from tests.system import System, running
-from tests.terminal import on_a_terminal
+from tests.support.docs_commands import ROOT, Block, Command, blocks, commands
+from tests.support.stack import System, running
+from tests.support.terminal import on_a_terminal
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("docs-commands")]
 

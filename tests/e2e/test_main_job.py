@@ -6,9 +6,8 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,8 @@ from assay_schema.export import RetrievalRow
 from assay_schema.ids import new_event_id
 from assay_schema.published import published_schema
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD
-from tests.system import System, running
+from tests.support.stack import System, running
+from tests.support.wait import until
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("main-job")]
 
@@ -58,14 +58,6 @@ def capture(system: System) -> Iterator[Capture]:
     )
     yield capture
     capture.close()
-
-
-def until(condition: Callable[[], Any], what: str, seconds: float = 200) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
-    return found
 
 
 def assay(system: System, *arguments: str) -> "subprocess.CompletedProcess[str]":

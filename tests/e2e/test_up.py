@@ -8,16 +8,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.ports import free_ports
 from tests.programs import found, lacking
-from tests.redis_server import INSTALLED
-from tests.system import PORTS, command_of
+from tests.support.ports import free_ports
+from tests.support.redis import INSTALLED
+from tests.support.stack import PORTS, command_of
+from tests.support.wait import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("up")]
 
@@ -33,13 +34,6 @@ def port_is_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         return probe.connect_ex(("127.0.0.1", port)) != 0
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
 
 
 def environment() -> dict[str, str]:

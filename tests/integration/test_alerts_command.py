@@ -7,12 +7,12 @@ import pytest
 
 from assay_runtime.store import connect, insert_json_rows
 from assay_writer.rows import alert_row
-from tests.alert_samples import EPISODE, episode
-from tests.cli_process import Cli
-from tests.ports import free_port
-from tests.receivers import Receiver
-from tests.sample_rows import by_column, lines
-from tests.store_server import StoreServer
+from tests.support.alert_samples import EPISODE, episode
+from tests.support.cli import Cli
+from tests.support.ports import free_port
+from tests.support.receivers import Receiver
+from tests.support.sample_rows import by_column, lines
+from tests.support.store import StoreServer
 
 pytestmark = pytest.mark.xdist_group("store")
 SECRET = "0123456789abcdef0123456789abcdef"

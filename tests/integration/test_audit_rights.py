@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.audit_attacks import A_RECORD, AUDIT, LOSSES
 from tests.integration.test_store_rights import ask
-from tests.store_server import ROLES, StoreServer
+from tests.support.audit_attacks import A_RECORD, AUDIT, LOSSES
+from tests.support.store import ROLES, StoreServer
 
 DENIED = "497"
 VIEWS = ("assay.operations", "assay.operations_audit")

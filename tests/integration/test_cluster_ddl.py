@@ -16,7 +16,7 @@ from assay_runtime import retention
 from assay_runtime.migrate import migrations
 from assay_schema.settings import RetentionSettings
 from docs.generate import cluster_ddl
-from tests.sample_rows import Json, candidate, failure
+from tests.support.sample_rows import Json, candidate, failure
 
 #: A cluster of this process alone: the engine knows its own address, and asks itself without a network.
 CONFIG = """<clickhouse><tcp_port>9000</tcp_port><timezone>UTC</timezone>

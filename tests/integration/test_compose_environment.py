@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from tests.contract.compose_files import BASE, load
-from tests.deployed_redis import DeployedRedis
-from tests.ports import free_port
-from tests.producer import captured
-from tests.store_server import PASSWORD, ROLES, StoreServer
+from tests.support.deployed_redis import DeployedRedis
+from tests.support.ports import free_port
+from tests.support.producer import captured
+from tests.support.store import PASSWORD, ROLES, StoreServer
 
 SERVICES = load(BASE)["services"]
 HEALTH = {"scrubber": 9101, "writer": 9102, "judge": 9103, "drift": 9104, "notifier": 9105}

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,11 @@ from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, Stream
 from assay_scrubber.engine import Scrubber
 from assay_scrubber.policy import Policy
 from assay_scrubber.process import Processor
-from tests.cli_process import Cli
-from tests.ports import free_port
-from tests.redis_server import SERVERS, RedisServer
-from tests.store_server import PASSWORD, StoreServer
+from tests.support.cli import Cli
+from tests.support.ports import free_port
+from tests.support.redis import SERVERS, RedisServer
+from tests.support.store import PASSWORD, StoreServer
+from tests.support.wait import until
 
 BOTH = pytest.mark.parametrize("system", SERVERS, indirect=True)
 SECRET = "the account of jane.doe@example.com"
@@ -117,13 +118,6 @@ def feedback(text: str) -> tuple[str, bytes]:
     event |= {"event_id": new_event_id(), "project": "shop", "service": "search-api"}
     event["payload"]["text"] = text
     return event["event_id"], orjson.dumps(event)
-
-
-def until(condition: Callable[[], object], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.05)
 
 
 async def give_up(system: System, stream: Stream) -> None:

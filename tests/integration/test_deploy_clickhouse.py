@@ -14,9 +14,9 @@ from assay_access.identities import STORE_IDENTITIES
 from assay_runtime import retention
 from assay_runtime.migrate import migrations
 from assay_schema.settings import RetentionSettings, StoreSettings
-from tests.audit_attacks import A_RECORD, AUDIT, LOSSES
-from tests.deployed_redis import make_secrets
 from tests.integration.engine_roles import ADMIN, EngineWithUsers
+from tests.support.audit_attacks import A_RECORD, AUDIT, LOSSES
+from tests.support.deployed_redis import make_secrets
 
 ROOT = Path(__file__).parents[2]
 USERS = ROOT / "deploy/clickhouse/users.d/assay.xml"

@@ -14,7 +14,7 @@ from assay_access.acl_file import acl_template
 from assay_access.identities import REDIS_IDENTITIES
 from assay_schema.settings import Settings
 from assay_schema.streams import CAPTURE, EVENTS, FIELD, STREAMS, low_key, numbered_key, overflow_key, watermark_key
-from tests.deployed_redis import DeployedRedis
+from tests.support.deployed_redis import DeployedRedis
 
 ROOT = Path(__file__).parents[2]
 STREAM_KEYS = {stream.name: stream.key() for stream in STREAMS}

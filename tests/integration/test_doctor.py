@@ -19,10 +19,10 @@ from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import first_row_at
 from assay_schema.settings import CaptureSettings, RedisSettings, Settings
 from assay_schema.streams import ALERTS, CAPTURE, DEAD, EVENTS, FAILURES, FIELD, SCORES
-from tests.cli_process import Cli
-from tests.redis_server import SERVERS, RedisServer
-from tests.sample_rows import failure, lines
-from tests.store_server import StoreServer
+from tests.support.cli import Cli
+from tests.support.redis import SERVERS, RedisServer
+from tests.support.sample_rows import failure, lines
+from tests.support.store import StoreServer
 
 
 @dataclass

@@ -14,9 +14,9 @@ from assay_drift.state import GROUP, ShardState
 from assay_runtime.entries import Entry
 from assay_schema.streams import ALERTS, FIELD, SCORES, drift_key
 from assay_schema.validation import parse_alert
-from tests.cli_process import Cli
-from tests.drift_samples import HASHED, QUICK, START_MS, monitor, score, stream
-from tests.redis_server import RedisServer
+from tests.support.cli import Cli
+from tests.support.drift_samples import HASHED, QUICK, START_MS, monitor, score, stream
+from tests.support.redis import RedisServer
 
 DROP = {"days": 6, "per_day": 80, "drop_from": 4, "drop": 0.3}
 EXTRA = "[drift]\nday_minutes = 1.0\nlearning_samples = 100\nlearning_days = 2\nrun_length_days = 30\n"

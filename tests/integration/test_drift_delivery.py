@@ -23,8 +23,8 @@ from assay_schema.alerts import Alert, AlertKind, AlertState
 from assay_schema.settings import DriftSettings
 from assay_schema.streams import ALERTS, FIELD, SCORES, acknowledged_key, drift_key
 from assay_schema.validation import parse_alert
-from tests.drift_samples import HASHED, QUICK, START_MS, monitor, score, stream
-from tests.redis_server import RedisServer
+from tests.support.drift_samples import HASHED, QUICK, START_MS, monitor, score, stream
+from tests.support.redis import RedisServer
 
 #: An episode with all of its states, in few samples.
 SETTINGS = QUICK.model_copy(update={"clean_evaluations": 4, "critical_samples": 10, "silence_ratio": 0.01})

@@ -14,9 +14,9 @@ from assay_runtime.store import INSERT_SETTINGS, connect
 from assay_schema.alerts import AlertState, handed_in
 from assay_schema.settings import DriftSettings
 from assay_writer.rows import alert_row
-from tests.alert_samples import transition
-from tests.sample_rows import FINGERPRINT, Json, answer, by_column, candidate, lines, score
-from tests.store_server import StoreServer
+from tests.support.alert_samples import transition
+from tests.support.sample_rows import FINGERPRINT, Json, answer, by_column, candidate, lines, score
+from tests.support.store import StoreServer
 
 SETTINGS = DriftSettings()
 #: The change, in days ago.

@@ -15,9 +15,9 @@ from assay_schema.alerts import AlertState
 from assay_schema.ids import new_event_id
 from assay_schema.settings import DriftSettings
 from assay_writer.rows import alert_row
-from tests.alert_samples import transition
-from tests.sample_rows import FINGERPRINT, answer, by_column, candidate, lines, score
-from tests.store_server import StoreServer
+from tests.support.alert_samples import transition
+from tests.support.sample_rows import FINGERPRINT, answer, by_column, candidate, lines, score
+from tests.support.store import StoreServer
 
 ROWS = [
     score(faithfulness=0.9, checks={"cited": True}),

@@ -15,7 +15,7 @@ from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 from typer.testing import CliRunner
 
 from assay_cli.main import app
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 GOLDEN = str(resources.files("assay_demo") / "golden.jsonl")
 SEARCH, NEUTRAL, DEGRADED, ABSTAINING = (

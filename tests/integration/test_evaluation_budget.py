@@ -15,7 +15,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from assay_cli.main import app
-from tests.anthropic_server import KEY, AnthropicServer
+from tests.support.anthropic_server import KEY, AnthropicServer
 
 CASES = 30
 BUDGET = 0.012

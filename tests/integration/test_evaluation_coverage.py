@@ -10,7 +10,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from assay_cli.main import app
-from tests.anthropic_server import KEY, AnthropicServer
+from tests.support.anthropic_server import KEY, AnthropicServer
 
 TARGET = """\
 def _answer(query, text, contexts=True):

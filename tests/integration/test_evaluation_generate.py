@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from assay_cli.main import app
 from assay_evals.dataset.file_format import read_dataset
-from tests.anthropic_server import KEY, AnthropicServer
+from tests.support.anthropic_server import KEY, AnthropicServer
 
 pytestmark = pytest.mark.xdist_group("evaluation")
 

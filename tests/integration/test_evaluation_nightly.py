@@ -22,10 +22,10 @@ from assay_runtime.store import connect
 from assay_schema.alerts import Alert
 from assay_schema.settings import EvalsSettings, RedisSettings, Settings
 from assay_schema.streams import alert_inbox_key
-from tests.anthropic_server import KEY, AnthropicServer, verdict
-from tests.openai_server import OpenAiServer, settings_toml
-from tests.redis_server import RedisServer
-from tests.store_server import PASSWORD, StoreServer
+from tests.support.anthropic_server import KEY, AnthropicServer, verdict
+from tests.support.openai_server import OpenAiServer, settings_toml
+from tests.support.redis import RedisServer
+from tests.support.store import PASSWORD, StoreServer
 
 pytestmark = pytest.mark.xdist_group("evaluation-store")
 

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from assay_cli.main import app
 from assay_operations.evaluations import paid_calls
-from tests.anthropic_server import KEY
 from tests.integration.test_evaluation_generate import PASSAGES, TOPICS, reply
-from tests.openai_server import OpenAiServer, settings_toml
-from tests.ports import free_port
+from tests.support.anthropic_server import KEY
+from tests.support.openai_server import OpenAiServer, settings_toml
+from tests.support.ports import free_port
 
 CASES = 12
 TARGET = """\

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.anthropic_server import KEY, AnthropicServer, verdict
-from tests.assay_command import Assay, assay_in, write_cases, write_target
-from tests.openai_server import OpenAiServer
+from tests.support.anthropic_server import KEY, AnthropicServer, verdict
+from tests.support.assay_command import Assay, assay_in, write_cases, write_target
+from tests.support.openai_server import OpenAiServer
 
 METRICS = ("correctness", "reference_contradicted", "context_recall", "context_precision")
 #: The target's one passage is "a text".

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from assay_cli.main import app
 from assay_evals.reporters import ReporterError, open_reporter
 from assay_evals.reporters.api import TRIES, Api
-from tests.tracker_server import Answer, Asked, TrackerServer
+from tests.support.tracker_server import Answer, Asked, TrackerServer
 
 Assay = Callable[..., Result]
 QUESTION, EXPECTED = "what is the secret of soup?", "salt"

@@ -10,8 +10,8 @@ import pytest
 from assay_judge.api import BadReplyError
 from assay_judge.pricing import Usage
 from assay_judge.rubric import prompt_of, score_in
-from tests.anthropic_server import KEY, AnthropicServer, verdict
-from tests.assay_command import Assay, assay_in, write_cases, write_target
+from tests.support.anthropic_server import KEY, AnthropicServer, verdict
+from tests.support.assay_command import Assay, assay_in, write_cases, write_target
 
 CRITERION = "names the valve"
 ANSWERS = {f"q{number}": f"The valve {number} opens." if number < 3 else "It opens." for number in range(4)}

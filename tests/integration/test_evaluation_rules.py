@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.assay_command import Assay, assay_in, write_cases, write_target
+from tests.support.assay_command import Assay, assay_in, write_cases, write_target
 
 TOML = """\
 [[scorers]]

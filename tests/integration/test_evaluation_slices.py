@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.assay_command import Assay, assay_in, write_cases, write_target
+from tests.support.assay_command import Assay, assay_in, write_cases, write_target
 
 RULES = """\
 [[scorers]]

@@ -13,8 +13,8 @@ from assay_cli.main import app
 from assay_evals.run.model import CaseResult, Run, RunConfig, RunError
 from assay_evals.run.run_store import identity, list_stored, load_stored, store_run
 from assay_runtime.store import Client, connect, insert_json_rows
-from tests.sample_rows import answer, candidate, feedback, lines
-from tests.store_server import PASSWORD, StoreServer
+from tests.support.sample_rows import answer, candidate, feedback, lines
+from tests.support.store import PASSWORD, StoreServer
 
 pytestmark = pytest.mark.xdist_group("evaluation-store")
 

@@ -16,9 +16,9 @@ from pydantic import BaseModel
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
 from assay_schema.ids import first_row_at, row_id
-from tests.cli_process import Cli, stop
-from tests.sample_rows import Json, answer, candidate, event_id_at, feedback, iso, lines
-from tests.store_server import StoreServer
+from tests.support.cli import Cli, stop
+from tests.support.sample_rows import Json, answer, candidate, event_id_at, feedback, iso, lines
+from tests.support.store import StoreServer
 
 SEED_FIELDS = [
     "schema_version", "id", "tool_name", "query", "retrieved_slugs", "retrieved_chunk_ids", "source_ids", "expand_enabled", "detail",

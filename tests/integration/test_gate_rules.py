@@ -10,8 +10,8 @@ import pytest
 
 from assay_evals import run_gate
 from assay_evals.errors import EvalsError
-from tests.anthropic_server import KEY, AnthropicServer, verdict
-from tests.assay_command import Assay, assay_in, write_target
+from tests.support.anthropic_server import KEY, AnthropicServer, verdict
+from tests.support.assay_command import Assay, assay_in, write_target
 
 ROWS = 40
 RULES = """\

@@ -31,12 +31,12 @@ from assay_runtime.finishing import settle_finish
 from assay_schema.ids import first_row_at
 from assay_schema.settings import DeliverySettings, RedisSettings
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES, Stream, low_key
-from tests.cli_process import Cli
-from tests.health import said
-from tests.ports import free_port
-from tests.redis_server import EACH_SERVER, INSTALLED, RedisServer
-from tests.replicated_redis import until
-from tests.store_server import PASSWORD, StoreServer
+from tests.support.cli import Cli
+from tests.support.health import said
+from tests.support.ports import free_port
+from tests.support.redis import EACH_SERVER, INSTALLED, RedisServer
+from tests.support.replicated_redis import until
+from tests.support.store import PASSWORD, StoreServer
 
 #: Short enough to wait for half of it.
 VISIBILITY_S = 8.0

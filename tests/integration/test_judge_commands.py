@@ -26,14 +26,14 @@ from assay_schema.settings import JudgeSettings, RedisSettings, Settings
 from assay_schema.streams import SCORES, calibration_key
 from assay_schema.validation import parse_scrubbed
 from assay_writer.rows import COLUMNS, alert_row, event_row, score_row
-from tests.alert_samples import episode
-from tests.answers import answer_bytes
-from tests.anthropic_server import KEY, AnthropicServer
-from tests.cli_process import Cli
-from tests.openai_server import OpenAiServer
-from tests.redis_server import RedisServer
-from tests.sample_rows import by_column, lines
-from tests.store_server import StoreServer
+from tests.support.alert_samples import episode
+from tests.support.answers import answer_bytes
+from tests.support.anthropic_server import KEY, AnthropicServer
+from tests.support.cli import Cli
+from tests.support.openai_server import OpenAiServer
+from tests.support.redis import RedisServer
+from tests.support.sample_rows import by_column, lines
+from tests.support.store import StoreServer
 
 pytestmark = [pytest.mark.xdist_group("store"), pytest.mark.one_day]
 

@@ -15,9 +15,9 @@ from assay_judge import lexical
 from assay_judge.calibration import Confusion
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_writer.rows import COLUMNS, event_row, score_row
-from tests.answers import answer_bytes
-from tests.cli_process import Cli
-from tests.store_server import StoreServer
+from tests.support.answers import answer_bytes
+from tests.support.cli import Cli
+from tests.support.store import StoreServer
 
 pytestmark = [pytest.mark.xdist_group("store"), pytest.mark.one_day]
 

@@ -11,9 +11,8 @@ import threading
 import time
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,21 +20,14 @@ from assay_notifier import signing
 from assay_notifier.disarm import disarmed
 from assay_schema.alerts import Alert
 from assay_schema.streams import ALERTS, DEAD, FAILURES, FIELD, episodes_key, notices_key
-from tests.alert_samples import EPISODE, STATES, episode, transition
-from tests.ports import free_port
 from tests.programs import needed
-from tests.receivers import AlertmanagerServer, Receiver, Request
-from tests.redis_server import RedisServer
+from tests.support.alert_samples import EPISODE, STATES, episode, transition
+from tests.support.ports import free_port
+from tests.support.receivers import AlertmanagerServer, Receiver, Request
+from tests.support.redis import RedisServer
+from tests.support.wait import until
 
 SECRET = "whsec_" + "c2VjcmV0IG9mIHRoZSB0ZXN0cywgMzIgYnl0ZXMgbG9uZw=="
-
-
-def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-    return found
 
 
 class Notifier:

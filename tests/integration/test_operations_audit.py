@@ -34,10 +34,10 @@ from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import new_event_id
 from assay_schema.settings import RedisSettings, Settings
 from assay_schema.streams import CAPTURE, DEAD, FIELD, acknowledged_key
-from tests.cli_process import Cli
-from tests.redis_server import RedisServer
-from tests.sample_rows import candidate, lines
-from tests.store_server import StoreServer
+from tests.support.cli import Cli
+from tests.support.redis import RedisServer
+from tests.support.sample_rows import candidate, lines
+from tests.support.store import StoreServer
 
 NOWHERE = "http://127.0.0.1:1"
 ANA = Actor("ana", "laptop", "command line")

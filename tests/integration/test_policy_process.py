@@ -1,9 +1,7 @@
 """A scrubber's process with a policy file: refused at the start, changed while it runs, spoilt while it runs."""
 
 import json
-import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +10,9 @@ import orjson
 from assay_schema.ids import new_event_id
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, low_key
 from tests.integration.test_service_process import refusal, started, until_status
-from tests.ports import free_port
-from tests.redis_server import RedisServer
+from tests.support.ports import free_port
+from tests.support.redis import RedisServer
+from tests.support.wait import until
 
 
 def event(project: str) -> bytes:
@@ -34,14 +33,6 @@ def event(project: str) -> bytes:
             },
         }
     )
-
-
-def until(condition: Callable[[], Any], what: str) -> Any:
-    deadline = time.monotonic() + 60
-    while not (found := condition()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
-    return found
 
 
 def write(path: Path, text: str) -> None:

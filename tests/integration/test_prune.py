@@ -10,9 +10,9 @@ import pytest
 
 from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
-from tests.cli_process import Cli, stop
-from tests.sample_rows import Json, answer, candidate, event_id_at, failure, feedback, iso, lines, score
-from tests.store_server import StoreServer
+from tests.support.cli import Cli, stop
+from tests.support.sample_rows import Json, answer, candidate, event_id_at, failure, feedback, iso, lines, score
+from tests.support.store import StoreServer
 
 TABLES = ("candidates", "answers", "feedback", "capture_failures", "scores")
 DAY_MS = 86_400_000

@@ -10,9 +10,9 @@ import pytest
 
 from assay_runtime.queries import named_queries
 from assay_runtime.store import connect, insert_json_rows
-from tests.cli_process import Cli
-from tests.sample_rows import candidate, lines
-from tests.store_server import StoreServer
+from tests.support.cli import Cli
+from tests.support.sample_rows import candidate, lines
+from tests.support.store import StoreServer
 
 
 @pytest.fixture(scope="module")

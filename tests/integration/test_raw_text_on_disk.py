@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from assay_schema.streams import CAPTURE, FIELD
-from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
+from tests.support.redis import RedisServer, each_redis_binary  # noqa: F401
 
 SECRET = b"ada.planted@example.com"
 

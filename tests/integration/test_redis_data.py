@@ -4,7 +4,7 @@ from pathlib import Path
 
 from assay_local.preflight import find_redis
 from assay_schema.streams import CAPTURE, FIELD
-from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
+from tests.support.redis import RedisServer, each_redis_binary  # noqa: F401
 
 
 def command(*words: str) -> bytes:

@@ -21,7 +21,7 @@ from assay_runtime.finishing import forward_finish, settle_finish
 from assay_runtime.watermark import IdleShardTicker
 from assay_schema.settings import CaptureSettings, DeliverySettings, RedisSettings, Settings
 from assay_schema.streams import CAPTURE, EVENTS, low_key
-from tests.replicated_redis import Cluster, Watched, until
+from tests.support.replicated_redis import Cluster, Watched, until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 

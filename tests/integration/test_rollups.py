@@ -13,8 +13,8 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import event_ms
-from tests.sample_rows import Json, answer, candidate, failure, feedback, lines
-from tests.store_server import ROLLUP_REFRESHES, StoreServer, refresh_rollups
+from tests.support.sample_rows import Json, answer, candidate, failure, feedback, lines
+from tests.support.store import ROLLUP_REFRESHES, StoreServer, refresh_rollups
 
 pytestmark = pytest.mark.xdist_group("store")
 

@@ -14,10 +14,10 @@ import pytest
 from assay_operations.doctor.probes import memory_of
 from assay_runtime.memory import BOUND_BYTES
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, low_key
-from tests.health import said
-from tests.ports import free_port
-from tests.redis_server import RedisServer
-from tests.replicated_redis import until
+from tests.support.health import said
+from tests.support.ports import free_port
+from tests.support.redis import RedisServer
+from tests.support.replicated_redis import until
 
 
 @contextlib.contextmanager

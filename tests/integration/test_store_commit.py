@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from assay_runtime.store import INSERT_SETTINGS, Client, connect
-from tests import system_calls
-from tests.sample_rows import Json, answer, candidate, failure, feedback, lines, score
-from tests.store_server import ROLLUP_REFRESHES, StoreServer
+from tests.support import system_calls
+from tests.support.sample_rows import Json, answer, candidate, failure, feedback, lines, score
+from tests.support.store import ROLLUP_REFRESHES, StoreServer
 
 pytestmark = [
     pytest.mark.skipif(bool(system_calls.missing()), reason=system_calls.missing()),

@@ -12,7 +12,7 @@ import pytest
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import DatabaseError
 
-from tests.store_server import PASSWORD, StoreServer
+from tests.support.store import PASSWORD, StoreServer
 
 
 @pytest.fixture(scope="module")

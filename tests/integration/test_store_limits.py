@@ -4,13 +4,14 @@ import base64
 import http.client
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from tests.store_server import PASSWORD, StoreServer
+from tests.support.store import PASSWORD, StoreServer
+from tests.support.wait import until
 
 ENDLESS = b"SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sipHash64(number))"
 
@@ -32,13 +33,6 @@ def _get(server: StoreServer, path: str) -> bytes:
     with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
         connection.request("GET", path)
         return connection.getresponse().read()
-
-
-def _until(check: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not check():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @contextmanager
@@ -166,8 +160,8 @@ def test_queries_of_readers_take_no_place_of_the_writer(tmp_path: Path) -> None:
         running = (
             b"SELECT count() FROM system.processes WHERE query LIKE '%sipHash64%' AND query NOT LIKE '%processes%'"
         )
-        _until(lambda: _post(server, running.replace(b"system.processes", b"system.metrics"), "writer"))
-        _until(lambda: b"assay_store_running_requests 4.0" in _get(server, "/metrics"))
+        until(lambda: _post(server, running.replace(b"system.processes", b"system.metrics"), "writer"))
+        until(lambda: b"assay_store_running_requests 4.0" in _get(server, "/metrics"))
         _insert(server)
         assert _post(server, b"SELECT count() FROM assay_base.t", "writer") == (200, b"1\n")
         assert b"assay_store_running_requests 4.0" in _get(server, "/metrics")

@@ -19,9 +19,9 @@ import psutil
 import pytest
 from clickhouse_connect.driver.client import Client
 
-from tests import small_disk
-from tests.ports import free_port
-from tests.store_server import PASSWORD, ROLES, StoreServer
+from tests.support import small_disk
+from tests.support.ports import free_port
+from tests.support.store import PASSWORD, ROLES, StoreServer
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from clickhouse_connect.driver.exceptions import DatabaseError, StreamFailureErr
 from clickhouse_connect.driver.external import ExternalData
 
 from tests.programs import found, lacking
-from tests.store_server import PASSWORD, ROLES, StoreServer
+from tests.support.store import PASSWORD, ROLES, StoreServer
 
 BASIC = "Basic " + base64.b64encode(f"owner:{PASSWORD}".encode()).decode()
 

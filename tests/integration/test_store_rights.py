@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.store_server import PASSWORD, StoreServer
+from tests.support.store import PASSWORD, StoreServer
 
 MARK = "base-row-mark"
 """Stands only in base rows that no view shows."""

@@ -13,8 +13,8 @@ import pytest
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from assay_runtime.store import connect
-from tests import system_calls
-from tests.store_server import StoreServer
+from tests.support import system_calls
+from tests.support.store import StoreServer
 
 pytestmark = [
     pytest.mark.skipif(bool(system_calls.missing()), reason=system_calls.missing()),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import system_calls
+from tests.support import system_calls
 
 pytestmark = pytest.mark.skipif(bool(system_calls.missing()), reason=system_calls.missing())
 

@@ -15,9 +15,9 @@ import redis
 from assay_access.acl_file import acl_file, password_hash
 from assay_access.identities import REDIS_IDENTITIES
 from assay_schema.streams import CAPTURE, EVENTS, FIELD
-from tests.cli_process import Cli, Output, stop
-from tests.redis_server import INSTALLED, RedisServer
-from tests.sample_rows import event_id_at, iso
+from tests.support.cli import Cli, Output, stop
+from tests.support.redis import INSTALLED, RedisServer
+from tests.support.sample_rows import event_id_at, iso
 
 numbers = itertools.count(1)
 

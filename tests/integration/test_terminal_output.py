@@ -13,11 +13,11 @@ import pytest
 
 from assay_runtime.store import connect, insert_json_rows
 from assay_schema.streams import EVENTS, FIELD
-from tests.cli_process import Cli
-from tests.redis_server import RedisServer
-from tests.sample_rows import candidate, lines
-from tests.store_server import StoreServer
-from tests.terminal import HOSTILE, commands_in, on_a_terminal
+from tests.support.cli import Cli
+from tests.support.redis import RedisServer
+from tests.support.sample_rows import candidate, lines
+from tests.support.store import StoreServer
+from tests.support.terminal import HOSTILE, commands_in, on_a_terminal
 
 #: The same as SQL that holds none of it: the store answers it.
 ANSWERS = "SELECT query AS text FROM candidates LIMIT 1"

@@ -3,10 +3,8 @@
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import redis.exceptions
@@ -18,11 +16,12 @@ from assay_runtime.store import connect as connect_store
 from assay_runtime.store import insert_json_rows
 from assay_schema.settings import RedisSettings, Settings, StoreSettings
 from assay_schema.streams import CAPTURE, EVENTS, low_key
-from tests.certificates import Authority, TlsProxy
-from tests.deployed_redis import DeployedRedis
-from tests.ports import free_port
-from tests.producer import captured
-from tests.store_server import PASSWORD, StoreServer
+from tests.support.certificates import Authority, TlsProxy
+from tests.support.deployed_redis import DeployedRedis
+from tests.support.ports import free_port
+from tests.support.producer import captured
+from tests.support.store import PASSWORD, StoreServer
+from tests.support.wait import until
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +46,6 @@ def strict_redis(tmp_path: Path, authority: Authority) -> Iterator[DeployedRedis
     server = DeployedRedis(tmp_path, authority, ask=True).start()
     yield server
     server.stop()
-
-
-def until(done: Callable[[], Any], seconds: float = 60) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := done()):
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.02)
-    return found
 
 
 async def ping(settings: RedisSettings) -> bool:

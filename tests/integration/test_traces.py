@@ -19,10 +19,10 @@ from pydantic import SecretStr
 
 from assay_runtime.store import connect
 from assay_schema.settings import RedisSettings
-from tests.ports import free_port
-from tests.producer import captured
-from tests.redis_server import RedisServer
-from tests.store_server import PASSWORD, StoreServer
+from tests.support.ports import free_port
+from tests.support.producer import captured
+from tests.support.redis import RedisServer
+from tests.support.store import PASSWORD, StoreServer
 
 
 class Collector:

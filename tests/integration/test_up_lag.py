@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from assay_local.probes import Lag, lag
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD
-from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
+from tests.support.redis import RedisServer, each_redis_binary  # noqa: F401
 
 
 @pytest.fixture

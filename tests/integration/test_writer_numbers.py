@@ -14,13 +14,13 @@ from assay_runtime.store import connect
 from assay_schema.alerts import handed_in
 from assay_schema.ids import first_row_at
 from assay_schema.streams import alert_inbox_key, low_key
-from tests.alert_samples import EPISODE, episode
-from tests.health import said
-from tests.ports import free_port
-from tests.redis_server import RedisServer
-from tests.replicated_redis import until
-from tests.sample_rows import candidate
-from tests.store_server import PASSWORD, StoreServer
+from tests.support.alert_samples import EPISODE, episode
+from tests.support.health import said
+from tests.support.ports import free_port
+from tests.support.redis import RedisServer
+from tests.support.replicated_redis import until
+from tests.support.sample_rows import candidate
+from tests.support.store import PASSWORD, StoreServer
 
 #: A watermark and a row above it, in the year 2030.
 STORED = first_row_at(1_900_000_000_000)

@@ -13,8 +13,8 @@ from assay_schema.ids import first_row_at, new_event_id
 from assay_writer.batch import batches
 from assay_writer.rows import event_row
 from assay_writer.sink import Sink
-from tests.sample_rows import event_id_at, iso
-from tests.store_server import StoreServer
+from tests.support.sample_rows import event_id_at, iso
+from tests.support.store import StoreServer
 
 pytestmark = pytest.mark.xdist_group("store")
 

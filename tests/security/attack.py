@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import lz4.frame
 from backports import zstd
 
-from tests.store_server import PASSWORD, ROLES
+from tests.support.store import PASSWORD, ROLES
 
 READERS = ("sre", "exporter", "evaluator", "operator")
 LONGEST = 100_000

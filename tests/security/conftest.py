@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.security.embedded import Embedded
-from tests.store_server import StoreServer
+from tests.support.store import StoreServer
 
 
 @pytest.fixture(scope="session")

@@ -24,9 +24,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.ports import free_port
 from tests.security.attack import Attacker, Found, Target
-from tests.store_server import PASSWORD, StoreServer
+from tests.support.ports import free_port
+from tests.support.store import PASSWORD, StoreServer
 
 ROWS_A_SECOND = 5000
 BATCH = 1000

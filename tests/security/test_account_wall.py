@@ -19,10 +19,10 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from assay_runtime.store import connect
 from assay_store.account import DEFAULT_UID
-from tests.ports import free_ports
 from tests.security.test_second_wall import MARK, OWN, PYTHON, READS, WRITES, Trial, _read, _trial, _written
-from tests.store_server import StoreServer
-from tests.system import PORTS, System
+from tests.support.ports import free_ports
+from tests.support.stack import PORTS, System
+from tests.support.store import StoreServer
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.geteuid() != 0, reason="only root can take another account"

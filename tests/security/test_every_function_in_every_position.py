@@ -10,7 +10,7 @@ from assay_store.roles import Role
 from tests.integration.test_store_rights import ask
 from tests.security.embedded import Attempt, Embedded
 from tests.security.positions import BY_NAME, CALLS, TABLES
-from tests.store_server import StoreServer
+from tests.support.store import StoreServer
 
 pytestmark = pytest.mark.xdist_group("security")
 

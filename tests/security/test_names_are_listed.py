@@ -10,7 +10,7 @@ from assay_store.names import listed
 from assay_store.roles import NAMED_SETTINGS, Role
 from assay_store.syntax import NODES
 from tests.security.embedded import Embedded
-from tests.store_server import StoreServer
+from tests.support.store import StoreServer
 
 ROOT = Path(__file__).parents[2]
 

@@ -18,7 +18,7 @@ import pytest
 
 from assay_store import landlock
 from assay_store.landlock import OLDEST_VERSION
-from tests.store_server import StoreServer
+from tests.support.store import StoreServer
 
 MARK = "planted-secret-7391"
 

@@ -20,8 +20,8 @@ from assay_demo.search import Search
 from assay_demo.service import CONTEXTS, NO_ANSWER, QUOTED, Reply, SearchService, extract_answer
 from assay_schema.streams import CAPTURE, FIELD
 from assay_schema.validation import parse_event
-from tests.ports import free_port
-from tests.redis_server import RedisServer
+from tests.support.ports import free_port
+from tests.support.redis import RedisServer
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PACKAGES = ("deploy/demo", "services/capture", "shared/schema")

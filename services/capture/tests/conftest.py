@@ -11,7 +11,7 @@ import pytest
 from assay_capture import Capture
 from assay_schema.settings import Settings
 from assay_schema.streams import CAPTURE
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
 
 MakeCapture = Callable[..., Capture]
 

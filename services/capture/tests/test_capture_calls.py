@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from assay_capture import Capture
 from assay_schema.events import AnswerEvent, Event, FeedbackEvent, RetrievalEvent
 from assay_schema.settings import Settings
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
 
 EVENT: TypeAdapter[Any] = TypeAdapter(Event)
 NOWHERE = "redis://127.0.0.1:1/0"

@@ -14,7 +14,7 @@ from assay_capture import Capture
 from assay_capture.link import Link
 from assay_schema.settings import RedisSettings
 from assay_schema.streams import CAPTURE, shard_of
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
 
 #: All that the producers' user of Redis may do.
 PRODUCER = (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from assay_capture import Capture
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.ports import free_port
-from tests.redis_server import RedisServer
+from tests.support.ports import free_port
+from tests.support.redis import RedisServer
 
 pytest.importorskip("gevent")
 pytest.importorskip("gunicorn")

@@ -11,7 +11,7 @@ import pytest
 from assay_capture import CaptureStats
 from assay_capture.stats import REASONS
 from assay_schema.settings import Settings
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "capture.md").read_text(encoding="utf-8")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
 
 MIB = 1024 * 1024
 #: What the guide adds to `capture.queue_bytes`: a batch on its way, and its copies.

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from assay_capture import Capture
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
 
 PREAMBLE = """
 import os, signal, sys, multiprocessing, threading, time

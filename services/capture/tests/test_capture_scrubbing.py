@@ -16,8 +16,8 @@ import pytest
 from assay_capture import Capture, SettingsError, scrubbing
 from assay_schema.scrubbing import Passed
 from assay_schema.settings import Settings
-from tests.ports import free_port
-from tests.redis_server import RedisServer
+from tests.support.ports import free_port
+from tests.support.redis import RedisServer
 
 WHO = "ada.planted@example.com"
 KEY = "AKIA" + "QYLPMN5HFIQR7XYA"

@@ -14,7 +14,7 @@ import pytest
 from assay_capture.owners import private_directory
 from assay_capture.spool import Spool
 from assay_capture.stats import Problems
-from tests import system_calls
+from tests.support import system_calls
 
 #: What a spool calls that changes anything, and what it looks with.
 CALLS = ("mkdir", "openat", "flock", "write", "fsync", "ftruncate", "rename", "unlink", "rmdir", "getdents64", "read")

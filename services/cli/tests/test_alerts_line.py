@@ -6,7 +6,7 @@ from pathlib import Path
 from assay_cli.commands.alerts import line
 from assay_operations.alerts import shown_row
 from assay_operations.clients import DEFAULT_DATA
-from tests.alert_samples import EPISODE
+from tests.support.alert_samples import EPISODE
 
 ROW = {
     "kind": "score_drift", "metric": "faithfulness", "project": "acme", "service": None, "state": "warn",

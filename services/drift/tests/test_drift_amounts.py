@@ -21,8 +21,8 @@ from assay_schema.scores import AMOUNTS, QUANTILES
 from assay_schema.settings import DriftSettings
 from assay_schema.streams import ALERTS, EVENTS, FIELD
 from assay_schema.validation import parse_alert
-from tests.drift_samples import HASHED, QUICK, START_MS, monitor, noise_of, uuid7
-from tests.redis_server import RedisServer
+from tests.support.drift_samples import HASHED, QUICK, START_MS, monitor, noise_of, uuid7
+from tests.support.redis import RedisServer
 
 MINUTE = 60_000.0
 LIMITED = QUICK.model_copy(update={"clean_evaluations": 4})

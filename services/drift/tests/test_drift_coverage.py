@@ -10,7 +10,7 @@ from assay_schema.alert_actions import samples_of
 from assay_schema.alerts import Alert, AlertKind
 from assay_schema.scores import ScoreStatus
 from assay_schema.settings import DriftSettings
-from tests.drift_samples import DAY_MS, FINGERPRINT, QUICK, START_MS, asked, monitor, noise_of, score
+from tests.support.drift_samples import DAY_MS, FINGERPRINT, QUICK, START_MS, asked, monitor, noise_of, score
 
 MINUTE = 60_000.0
 HOUR = MINUTE / 24

@@ -9,7 +9,7 @@ from assay_drift.charts import Chart, Point, Span, terminal
 from assay_drift.episodes import Transition
 from assay_drift.messages import limit_in, summary
 from assay_schema.alerts import Alert, AlertKind, AlertState
-from tests.drift_samples import START_MS, asked, monitor, noise_of, score, stream
+from tests.support.drift_samples import START_MS, asked, monitor, noise_of, score, stream
 
 MINUTE = 60_000.0
 FALLEN = Subject(AlertKind.SCORE_DRIFT, "acme", "acme/faithfulness/x", "faithfulness", "x")

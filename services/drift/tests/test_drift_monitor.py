@@ -9,7 +9,7 @@ from assay_drift.series import Series
 from assay_schema.alerts import Alert, AlertKind, AlertState
 from assay_schema.scores import ScoreStatus
 from assay_schema.settings import DriftSettings
-from tests.drift_samples import DAY_MS, FINGERPRINT, QUICK, START_MS, asked, monitor, noise_of, score, stream
+from tests.support.drift_samples import DAY_MS, FINGERPRINT, QUICK, START_MS, asked, monitor, noise_of, score, stream
 
 MINUTE = 60_000.0
 DROP = {"days": 12, "per_day": 200, "drop_from": 5, "drop": 0.2, "back_at": 8}

@@ -10,7 +10,7 @@ from assay_drift.simulation import Scenario
 from assay_schema.alerts import Alert, AlertState
 from assay_schema.settings import DriftSettings
 from tests.bench.drift import told_while_learning
-from tests.drift_samples import QUICK, START_MS, monitor, noise_of, score, stream
+from tests.support.drift_samples import QUICK, START_MS, monitor, noise_of, score, stream
 
 MINUTE = 60_000
 OTHER = "1111222233334444"

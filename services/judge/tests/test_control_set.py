@@ -35,8 +35,8 @@ from assay_schema.alerts import Alert
 from assay_schema.scores import Metric, Score
 from assay_schema.settings import JudgeSettings, RedisSettings
 from assay_schema.streams import ALERTS, SCORES
-from tests.anthropic_server import KEY, AnthropicServer
-from tests.redis_server import RedisServer
+from tests.support.anthropic_server import KEY, AnthropicServer
+from tests.support.redis import RedisServer
 
 JUDGE = JudgeIdentity("anthropic", "claude-haiku-5-5", PROMPT_HASH, SCHEMA_HASH, "low")
 

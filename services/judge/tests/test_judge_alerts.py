@@ -10,7 +10,7 @@ from assay_runtime.connection import Client, connect
 from assay_schema.alerts import Alert
 from assay_schema.settings import JudgeSettings, RedisSettings
 from assay_schema.streams import ALERTS
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
 
 pytestmark = pytest.mark.one_day
 

@@ -18,9 +18,9 @@ from assay_runtime.connection import Client, connect
 from assay_schema.scores import Score, ScoreStatus
 from assay_schema.settings import JudgeSettings, RedisSettings
 from assay_schema.streams import SCORES
-from tests.answers import SECRET, answer
-from tests.anthropic_server import KEY, AnthropicServer
-from tests.redis_server import RedisServer
+from tests.support.answers import SECRET, answer
+from tests.support.anthropic_server import KEY, AnthropicServer
+from tests.support.redis import RedisServer
 
 pytestmark = pytest.mark.one_day
 

@@ -24,9 +24,9 @@ from assay_schema.scores import Score, ScoreStatus
 from assay_schema.settings import JudgeSettings, RedisSettings
 from assay_schema.streams import EVENTS, SCORES
 from assay_schema.validation import parse_scrubbed
-from tests.answers import answer, answer_bytes
-from tests.anthropic_server import KEY, AnthropicServer
-from tests.redis_server import RedisServer
+from tests.support.answers import answer, answer_bytes
+from tests.support.anthropic_server import KEY, AnthropicServer
+from tests.support.redis import RedisServer
 
 pytestmark = pytest.mark.one_day
 

@@ -28,9 +28,10 @@ from assay_schema.events import ScrubbedAnswer
 from assay_schema.scores import Metric, Score, ScoreStatus
 from assay_schema.settings import JudgeSettings, RedisSettings
 from assay_schema.streams import ALERTS
-from tests.answers import SECRET, answer
-from tests.anthropic_server import KEY, AnthropicServer
-from tests.redis_server import RedisServer
+from tests.support.answers import SECRET, answer
+from tests.support.anthropic_server import KEY, AnthropicServer
+from tests.support.redis import RedisServer
+from tests.support.wait import until_async
 
 pytestmark = pytest.mark.one_day
 
@@ -119,13 +120,6 @@ async def new_rig(client: Client, api: AnthropicServer) -> AsyncIterator[NewRig]
             await caller.close()
 
 
-async def until(condition: Callable[[], Any]) -> None:
-    """Poll, with a deadline."""
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110  # what is waited for happens in another thread
-            await asyncio.sleep(0.01)
-
-
 async def test_a_verdict_becomes_a_score_with_its_cost(new_rig: NewRig, api: AnthropicServer) -> None:
     rig = new_rig()
     score = await rig.score(answer())
@@ -210,7 +204,7 @@ async def test_an_hours_retry_after_does_not_put_the_judge_to_sleep(new_rig: New
     api.retry_after = "3600"
     rig = new_rig()
     judging = asyncio.ensure_future(rig.score(answer("[once:fail:429] Is it?")))
-    await until(lambda: api.ended["429"])
+    await until_async(lambda: api.ended["429"])
     rig.evaluator.draining.set()
     with pytest.raises(NotJudgedError):
         await asyncio.wait_for(judging, 60)
@@ -279,7 +273,7 @@ async def test_a_refused_key_stops_judging_and_alerts_once_and_no_answer_is_lost
         api.keys = set()
     with caplog.at_level(logging.CRITICAL):
         waiting = asyncio.gather(*(rig.score(answer(f"{n} {question}")) for n in range(3)))
-        await until(lambda: api.ended[mark])
+        await until_async(lambda: api.ended[mark])
         api.keys = {KEY}
         scores = await asyncio.wait_for(waiting, 60)
     assert {score.status for score in scores} == {ScoreStatus.SCORED}
@@ -313,7 +307,7 @@ async def test_an_answer_whose_judge_died_during_the_call_is_not_called_for_agai
     monkeypatch.setattr("assay_judge.ledger.LEASE_S", 0.3)
     rig, event = new_rig(), answer("[slow] Is it?")
     dying = asyncio.ensure_future(rig.score(event))
-    await until(lambda: api.billed)
+    await until_async(lambda: api.billed)
     dying.cancel()
     with suppress(asyncio.CancelledError):
         await dying

@@ -14,8 +14,8 @@ from assay_runtime.same_redis import redis_here
 from assay_schema.ids import new_event_id
 from assay_schema.settings import RedisSettings
 from assay_schema.streams import EVENTS, SCORES
-from tests.redis_server import RedisServer
-from tests.redis_server import each_redis_binary as each_redis_binary
+from tests.support.redis import RedisServer
+from tests.support.redis import each_redis_binary as each_redis_binary
 
 pytestmark = pytest.mark.one_day
 

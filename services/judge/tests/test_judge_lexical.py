@@ -10,7 +10,7 @@ from assay_judge.sampling import Draw
 from assay_judge.verdict import metrics_of
 from assay_schema.events import Answer
 from assay_schema.scores import Metric, Score, ScoreStatus
-from tests.answers import answer
+from tests.support.answers import answer
 
 EVENT = "019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d"
 BOOTS = "The Alpine boot is waterproof up to 20 cm. It weighs 900 g. The sole is not glued but stitched."

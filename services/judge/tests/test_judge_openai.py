@@ -14,9 +14,9 @@ from assay_judge.pricing import Usage
 from assay_judge.prompt import SYSTEM, Case, case_of
 from assay_schema.events import Answer
 from assay_schema.settings import JudgeSettings, SettingsError, settings_from
-from tests.anthropic_server import KEY
-from tests.openai_server import OpenAiServer
-from tests.ports import free_port
+from tests.support.anthropic_server import KEY
+from tests.support.openai_server import OpenAiServer
+from tests.support.ports import free_port
 
 Ask = Any
 

@@ -1,10 +1,9 @@
 """The judge's books with an API that speaks OpenAI's chat completions, over real sockets and a real Redis: each answer is rightly paid."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -25,10 +24,11 @@ from assay_schema.events import ScrubbedAnswer
 from assay_schema.scores import Score, ScoreStatus
 from assay_schema.settings import JudgeSettings, RedisSettings
 from assay_schema.streams import ALERTS
-from tests.answers import answer
-from tests.anthropic_server import KEY
-from tests.openai_server import OpenAiServer
-from tests.redis_server import RedisServer
+from tests.support.answers import answer
+from tests.support.anthropic_server import KEY
+from tests.support.openai_server import OpenAiServer
+from tests.support.redis import RedisServer
+from tests.support.wait import until_async
 
 pytestmark = pytest.mark.one_day
 
@@ -93,13 +93,6 @@ async def rig(client: Client, api: OpenAiServer) -> AsyncIterator[Rig]:
         await caller.close()
 
 
-async def until(condition: Callable[[], Any]) -> None:
-    """Poll, with a deadline."""
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110  # what is waited for happens in another thread
-            await asyncio.sleep(0.01)
-
-
 async def test_a_verdict_becomes_a_score_that_says_by_whom_and_for_how_much(rig: Rig, api: OpenAiServer) -> None:
     score = await rig.score(answer())
     assert (score.status, score.backend, score.model) == (ScoreStatus.SCORED, "openai", "local-judge")
@@ -110,7 +103,7 @@ async def test_a_verdict_becomes_a_score_that_says_by_whom_and_for_how_much(rig:
 async def test_a_retry_after_is_heard_and_a_stop_does_not_wait_for_it(rig: Rig, api: OpenAiServer) -> None:
     api.retry_after = "3600"
     judging = asyncio.ensure_future(rig.score(answer("[once:fail:429] Is it?")))
-    await until(lambda: api.ended["429"])
+    await until_async(lambda: api.ended["429"])
     rig.evaluator.draining.set()
     with pytest.raises(NotJudgedError):
         await asyncio.wait_for(judging, 60)
@@ -144,7 +137,7 @@ async def test_a_refused_key_stops_judging_says_so_once_and_loses_nothing(
     monkeypatch.setattr("assay_judge.breaker.Breaker.stop.__defaults__", (0.3,))
     api.keys = {"another"}
     waiting = asyncio.gather(*(rig.score(answer(f"{n}")) for n in range(3)))
-    await until(lambda: rig.evaluator.breaker.stopped)
+    await until_async(lambda: rig.evaluator.breaker.stopped)
     assert rig.evaluator.breaker.stopped == "Http401: the key is refused; see judge.api_key"
     assert not api.bodies
     api.keys = {KEY}
@@ -162,7 +155,7 @@ async def test_a_judge_that_dies_in_the_middle_pays_nothing_twice(
     before, event = answer(), answer("[slow] Is it?")
     known = await rig.score(before)
     dying = asyncio.ensure_future(rig.score(event))
-    await until(lambda: api.ended["slow"])
+    await until_async(lambda: api.ended["slow"])
     dying.cancel()
     with suppress(asyncio.CancelledError):
         await dying

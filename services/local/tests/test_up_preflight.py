@@ -18,7 +18,7 @@ from assay_local.preflight import bundled_redis, check_directory, check_ports, f
 from assay_local.process_logs import BoundedLog, ProcessLogs, Terminal
 from assay_local.processes import child_environment
 from assay_operations.errors import OperationError
-from tests.ports import free_port, free_ports
+from tests.support.ports import free_port, free_ports
 
 
 def fake_redis(directory: Path, version: str, name: str = "redis-server") -> None:

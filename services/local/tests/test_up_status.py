@@ -10,7 +10,7 @@ from assay_local.preflight import RedisBinary
 from assay_local.processes import LocalStack
 from assay_local.status_line import Status
 from assay_local.supervisor import Spec, Supervisor
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 
 async def test_the_status_line_says_what_is_away_and_never_fails(tmp_path: Path) -> None:

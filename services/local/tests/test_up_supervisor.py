@@ -5,8 +5,7 @@ import contextlib
 import os
 import signal
 import sys
-import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import psutil
@@ -14,6 +13,7 @@ import pytest
 
 from assay_local.supervisor import Backoff, Spec, State, Supervisor, describe_exit
 from assay_operations.errors import OperationError
+from tests.support.wait import until_async
 
 #: Says its name, marks itself ready, sleeps; on SIGTERM it writes that it drained.
 POLITE = """
@@ -77,13 +77,6 @@ def polite(name: str, directory: Path) -> Spec:
 
 def program(name: str, text: str, **options: object) -> Spec:
     return Spec(name, (sys.executable, "-c", text), os.environ, **options)  # type: ignore[arg-type]
-
-
-async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        await asyncio.sleep(0.02)
 
 
 def gone(pid: int) -> bool:
@@ -183,7 +176,7 @@ async def test_a_process_that_dies_is_restarted_and_the_others_keep_running(watc
     await supervisor.start()
     before = supervisor.pids
     os.kill(before["one"], signal.SIGKILL)
-    await until(lambda: "one is back" in watched.announced)
+    await until_async(lambda: "one is back" in watched.announced)
     after = supervisor.pids
     assert after["one"] != before["one"]
     assert after["two"] == before["two"]
@@ -196,7 +189,7 @@ async def test_a_process_that_keeps_dying_is_tried_again_and_again(watched: Watc
     for _ in range(3):
         backs = watched.announced.count("one is back")
         os.kill(supervisor.pids["one"], signal.SIGKILL)
-        await until(lambda backs=backs: watched.announced.count("one is back") > backs)  # type: ignore[misc]
+        await until_async(lambda backs=backs: watched.announced.count("one is back") > backs)  # type: ignore[misc]
     assert supervisor.states == {"one": State.READY}
 
 
@@ -205,7 +198,7 @@ async def test_stopping_during_a_restart_leaves_nothing(watched: Watched, tmp_pa
     supervisor = watched.of(polite("one", tmp_path))
     await supervisor.start()
     os.kill(supervisor.pids["one"], signal.SIGKILL)
-    await until(lambda: any(line.startswith("one died") for line in watched.announced))
+    await until_async(lambda: any(line.startswith("one died") for line in watched.announced))
     await supervisor.stop()
     assert supervisor.pids == {}
     assert set(psutil.Process().children(recursive=True)) <= set(others)
@@ -240,7 +233,7 @@ async def test_a_childs_own_children_end_with_it(watched: Watched, tmp_path: Pat
     grandchild = int(lines[0][1])
     assert not gone(grandchild)
     await supervisor.stop()
-    await until(lambda: gone(grandchild))
+    await until_async(lambda: gone(grandchild))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends children with their parent")
@@ -266,7 +259,7 @@ asyncio.run(main())
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-    await until(lambda: gone(pid))
+    await until_async(lambda: gone(pid))
 
 
 async def test_a_process_run_beside_the_others_gives_its_answer(watched: Watched, tmp_path: Path) -> None:

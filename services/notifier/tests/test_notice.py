@@ -8,7 +8,7 @@ import pytest
 from assay_notifier.alertmanager import member_address, posted
 from assay_notifier.notice import annotations, body, grouped, labels, line, noticed, title
 from assay_schema.alerts import AlertState, Severity
-from tests.alert_samples import episode, transition
+from tests.support.alert_samples import episode, transition
 
 WARN, CRITICAL, RECOVERING, RESOLVED = episode()
 LATER = datetime.now(UTC) + timedelta(minutes=15)

@@ -11,7 +11,7 @@ from assay_operations.errors import OperationError
 from assay_schema.ids import new_event_id
 from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, SCORES, STREAMS, Stream
 from assay_schema.validation import parse_event, parse_scrubbed
-from tests.alert_samples import episode
+from tests.support.alert_samples import episode
 
 SECRET = "reach me at jane.doe@example.com"
 EVENT = {

@@ -6,7 +6,7 @@ from assay_cli.output.drift import line
 from assay_drift.charts import share_text
 from assay_drift.monitor import Asked, Monitor
 from assay_operations.drift.status import rows_of
-from tests.drift_samples import QUICK, START_MS, asked, monitor, score, stream
+from tests.support.drift_samples import QUICK, START_MS, asked, monitor, score, stream
 
 MINUTE = 60_000.0
 

@@ -12,7 +12,7 @@ from assay_schema.ids import new_event_id
 from assay_schema.published import examples
 from assay_schema.settings import Settings
 from assay_scrubber.app import build
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
 
 DAYS = 3
 

@@ -14,7 +14,7 @@ from assay_schema.scores import Score
 from assay_schema.validation import parse_scrubbed
 from assay_writer.rows import RowError, alert_row, event_row, failure_row, score_row
 from docs.generate.table_reference import views
-from tests.sample_rows import by_column
+from tests.support.sample_rows import by_column
 
 MODELS: dict[str, Any] = {"candidates": RetrievalRow, "answers": AnswerRow, "feedback": FeedbackRow}
 #: Made by the tables.

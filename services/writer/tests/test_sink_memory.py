@@ -10,7 +10,7 @@ from assay_runtime.entries import Entry, SinkUnavailableError
 from assay_schema.settings import StoreSettings
 from assay_writer.batch import Batch, batches
 from assay_writer.sink import Sink
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 
 @pytest.fixture

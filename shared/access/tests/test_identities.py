@@ -47,9 +47,9 @@ from assay_schema.streams import (
     overflow_key,
     watermark_key,
 )
-from tests.alert_samples import episode
-from tests.ports import free_port
-from tests.redis_server import SERVERS
+from tests.support.alert_samples import episode
+from tests.support.ports import free_port
+from tests.support.redis import SERVERS
 
 TEMPLATE = Path(__file__).parents[3] / "deploy/redis/users.acl.template"
 PORTS = Ports.from_base(9100)

@@ -6,7 +6,7 @@ import pytest
 
 from assay_runtime.connection import Client, connect
 from assay_schema.settings import RedisSettings
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from assay_runtime.same_redis import redis_here
 from assay_runtime.watermark import Watermark
 from assay_schema.settings import DeliverySettings
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD
-from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
+from tests.support.redis import RedisServer, each_redis_binary  # noqa: F401
 
 KB = b"x" * 1_000
 HELD = DeliverySettings().held_bytes

@@ -27,21 +27,10 @@ from assay_schema.settings import DeliverySettings, RedisSettings
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, Stream, low_key
 from assay_schema.validation import parse_failure
 from tests.chaos.sabotage import blame_outages
-from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
+from tests.support.redis import RedisServer, each_redis_binary  # noqa: F401
+from tests.support.wait import until_async
 
 FAST = DeliverySettings(visibility_timeout_s=0.4, max_deliveries=3)
-
-
-async def until(condition: Callable[[], object], seconds: float = 60) -> None:
-    """Wait until a condition holds, sync or async."""
-    async with asyncio.timeout(seconds):
-        while True:
-            result = condition()
-            if asyncio.iscoroutine(result):
-                result = await result
-            if result:
-                return
-            await asyncio.sleep(0.02)
 
 
 def make(
@@ -102,7 +91,7 @@ async def test_entries_published_before_the_first_start_are_forwarded_in_order_w
 ) -> None:
     ids = await fill(client, CAPTURE, 120)
     async with running(redis_server, make(client, CAPTURE, passing_on)):
-        await until(lambda: _length(client, EVENTS, 120))
+        await until_async(lambda: _length(client, EVENTS, 120))
     assert await client.xlen(CAPTURE.key()) == 0
     events = await client.xrange(EVENTS.key())
     assert [fields[b"data"] for _, fields in events] == [
@@ -116,7 +105,7 @@ async def test_every_later_event_has_an_id_above_the_low_mark_of_an_earlier_one(
 ) -> None:
     await fill(client, CAPTURE, 200)
     async with running(redis_server, make(client, CAPTURE, passing_on, entries=7)):
-        await until(lambda: _length(client, EVENTS, 200))
+        await until_async(lambda: _length(client, EVENTS, 200))
     events = [
         (int(fields[b"low"]), int(fields[b"data"][6:].split(b",")[0]))
         for _, fields in await client.xrange(EVENTS.key())
@@ -136,7 +125,7 @@ async def test_a_refused_entry_becomes_a_failure_and_leaves_the_raw_stream(
         ]
 
     async with running(redis_server, make(client, CAPTURE, refusing)):
-        await until(lambda: _length(client, FAILURES, 1))
+        await until_async(lambda: _length(client, FAILURES, 1))
     assert await client.xlen(CAPTURE.key()) == 0
     assert await client.xlen(EVENTS.key()) == 2
     [(_, fields)] = await client.xrange(FAILURES.key())
@@ -163,7 +152,7 @@ async def test_entries_whose_sequence_does_not_fit_get_odd_ids_that_keep_rising(
     for entry_id in ids:
         await client.xadd(CAPTURE.key(), {FIELD: "0"}, id=entry_id)
     async with running(redis_server, make(client, CAPTURE, passing_on)):
-        await until(lambda: _length(client, EVENTS, 4))
+        await until_async(lambda: _length(client, EVENTS, 4))
     found = [int(fields[b"data"][6:].split(b",")[0]) for _, fields in await client.xrange(EVENTS.key())]
     assert [found[0], found[3]] == [row_id(ids[0]), row_id(ids[3])]
     assert [identity % 2 for identity in found] == [0, 1, 1, 0]
@@ -184,7 +173,7 @@ async def test_a_consumer_takes_up_what_its_last_run_left_unfinished_before_anyt
     await fill(client, EVENTS, 1_200)
     await client.xreadgroup("writer", "one", {EVENTS.key(): ">"}, count=1_100)  # as if the process had died here
     async with running(redis_server, consumer):
-        await until(lambda: len(seen) >= 1_200)
+        await until_async(lambda: len(seen) >= 1_200)
     assert seen == [str(n).encode() for n in range(1_200)]
 
 
@@ -196,7 +185,7 @@ async def test_entries_of_a_dead_consumer_are_taken_over_after_the_visibility_ti
     await fill(client, EVENTS, 30)
     await client.xreadgroup("writer", "dead", {EVENTS.key(): ">"})
     async with running(redis_server, consumer):
-        await until(lambda: _pending(client, 0))
+        await until_async(lambda: _pending(client, 0))
 
 
 async def test_a_batch_waits_for_its_sink_and_the_outage_is_recorded_once(
@@ -214,9 +203,9 @@ async def test_a_batch_waits_for_its_sink_and_the_outage_is_recorded_once(
     consumer = make(client, EVENTS, failing_at_first, age_s=0.2)
     await fill(client, EVENTS, 40)
     async with running(redis_server, consumer):
-        await until(lambda: tries > 2)
+        await until_async(lambda: tries > 2)
         assert not consumer.sink_up
-        await until(lambda: _pending(client, 0))
+        await until_async(lambda: _pending(client, 0))
         assert consumer.sink_up
     [(_, fields)] = await client.xrange(FAILURES.key())
     incident = parse_failure(fields[b"data"])
@@ -235,7 +224,7 @@ async def test_an_outage_whose_reason_changes_is_recorded_once_for_each(
 
     await fill(client, EVENTS, 5)
     async with running(redis_server, make(client, EVENTS, failing_differently)):
-        await until(lambda: _pending(client, 0))
+        await until_async(lambda: _pending(client, 0))
     incidents = [parse_failure(fields[b"data"]).reason for _, fields in await client.xrange(FAILURES.key())]
     assert sorted(incidents) == [Reason.DB_DOWN, Reason.RLS_REJECT]
 
@@ -253,13 +242,13 @@ async def test_reading_pauses_while_the_sink_is_away_so_memory_stays_bounded(
     await fill(client, EVENTS, 2_000)
     consumer = make(client, EVENTS, waiting, entries=100)
     async with running(redis_server, consumer):
-        await until(lambda: not consumer.sink_up)
+        await until_async(lambda: not consumer.sink_up)
         for _ in range(20):
             state = await client.xpending(EVENTS.key(), "writer")
             assert state["pending"] <= 100 + 612 + 512  # one batch being worked on, one waiting, one read in hand
             await asyncio.sleep(0.02)
         away = False
-        await until(lambda: _pending(client, 0))
+        await until_async(lambda: _pending(client, 0))
 
 
 async def test_an_entry_that_breaks_the_work_is_isolated_and_buried_after_too_many_deliveries(
@@ -275,7 +264,7 @@ async def test_an_entry_that_breaks_the_work_is_isolated_and_buried_after_too_ma
 
     await fill(client, EVENTS, 40)
     async with running(redis_server, make(client, EVENTS, breaking)):
-        await until(lambda: _length(client, DEAD, 1))
+        await until_async(lambda: _length(client, DEAD, 1))
     assert sorted(int(n) for n in stored) == [n for n in range(40) if n != 13]
     [(_, dead)] = await client.xrange(DEAD.key())
     assert (dead[b"data"], dead[b"stage"], dead[b"stream"]) == (b"13", b"writer", EVENTS.key().encode())
@@ -330,7 +319,7 @@ async def test_restarts_while_the_sink_takes_nothing_are_not_counted_against_the
     away = False
     consumer = make(client, EVENTS, store, entries=20)
     async with running(redis_server, consumer):
-        await until(lambda: len(stored) == 200)
+        await until_async(lambda: len(stored) == 200)
     assert await client.xlen(DEAD.key()) == 0
 
 
@@ -372,7 +361,7 @@ async def test_restarts_of_a_full_redis_that_takes_no_result_are_not_counted_aga
         async with running_until_killed(redis_server, consumer), asyncio.timeout(60):
             await finishing.wait()
     async with running(redis_server, make(client, CAPTURE, passing_on)):
-        await until(lambda: _length(client, EVENTS, 50))
+        await until_async(lambda: _length(client, EVENTS, 50))
     assert await client.xlen(DEAD.key()) == 0
 
 
@@ -422,7 +411,7 @@ async def test_an_entry_that_kills_its_process_is_given_up_and_none_of_its_neigh
     for start in range(outage.stop + 20):  # noqa: B007  # `dying` looks at it
         happened, dead = asyncio.Event(), asyncio.Event()
         async with running_until_killed(redis_server, make(client, EVENTS, dying)):
-            await until(over)
+            await until_async(over)
             asyncio.get_running_loop().call_later(0.05, dead.set)
         if not happened.is_set():
             break
@@ -447,7 +436,7 @@ async def test_suspects_that_prove_sound_are_stored_together(redis_server: Redis
     await client.xreadgroup("writer", "one", {EVENTS.key(): ">"})
     await client.xclaim(EVENTS.key(), "writer", "one", 0, ids, retrycount=FAST.max_deliveries, justid=True)
     async with running(redis_server, make(client, EVENTS, store, age_s=0.5)):
-        await until(lambda: sum(sizes) == 300)
+        await until_async(lambda: sum(sizes) == 300)
     assert len(sizes) < 30
 
 
@@ -463,7 +452,7 @@ async def test_an_entry_that_fails_is_tried_as_often_as_the_setting_says(
 
     await fill(client, EVENTS, 1)
     async with running(redis_server, make(client, EVENTS, failing)):
-        await until(lambda: _length(client, DEAD, 1))
+        await until_async(lambda: _length(client, DEAD, 1))
     assert tries == FAST.max_deliveries
 
 
@@ -482,14 +471,14 @@ async def test_without_room_for_dead_letters_nothing_is_lost_and_the_rest_goes_o
     consumer = make(client, EVENTS, failing)
     consumer._dead_letters._max_bytes = 500_000
     async with running(redis_server, consumer):
-        await until(lambda: consumer.dead_full)
+        await until_async(lambda: consumer.dead_full)
         await fill(client, EVENTS, 10)
-        await until(lambda: _unfinished(client, 2))
+        await until_async(lambda: _unfinished(client, 2))
         assert await client.xlen(DEAD.key()) == 2
         assert await client.xlen(FAILURES.key()) == 2
         await client.xtrim(DEAD.key(), 0)
-        await until(lambda: _unfinished(client, 0))
-        await until(lambda: not consumer.dead_full)
+        await until_async(lambda: _unfinished(client, 0))
+        await until_async(lambda: not consumer.dead_full)
     letters = [fields[b"data"] for _, fields in await client.xrange(DEAD.key())]
     assert len(letters) == 2
     assert await client.xlen(FAILURES.key()) == 4
@@ -546,7 +535,7 @@ async def test_entries_are_finished_while_the_memory_of_redis_is_full(
         await fill(client, EVENTS, 1)
     watermark = Watermark(client, 0, "writer", 0)
     async with running(redis_server, make(client, EVENTS, storing)):
-        await until(lambda: _pending(client, 0))
+        await until_async(lambda: _pending(client, 0))
         await watermark.advance(100)
         await trim_finished(client, EVENTS, 0)
     await client.config_set("maxmemory", 0)
@@ -565,8 +554,8 @@ async def test_a_stop_does_not_wait_for_the_next_try_of_a_sink_that_is_away(
 
     await fill(client, EVENTS, 3)
     async with running(redis_server, make(client, EVENTS, away)):
-        await until(lambda: tries == 1)
-        await until(lambda: _length(client, FAILURES, 1))  # the incident: the last thing it does before it waits
+        await until_async(lambda: tries == 1)
+        await until_async(lambda: _length(client, FAILURES, 1))  # the incident: the last thing it does before it waits
     assert tries == 2, "once more at the stop, should it be back"
     assert (await client.xpending(EVENTS.key(), "writer"))["pending"] == 3
 
@@ -578,7 +567,7 @@ async def test_a_stop_leaves_the_backlog_unread(redis_server: RedisServer, clien
 
     await fill(client, EVENTS, 5_000)
     async with running(redis_server, make(client, EVENTS, slowly, entries=50)):
-        await until(lambda: _read(client, 200))
+        await until_async(lambda: _read(client, 200))
     assert (await client.xpending(EVENTS.key(), "writer"))["pending"] <= 512  # the read that was in hand
 
 
@@ -594,7 +583,7 @@ async def test_large_entries_are_worked_on_in_batches_of_bounded_bytes(
     for _ in range(60):
         await client.xadd(EVENTS.key(), {FIELD: b"x" * 500_000})
     async with running(redis_server, make(client, EVENTS, noting)):
-        await until(lambda: sum(sizes) == 60 * 500_000)
+        await until_async(lambda: sum(sizes) == 60 * 500_000)
     assert max(sizes) <= 10_000_000
 
 
@@ -614,8 +603,8 @@ async def test_one_read_is_bounded_in_bytes_also_when_large_entries_follow_small
 
     consumer.offer = noting  # type: ignore[method-assign]
     async with running(redis_server, consumer):
-        await until(lambda: sum(reads) > 40 * ENTRY_MAX_BYTES)
-        await until(lambda: _pending(client, 0))
+        await until_async(lambda: sum(reads) > 40 * ENTRY_MAX_BYTES)
+        await until_async(lambda: _pending(client, 0))
     assert max(reads) <= READ_BYTES + READ_STEP * ENTRY_MAX_BYTES
     assert len(reads) < 40, "small entries come many at a time"
 
@@ -637,7 +626,7 @@ async def test_entries_are_taken_over_within_the_same_bound(redis_server: RedisS
 
     consumer._reclaimer._read = noting  # type: ignore[method-assign]
     async with running(redis_server, consumer):
-        await until(lambda: _pending(client, 0))
+        await until_async(lambda: _pending(client, 0))
     assert sum(sizes) > 20 * ENTRY_MAX_BYTES
     assert max(sizes) <= READ_BYTES + ENTRY_MAX_BYTES
 
@@ -675,12 +664,12 @@ async def test_tries_of_a_batch_that_redis_refuses_do_not_pile_up_in_memory(
         await client.xadd(CAPTURE.key(), {FIELD: b"x" * 1_000_000})
         await client.xadd(CAPTURE.key(), {FIELD: b"x" * 1_000_000})
         async with running(redis_server, consumer):
-            await until(lambda: tries == 2)
+            await until_async(lambda: tries == 2)
             at_first, _ = tracemalloc.get_traced_memory()
-            await until(lambda: tries == 12)
+            await until_async(lambda: tries == 12)
             held, _ = tracemalloc.get_traced_memory()
             await client.replicaof("no", "one")
-            await until(lambda: _length(client, EVENTS, 2))
+            await until_async(lambda: _length(client, EVENTS, 2))
     finally:
         tracemalloc.stop()
         gc.enable()
@@ -692,11 +681,11 @@ async def test_consumption_goes_on_after_redis_was_killed_and_restarted(
 ) -> None:
     async with running(redis_server, make(client, CAPTURE, passing_on)):
         await fill(client, CAPTURE, 50)
-        await until(lambda: _length(client, EVENTS, 50))
+        await until_async(lambda: _length(client, EVENTS, 50))
         redis_server.kill()
         redis_server.start()
         await fill(client, CAPTURE, 50, start=50)
-        await until(lambda: _length(client, EVENTS, 100))
+        await until_async(lambda: _length(client, EVENTS, 100))
     found = [fields[b"data"].rpartition(b":")[2] for _, fields in await client.xrange(EVENTS.key())]
     assert found == [b"%d}" % n for n in range(100)]
 
@@ -713,13 +702,13 @@ async def test_reading_goes_on_after_a_stream_or_its_group_was_deleted(
 
     async with running(redis_server, make(client, EVENTS, noting)):
         await fill(client, EVENTS, 3)
-        await until(lambda: len(seen) == 3)
+        await until_async(lambda: len(seen) == 3)
         if lost == "stream":
             await client.delete(EVENTS.key())
         else:
             await client.xgroup_destroy(EVENTS.key(), "writer")
         await fill(client, EVENTS, 3, start=3)
-        await until(lambda: b"5" in seen)
+        await until_async(lambda: b"5" in seen)
     assert set(seen) == {b"%d" % n for n in range(6)}
 
 
@@ -727,7 +716,7 @@ async def test_what_is_held_at_a_stop_is_finished_before_it_ends(redis_server: R
     await fill(client, EVENTS, 30)
     consumer = make(client, EVENTS, storing, age_s=60)  # its batch would wait a minute
     async with running(redis_server, consumer):
-        await until(lambda: _pending(client, 30))
+        await until_async(lambda: _pending(client, 30))
     assert (await client.xpending(EVENTS.key(), "writer"))["pending"] == 0
 
 

@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 from assay_runtime.connection import Client
 from assay_runtime.lag import groups, recount
 from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FIELD, Stream, low_key, watermark_key
-from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
+from tests.support.redis import RedisServer, each_redis_binary  # noqa: F401
 
 
 async def counted(client: Client, stream: Stream, group: str) -> tuple[int, int]:

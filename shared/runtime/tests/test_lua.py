@@ -13,7 +13,7 @@ from assay_runtime import scripts
 from assay_runtime.lua import CONSTANTS, fragment, script
 from assay_runtime.reading import READ
 from assay_runtime.same_redis import FETCH
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
 
 ROOT = Path(__file__).parents[3]
 FILES = {

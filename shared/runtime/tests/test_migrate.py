@@ -15,8 +15,8 @@ from assay_runtime import retention
 from assay_runtime.migrate import Migration, MigrationError, migrate, migrations, pending, schema_version
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.settings import RedisSettings, RetentionSettings, Settings, SettingsError
-from tests.sample_rows import answer, candidate, event_id_at, failure, feedback, iso, lines
-from tests.store_server import StoreServer
+from tests.support.sample_rows import answer, candidate, event_id_at, failure, feedback, iso, lines
+from tests.support.store import StoreServer
 
 pytestmark = pytest.mark.xdist_group("store")
 

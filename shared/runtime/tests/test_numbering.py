@@ -15,9 +15,9 @@ from assay_runtime.watermark import IdleShardTicker, Watermark
 from assay_schema.ids import first_row_at, row_id
 from assay_schema.settings import RedisSettings
 from assay_schema.streams import CAPTURE, EVENTS, FIELD, low_key, overflow_key
-from tests.redis_log import Log
-from tests.redis_server import RedisServer
-from tests.replicated_redis import until
+from tests.support.redis import RedisServer
+from tests.support.redis_log import Log
+from tests.support.replicated_redis import until
 
 #: How far the streams are ahead of the clock, as after a clock that was set back.
 AHEAD_MS = 600_000

@@ -12,9 +12,9 @@ from assay_runtime.queries import named_queries
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_writer.rows import alert_row
 from docs.generate import table_reference
-from tests.alert_samples import episode
-from tests.sample_rows import FINGERPRINT, answer, by_column, candidate, failure, feedback, iso, lines, score
-from tests.store_server import StoreServer, refresh_rollups
+from tests.support.alert_samples import episode
+from tests.support.sample_rows import FINGERPRINT, answer, by_column, candidate, failure, feedback, iso, lines, score
+from tests.support.store import StoreServer, refresh_rollups
 
 #: Faithfulness, and how probable each answer was to be in the base stream; the last is boosted, and counts in no rate.
 SCORES = [

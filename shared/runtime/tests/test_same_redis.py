@@ -20,8 +20,8 @@ from assay_runtime.watermark import Watermark
 from assay_schema.failures import Reason
 from assay_schema.settings import DeliverySettings
 from assay_schema.streams import ALERTS, CAPTURE, DEAD, EVENTS, FIELD, SCORES, Stream, drift_key, low_key
-from tests.drift_samples import HASHED, QUICK, START_MS, score
-from tests.redis_log import Log
+from tests.support.drift_samples import HASHED, QUICK, START_MS, score
+from tests.support.redis_log import Log
 
 #: Nobody takes over what is only slow.
 PATIENT = DeliverySettings(visibility_timeout_s=600, max_deliveries=1)

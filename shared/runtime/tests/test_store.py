@@ -14,9 +14,9 @@ from assay_runtime.store import Client, WrittenRowsError, connect, describe, ins
 from assay_runtime.store_errors import REASONS
 from assay_schema.failures import Reason
 from assay_schema.settings import SettingsError, StoreSettings
-from tests.ports import free_port
-from tests.sample_rows import candidate, feedback, lines
-from tests.store_server import StoreServer
+from tests.support.ports import free_port
+from tests.support.sample_rows import candidate, feedback, lines
+from tests.support.store import StoreServer
 
 pytestmark = pytest.mark.xdist_group("store")
 

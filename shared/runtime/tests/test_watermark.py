@@ -11,7 +11,7 @@ from assay_runtime.same_redis import redis_here
 from assay_runtime.watermark import SMALL_ENTRY_BYTES, IdleShardTicker, TrimPlanner, Watermark, trim_finished
 from assay_schema.ids import first_row_at, row_id
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES, low_key
-from tests.redis_server import RedisServer, each_redis_binary  # noqa: F401
+from tests.support.redis import RedisServer, each_redis_binary  # noqa: F401
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from assay_runtime.connection import Client, connect
 from assay_schema.settings import RedisSettings
-from tests.redis_server import RedisServer
+from tests.support.redis import RedisServer
 
 
 class Log:

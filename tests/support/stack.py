@@ -18,7 +18,7 @@ from clickhouse_connect.driver.client import Client
 
 from assay_runtime.config import load_settings
 from assay_runtime.connection import address
-from tests.ports import free_ports
+from tests.support.ports import free_ports
 
 #: As many as `assay up` takes from its base on.
 PORTS = 8

@@ -11,14 +11,14 @@ import pytest
 import redis
 
 from assay_schema.settings import RedisSettings
-from tests.certificates import Authority
-from tests.ports import free_port
-from tests.redis_server import INSTALLED
+from tests.support.certificates import Authority
+from tests.support.ports import free_port
+from tests.support.redis import INSTALLED
 
 if TYPE_CHECKING:
     from assay_access.secrets import Passwords
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy/redis"
 
 

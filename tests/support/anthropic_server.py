@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 KEY = "test-key-of-no-account"
 #: Prices of the model the tests use, in nano-dollars a token.

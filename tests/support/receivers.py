@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 
 @dataclass(frozen=True)

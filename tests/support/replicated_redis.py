@@ -11,8 +11,8 @@ from typing import Any
 import redis
 
 from assay_schema.topology import SLOTS, master_of_slot, slot_of
-from tests.ports import free_port
-from tests.redis_server import INSTALLED, RedisServer
+from tests.support.ports import free_port
+from tests.support.redis import INSTALLED, RedisServer
 
 #: After this long without an answer a server is taken for dead, in milliseconds.
 DEAD_AFTER_MS = 1_500

@@ -14,7 +14,7 @@ from typing import Self
 
 from assay_runtime.store import Client
 from assay_schema.settings import RetentionSettings, Settings, StoreSettings
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 ROLES = ("owner", "writer", "sre", "exporter", "evaluator", "operator")
 PASSWORD = "test"

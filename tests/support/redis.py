@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from assay_local.preflight import bundled_redis, find_redis, redis_program
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 #: The server that `assay up` takes here, and the bundled one where that is another.
 INSTALLED = find_redis()

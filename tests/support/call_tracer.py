@@ -1,4 +1,4 @@
-"""Trace a process and break some of its system calls: `python -m tests.call_tracer PID CALLS FAULT [PATH]`.
+"""Trace a process and break some of its system calls: `python -m tests.support.call_tracer PID CALLS FAULT [PATH]`.
 
 Does what `strace -f -e inject=... -p PID` does, on machines that have only Python. Prints "traced" once every thread is traced, and runs
 until it or the process ends; the kernel then releases all threads. Linux on x86-64 only.

@@ -1,4 +1,4 @@
-"""Judges as processes, on a Redis of their own and the API of `tests.anthropic_server`, fed from `events` and killed as wanted."""
+"""Judges as processes, on a Redis of their own and the API of `tests.support.anthropic_server`, fed from `events` and killed as wanted."""
 
 import os
 import signal
@@ -15,9 +15,9 @@ import redis
 
 from assay_schema.scores import Score
 from assay_schema.streams import ALERTS, EVENTS, FAILURES, SCORES
-from tests.answers import answer_bytes
-from tests.anthropic_server import KEY, AnthropicServer
-from tests.redis_server import RedisServer
+from tests.support.answers import answer_bytes
+from tests.support.anthropic_server import KEY, AnthropicServer
+from tests.support.redis import RedisServer
 
 GROUP = "judge"
 

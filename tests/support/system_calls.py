@@ -38,7 +38,15 @@ def broken(pid: int, calls: str, fault: str, *, path: Path | None = None) -> Ite
     `path` limits all of this to calls about this file, or about anything in this directory.
     Raises: RuntimeError if the process cannot be traced.
     """
-    command = [sys.executable, "-m", "tests.call_tracer", str(pid), calls, fault, *([str(path)] if path else [])]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.support.call_tracer",
+        str(pid),
+        calls,
+        fault,
+        *([str(path)] if path else []),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
         assert tracer.stdout is not None
         try:

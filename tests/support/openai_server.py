@@ -1,7 +1,7 @@
 """An API that speaks OpenAI's chat completions, on loopback over a real socket: marks in the question decide what goes wrong.
 
-Beside the marks of `tests.anthropic_server`: what it says of its usage (`usage`), whether it takes a `response_format` (`modes`), and what
-stands around the JSON of a reply (`around`).
+It knows the marks of `tests.support.anthropic_server`, and three more: what it says of its usage (`usage`), whether it takes a
+`response_format` (`modes`), and what stands around the JSON of a reply (`around`).
 """
 
 import json
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from tests.anthropic_server import AnthropicServer
+from tests.support.anthropic_server import AnthropicServer
 
 
 class OpenAiServer(AnthropicServer):

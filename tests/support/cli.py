@@ -13,7 +13,7 @@ from typing import IO
 from typer.testing import CliRunner
 
 from assay_cli.main import app
-from tests.store_server import PASSWORD
+from tests.support.store import PASSWORD
 
 
 class Cli:
