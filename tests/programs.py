@@ -12,6 +12,7 @@ DEBIAN = {
     ("chromium", "chromium-browser", "google-chrome"): "chromium",
     ("curl",): "curl",
     ("cc",): "build-essential",
+    ("jq",): "jq",
 }
 
 

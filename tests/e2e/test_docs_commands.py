@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from assay_schema.streams import CAPTURE, DEAD, FIELD
+from tests.programs import needed
 from tests.support.docs_commands import ROOT, Block, Command, blocks, commands
 from tests.support.stack import System, running
 from tests.support.terminal import on_a_terminal
@@ -174,8 +175,8 @@ def test_the_commands_of_a_block_run(block: Block, reader: Reader) -> None:
     shutil.rmtree(reader.folder / "runs", ignore_errors=True)  # several pages name their runs and baselines alike
     (reader.folder / "main.baseline.ndjson").unlink(missing_ok=True)
     for command in commands(block):
-        if "| jq" in command.text and shutil.which("jq") is None:
-            pytest.skip("needs jq")
+        if "| jq" in command.text:
+            needed("jq")
         reader.type(command)
 
 
