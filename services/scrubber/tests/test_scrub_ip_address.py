@@ -25,6 +25,11 @@ FOUND = [
     ("203[.]0[.]113[.]7", ["203[.]0[.]113[.]7"], "[REDACTED]"),
     ("1.2.3[.]4", ["1.2.3[.]4"], "[REDACTED]"),
     ("203[dot]0[dot]113[dot]7", ["203[dot]0[dot]113[dot]7"], "[REDACTED]"),
+    # words that end like an announcement of a version
+    ("server 10.20.30.40", ["10.20.30.40"], "server [REDACTED]"),
+    ("config: 10.20.30.40", ["10.20.30.40"], "config: [REDACTED]"),
+    ("avoid 10.20.30.40", ["10.20.30.40"], "avoid [REDACTED]"),
+    ("recv 10.20.30.40", ["10.20.30.40"], "recv [REDACTED]"),
 ]
 KEPT = [
     "lib>1.2.30.4",
@@ -34,6 +39,9 @@ KEPT = [
     "255.255.255.0",
     "224.0.0.251",
     "version 10.2.30.4",
+    "ver 10.2.30.4",
+    "app_ver=10.2.30.4",
+    "appVersion: 10.2.30.4",
     "v10.2.30.4",
     "tool-11.8.1.5",
     "pip install tool==11.8.1.5",

@@ -13,9 +13,11 @@ _OCTETS = re.compile(
 )
 _DIGITS = b"0123456789"
 _NO_LEFT = re.compile(rb"[A-Za-z0-9\x80._]")
+# A short word counts only whole: `server 10.20.30.40` and `recv: 10.20.30.40` are addresses, `ver 10.20.30.40` is none.
 _VERSION = re.compile(
-    rb"(?:version|versions|ver|vers|release|rev|revision|build|firmware|driver|section|sec|chapter|clause|figure|fig|table|oid|v|"
-    rb"paragraph|item|step|appendix|annex|since|upgrade(?:d)? to|python|chrome|safari|firefox|edg|opr|mozilla|webkit|package|pkg|lib|"
+    rb"(?:(?<![a-z])(?:ver|vers|v|rev|sec|fig|oid|table|item|step|lib|pkg)|"
+    rb"version|versions|release|revision|build|firmware|driver|section|chapter|clause|figure|"
+    rb"paragraph|appendix|annex|since|upgrade(?:d)? to|python|chrome|safari|firefox|edg|opr|mozilla|webkit|package|"
     rb"objectid|object identifier|patch|edition|agent|opera|runtime|sdk|jdk|kernel)"
     rb"(?:\x22|'|s)?(?: number| no\.?| id)?[ \t]?[:=./#(]{0,2}[ \t]?[\x22'(]?(?:v|to |from |is |no\.? ?)?$"
 )
