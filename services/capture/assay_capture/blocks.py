@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Protocol, Self, TypedDict, TypeVar, Unpack, cast
 
 from assay_schema.events import Detail
 from assay_schema.ids import new_event_id
@@ -43,8 +43,12 @@ _REQUIRED = frozenset({"tool_name", "query", "retrieved_slugs", "retrieved_chunk
 
 #: Captures an event under a given `event_id`, or does nothing if capture is off.
 Record = Callable[[str, dict[str, Any]], None]
-#: Counts an event lost for a reason.
-Drop = Callable[[str], None]
+
+
+class Drop(Protocol):
+    """Counts an event lost for a reason; `detail` goes into the log and contains no captured text."""
+
+    def __call__(self, reason: str, detail: str = "") -> None: ...
 
 
 class RetrievalBlock:
@@ -125,13 +129,15 @@ def captured_function(function: F, describe: Described, record: Record, drop: Dr
         latency_ms = (time.perf_counter() - began) * 1000
         try:
             fields = dict(describe(result, *args, **kwargs))
-            complete = fields.keys() >= _REQUIRED and fields.keys() <= _REQUIRED | _OPTIONAL
-        except Exception:  # noqa: BLE001  (the caller must not notice)
-            complete = False
-        if complete:
+        except Exception as error:  # noqa: BLE001  (the caller must not notice)
+            drop("describe_failed", f"it raised {type(error).__name__}")
+            return
+        if missing := _REQUIRED - fields.keys():
+            drop("describe_failed", f"it did not return {', '.join(sorted(missing))}")
+        elif fields.keys() <= _REQUIRED | _OPTIONAL:
             record(new_event_id(), {**fields, "latency_ms": latency_ms})
-        else:
-            drop("describe_failed")
+        else:  # without their names: a mistaken dictionary may have captured text as its keys
+            drop("describe_failed", f"it returned {len(fields.keys() - _REQUIRED - _OPTIONAL)} unknown field(s)")
 
     if inspect.iscoroutinefunction(function):
 

@@ -20,12 +20,12 @@ from assay_capture.publisher import Publisher
 from assay_capture.scrubbing import Scrubbing, load_scrubber
 from assay_capture.snapshot import NotCapturedError, encoded, shard_from
 from assay_capture.spool import Spool
-from assay_capture.stats import CaptureStats, Problems
+from assay_capture.stats import CaptureStats, Problems, log
 from assay_capture.trace import current_traceparent
 from assay_schema.events import Detail
 from assay_schema.ids import new_event_id
 from assay_schema.limits import SCHEMA_VERSION
-from assay_schema.settings import Settings, capture_on
+from assay_schema.settings import SWITCH_VARIABLE, Settings, capture_on
 from assay_schema.streams import shard_of
 from assay_schema.topology import destination
 
@@ -76,11 +76,10 @@ class Capture:
         """
         environment = os.environ if environment is None else environment
         settings = read_settings(environment)
-        return cls(
-            settings,
-            service=service_name(service, settings, environment),
-            enabled=capture_on(settings.capture, environment),
-        )
+        enabled = capture_on(settings.capture, environment)
+        if not enabled and settings.capture.enabled is None and environment.get(SWITCH_VARIABLE, "0") not in ("0", ""):
+            log.warning("%s is set, but not to 1, so capture is off; set %s=1", SWITCH_VARIABLE, SWITCH_VARIABLE)
+        return cls(settings, service=service_name(service, settings, environment), enabled=enabled)
 
     @property
     def enabled(self) -> bool:
@@ -341,8 +340,8 @@ class Capture:
         except Exception:  # noqa: BLE001  (no project at all: the scrubber of the first shard refuses it)
             return 0
 
-    def _drop(self, reason: str) -> None:
-        if self._enabled and self._problems.refuse(reason):
+    def _drop(self, reason: str, detail: str = "") -> None:
+        if self._enabled and self._problems.refuse(reason, detail):
             self._inbox.put(None)  # the publisher's thread logs new problems
             if self._publisher is None:
                 self._start()

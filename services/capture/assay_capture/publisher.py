@@ -246,8 +246,8 @@ class Publisher:
     def _judge(self, outcome: Outcome) -> None:
         now = time.monotonic()
         if outcome.problem is not None:
-            self._problems.log_once(
-                f"redis:{outcome.problem}",
+            self._problems.log_outage(
+                outcome.problem,
                 f"Redis does not accept events ({outcome.detail}); {self._fallback()}; {ADVICE[outcome.problem]}",
                 logging.ERROR,
             )
@@ -260,13 +260,15 @@ class Publisher:
         self._attempts = 0
         self._retry_at = 0.0
         if over := self._over(outcome):
-            self._problems.log_once(
-                "redis:high_water",
+            self._problems.log_outage(
+                "high_water",
                 f"over {over} of unscrubbed entries in Redis; {self._fallback()}; check that the scrubber runs",
+                logging.WARNING,
             )
             self.redis = "high_water"
             self._retry_at = now + MEASURE_EVERY_S
         else:
+            self._problems.log_recovery("Redis accepts events again")
             self.redis = "up"
 
     def _over(self, outcome: Outcome) -> str:

@@ -4,6 +4,7 @@ Every event is counted once: `captured == published + spooled + dropped + queue_
 """
 
 import logging
+import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from assay_capture.native import RLock
 
 log = logging.getLogger("assay_capture")
 
+#: Shortest time between two log messages about the start of the same kind of outage, in seconds.
+OUTAGE_LOG_S = 60.0
 #: Reasons for dropping an event, and their fixes. No other reasons exist.
 REASONS = {
     "queue_full": "events arrive faster than they are sent, or Redis is away; raise capture.queue_entries or capture.queue_bytes, "
@@ -72,12 +75,16 @@ class Problems:
         self._lock = RLock()
         self._refused: Counter[str] = Counter()
         self._lost: Counter[str] = Counter()
+        self._details: dict[str, str] = {}
         self._logged: set[str] = set()
+        self._outages: set[str] = set()
+        self._next_log: dict[str, float] = {}
 
-    def refuse(self, reason: str) -> bool:
-        """Count an event that did not fit in the queue. True if the reason is new."""
+    def refuse(self, reason: str, detail: str = "") -> bool:
+        """Count an event that did not get into the queue. True if the reason is new; the log then has its `detail`."""
         with self._lock:
             self._refused[reason] += 1
+            self._details.setdefault(reason, detail)
             return self._refused[reason] == 1
 
     def lose(self, reason: str, count: int) -> None:
@@ -98,7 +105,11 @@ class Problems:
     def log_new(self) -> None:
         """Log each reason the first time it occurs."""
         for reason in self.dropped():
-            self.log_once(f"dropped:{reason}", f"dropping events ({reason}): {REASONS[reason]}")
+            detail = self._details.get(reason)
+            message = f"dropping events ({reason}): {REASONS[reason]}" + (
+                f"; the first time {detail}" if detail else ""
+            )
+            self.log_once(f"dropped:{reason}", message)
 
     def log_once(self, kind: str, message: str, level: int = logging.WARNING) -> None:
         """Log a message the first time its kind of problem occurs in this process."""
@@ -107,3 +118,20 @@ class Problems:
         self._logged.add(kind)
         with suppress(Exception):  # a broken log handler of the host program must not stop the sending
             log.log(level, "%s", message)
+
+    def log_outage(self, kind: str, message: str, level: int) -> None:
+        """Log the start of an outage; one that comes and goes is logged once in `OUTAGE_LOG_S`."""
+        now = time.monotonic()
+        if kind in self._outages or now < self._next_log.get(kind, 0.0):
+            return
+        self._outages.add(kind)
+        self._next_log[kind] = now + OUTAGE_LOG_S
+        with suppress(Exception):
+            log.log(level, "%s", message)
+
+    def log_recovery(self, message: str) -> None:
+        """Log the end of the outages that were logged. Without one, do nothing."""
+        if self._outages:
+            self._outages.clear()
+            with suppress(Exception):
+                log.info("%s", message)

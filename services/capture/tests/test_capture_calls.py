@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import logging
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -366,8 +367,19 @@ def _misspells(_: str) -> dict[str, Any]:
     return {**_described([], "q", limit=1), "retrieved_score": []}
 
 
-@pytest.mark.parametrize("describe", [_raises, _takes_too_little, _says_nothing, _forgets, _misspells])
-def test_a_describe_that_fails_is_counted_and_the_caller_notices_nothing(describe: Any, make_capture: Any) -> None:
+@pytest.mark.parametrize(
+    ("describe", "told"),
+    [
+        (_raises, "it raised "),
+        (_takes_too_little, "it raised TypeError"),
+        (_says_nothing, "it raised TypeError"),
+        (_forgets, "it did not return retrieved_chunk_ids"),
+        (_misspells, "it returned 1 unknown field(s)"),
+    ],
+)
+def test_a_describe_that_fails_is_counted_and_logged_and_the_caller_notices_nothing(
+    describe: Any, told: str, make_capture: Any, eventually: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     capture: Capture = make_capture(NOWHERE, durability="memory")
 
     @capture.captured_retrieval(describe=describe)
@@ -376,6 +388,21 @@ def test_a_describe_that_fails_is_counted_and_the_caller_notices_nothing(describ
 
     assert search() == "found"
     assert capture.stats().dropped == {"describe_failed": 1}
+    eventually(lambda: told in caplog.text, lambda: caplog.text)
+    assert "retrieved_score" not in caplog.text.replace("retrieved_scores", "")
+
+
+@pytest.mark.parametrize(("value", "warned"), [("true", True), ("yes", True), ("0", False), ("", False), ("1", False)])
+def test_a_switch_that_is_set_to_something_else_than_1_is_named_in_the_log(
+    value: str, warned: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    capture = Capture.from_env(environment={"ASSAY_CAPTURE": value, "ASSAY_REDIS_URL": NOWHERE})
+    try:
+        assert capture.enabled == (value == "1")
+        assert ("ASSAY_CAPTURE=1" in caplog.text) is warned
+    finally:
+        capture.close(0)
 
 
 def test_events_after_close_are_dropped_and_counted(make_capture: Any, retrieve: Any) -> None:

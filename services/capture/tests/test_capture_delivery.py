@@ -1,5 +1,6 @@
 """From the call to Redis: everything once and in order, whatever Redis does in between."""
 
+import logging
 import signal
 import threading
 import time
@@ -412,3 +413,27 @@ def test_a_queue_that_nothing_drains_is_no_reason_to_give_way(
     for _ in range(20):
         retrieve(in_memory)
     assert turns == []
+
+
+def test_the_end_of_an_outage_is_logged_and_one_that_comes_and_goes_is_logged_once(
+    make_capture: Any,
+    redis_server: RedisServer,
+    retrieve: Any,
+    eventually: Any,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("assay_capture.stats.OUTAGE_LOG_S", 3600.0)
+    caplog.set_level(logging.INFO, logger="assay_capture")
+    capture: Capture = make_capture(redis_server.url)
+
+    def told() -> list[str]:
+        return [record.getMessage()[:20] for record in caplog.records if record.getMessage().startswith("Redis ")]
+
+    for _ in range(2):
+        redis_server.kill()
+        retrieve(capture)
+        eventually(lambda: capture.stats().redis == "down", capture.stats)
+        redis_server.start()
+        eventually(lambda: capture.stats().redis == "up" and not capture.stats().spool_bytes, capture.stats)
+    assert told() == ["Redis does not accep", "Redis accepts events"]
