@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from assay_capture import Capture
-from assay_capture.link import Link
+from assay_capture.redis_transport import RedisTransport
 from assay_schema.ids import event_ms, new_event_id
 from assay_schema.limits import ITEMS_MAX, QUERY_MAX_CHARS, TEXT_MAX_BYTES
 from assay_schema.settings import CaptureSettings, RedisSettings, Settings
@@ -149,7 +149,7 @@ def builder(order: Order) -> Callable[[], tuple[str, bytes]]:
 def raw(order: Order, attempted: Notes, sent: Notes) -> None:
     """Send each chunk until Redis has acknowledged all of it. A time-out makes second entries, as with any producer."""
     settings = _redis(order)
-    link = Link(settings)
+    link = RedisTransport(settings)
     build, pace, done = builder(order), Pace(order.rate), 0
     for size in chunks(order):
         if 0 <= order.large_after <= done:

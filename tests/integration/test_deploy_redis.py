@@ -13,7 +13,16 @@ from redis.retry import Retry
 from assay_access.acl_file import acl_template
 from assay_access.identities import REDIS_IDENTITIES
 from assay_schema.settings import Settings
-from assay_schema.streams import CAPTURE, EVENTS, FIELD, STREAMS, low_key, numbered_key, overflow_key, watermark_key
+from assay_schema.streams import (
+    CAPTURE,
+    EVENTS,
+    FIELD,
+    STREAMS,
+    numbered_key,
+    overflow_key,
+    scrubbed_low_watermark_key,
+    watermark_key,
+)
 from tests.support.deployed_redis import DeployedRedis
 
 ROOT = Path(__file__).parents[2]
@@ -86,13 +95,13 @@ READERS = {
 }
 #: Who may set a key, and who may see it.
 SETTERS = {
-    low_key(): {"scrubber", "writer"},
+    scrubbed_low_watermark_key(): {"scrubber", "writer"},
     overflow_key(): {"scrubber"},
     numbered_key(): {"scrubber"},
     watermark_key(): {"writer"},
 }
 GETTERS = {
-    low_key(): {"scrubber", "writer", "drift", "owner", "admin"},
+    scrubbed_low_watermark_key(): {"scrubber", "writer", "drift", "owner", "admin"},
     overflow_key(): {"scrubber"},
     numbered_key(): {"scrubber"},
     watermark_key(): {"scrubber", "writer", "drift", "owner", "admin"},

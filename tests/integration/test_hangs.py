@@ -30,7 +30,7 @@ from assay_runtime.faststream_adapter import leave_groups_alone, make_broker, su
 from assay_runtime.finishing import settle_finish
 from assay_schema.ids import first_row_at
 from assay_schema.settings import DeliverySettings, RedisSettings
-from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES, Stream, low_key
+from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES, Stream, scrubbed_low_watermark_key
 from tests.support.cli import Cli
 from tests.support.health import said
 from tests.support.ports import free_port
@@ -290,7 +290,9 @@ def test_a_writer_whose_store_hangs_is_not_ready(
             client.xadd(EVENTS.key(), {FIELD: "{}"})
 
         def says_so() -> bool:
-            client.set(low_key(), first_row_at(int(time.time() * 1000)))  # as the scrubber lets it follow the clock
+            client.set(
+                scrubbed_low_watermark_key(), first_row_at(int(time.time() * 1000))
+            )  # as the scrubber lets it follow the clock
             return "the store is away" in said(port, "/readyz")[1]
 
         until(says_so, "it says so")

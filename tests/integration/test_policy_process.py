@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from assay_schema.ids import new_event_id
-from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, low_key
+from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, scrubbed_low_watermark_key
 from tests.integration.test_service_process import refusal, started, until_status
 from tests.support.ports import free_port
 from tests.support.redis import RedisServer
@@ -68,7 +68,7 @@ def test_a_changed_policy_is_followed_without_a_restart_and_a_spoilt_one_only_no
             return urllib.request.urlopen(f"{address}{place}", timeout=60).read().decode()
 
         until_status(port, "/readyz", 200)
-        client.set(low_key(), 0)  # as a writer does
+        client.set(scrubbed_low_watermark_key(), 0)  # as a writer does
         for project in ("lab", "shop"):
             client.xadd(CAPTURE.key(0), {FIELD: event(project)})
         until(lambda: len(documents(EVENTS.key(0))) == 2, "the events were not scrubbed")

@@ -12,7 +12,7 @@ import pytest
 from redis.exceptions import RedisError
 
 from assay_capture import Capture
-from assay_capture.link import Link
+from assay_capture.redis_transport import RedisTransport
 from assay_runtime.connection import Client, connect
 from assay_runtime.delivery import Consumer
 from assay_runtime.entries import Bounds, Entry, Outcome
@@ -20,7 +20,7 @@ from assay_runtime.faststream_adapter import leave_groups_alone, make_broker, su
 from assay_runtime.finishing import forward_finish, settle_finish
 from assay_runtime.watermark import IdleShardTicker
 from assay_schema.settings import CaptureSettings, DeliverySettings, RedisSettings, Settings
-from assay_schema.streams import CAPTURE, EVENTS, low_key
+from assay_schema.streams import CAPTURE, EVENTS, scrubbed_low_watermark_key
 from tests.support.replicated_redis import Cluster, Watched, until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
@@ -240,7 +240,7 @@ async def test_producers_and_services_leave_a_master_that_was_cut_off_and_replac
     try:
         old = watched.start().master()
         settings = redis_settings(watched.url, "sentinel").model_copy(update={"replicas": awaited})
-        link, client = Link(settings), connect(settings)
+        link, client = RedisTransport(settings), connect(settings)
         assert not link.send([(0, b"before")]).failed
         await client.set("before", 1)
         watched.cut_off(old)
@@ -276,7 +276,7 @@ async def test_a_shard_whose_redis_is_away_keeps_no_other_from_following_the_clo
         away.kill()
         with pytest.raises(RedisError):
             await IdleShardTicker(client, SHARDS).run()
-        assert await client.get(low_key(2)) is not None
+        assert await client.get(scrubbed_low_watermark_key(2)) is not None
         await client.aclose()
     finally:
         cluster.stop()

@@ -13,7 +13,7 @@ import pytest
 
 from assay_operations.doctor.probes import memory_of
 from assay_runtime.memory import BOUND_BYTES
-from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, low_key
+from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, scrubbed_low_watermark_key
 from tests.support.health import said
 from tests.support.ports import free_port
 from tests.support.redis import RedisServer
@@ -178,7 +178,7 @@ def test_a_scrubber_that_restarts_above_the_mark_passes_nothing_on(
         client.xgroup_create(EVENTS.key(), "writer", id="0", mkstream=True)
         for _ in range(60):
             client.xadd(EVENTS.key(), {FIELD: b"{}"})
-        client.set(low_key(), 1)  # the scrubber has passed on what no writer has stored
+        client.set(scrubbed_low_watermark_key(), 1)  # the scrubber has passed on what no writer has stored
         for _ in range(2_000):
             client.xadd(CAPTURE.key(), {FIELD: b"no event"})
         for _ in range(3):
@@ -202,7 +202,7 @@ def test_a_process_that_stops_leaves_its_group(redis_server: RedisServer) -> Non
         redis_server.client() as client,
         started(ASSAY_REDIS_URL=redis_server.url, ASSAY_SCRUBBER_PORT=str(port)) as process,
     ):
-        client.set(low_key(), 1)
+        client.set(scrubbed_low_watermark_key(), 1)
         client.xadd(CAPTURE.key(), {FIELD: b"no event"})
         until(lambda: client.xlen(FAILURES.key()), "it reads")
         assert len(client.xinfo_consumers(CAPTURE.key(), "scrubber")) == 1

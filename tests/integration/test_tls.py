@@ -15,7 +15,7 @@ from assay_runtime.migrate import migrate
 from assay_runtime.store import connect as connect_store
 from assay_runtime.store import insert_json_rows
 from assay_schema.settings import RedisSettings, Settings, StoreSettings
-from assay_schema.streams import CAPTURE, EVENTS, low_key
+from assay_schema.streams import CAPTURE, EVENTS, scrubbed_low_watermark_key
 from tests.support.certificates import Authority, TlsProxy
 from tests.support.deployed_redis import DeployedRedis
 from tests.support.ports import free_port
@@ -118,7 +118,7 @@ def test_a_producer_hands_its_events_in_over_tls_and_the_scrubber_takes_them_on(
         "ASSAY_SCRUBBER_PORT": str(free_port()),
     }
     with tls_redis.client("scrubber") as client:
-        client.set(low_key(), 0)  # as a writer does
+        client.set(scrubbed_low_watermark_key(), 0)  # as a writer does
     log = tmp_path / "scrubber.log"
     with log.open("wb") as out:
         scrubber = [sys.executable, "-m", "assay_scrubber"]

@@ -13,7 +13,7 @@ import pytest
 from assay_runtime.store import connect
 from assay_schema.alerts import handed_in
 from assay_schema.ids import first_row_at
-from assay_schema.streams import alert_inbox_key, low_key
+from assay_schema.streams import alert_inbox_key, scrubbed_low_watermark_key
 from tests.support.alert_samples import EPISODE, episode
 from tests.support.health import said
 from tests.support.ports import free_port
@@ -67,7 +67,7 @@ def test_a_redis_without_anything_is_told_which_ids_the_store_has(
     store: StoreServer, redis_server: RedisServer, tmp_path: Path
 ) -> None:
     with writing(store, redis_server, tmp_path), redis_server.client() as client:
-        until(lambda: int(client.get(low_key()) or 0) >= STORED + 77, "it is told")
+        until(lambda: int(client.get(scrubbed_low_watermark_key()) or 0) >= STORED + 77, "it is told")
 
 
 def test_shards_that_were_added_without_a_migration_hold_exports_back(

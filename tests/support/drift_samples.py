@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from assay_drift.embedding import HASHED_DIMENSIONS, hashed
-from assay_drift.monitor import Asked, Monitor
+from assay_drift.monitor import Monitor, Observation
 from assay_schema.scores import Score, ScoreStatus, score_id
 from assay_schema.settings import DriftSettings
 
@@ -70,9 +70,9 @@ def stream(
         yield start_ms + day * day_ms, min(1.0, max(0.0, noise.gauss(mean, 0.1)))
 
 
-def asked(at_ms: float, number: int, query: str | None = None, scores: tuple[float, ...] = ()) -> Asked:
+def asked(at_ms: float, number: int, query: str | None = None, scores: tuple[float, ...] = ()) -> Observation:
     """A retrieval."""
-    return Asked(str(uuid7(at_ms, number)), "acme", at_ms, query, scores, "bm25")
+    return Observation(str(uuid7(at_ms, number)), "acme", at_ms, query, scores, "bm25")
 
 
 def monitor(settings: DriftSettings = QUICK, fields: dict[str, bytes] | None = None, **options: Any) -> Monitor:

@@ -10,17 +10,17 @@ from typing import Any, Literal, TypeVar, Unpack
 from uuid import UUID
 
 from assay_capture import endings
-from assay_capture.blocks import Described, RetrievalBlock, RetrievalFields, captured_function, refuse_unknown
 from assay_capture.configuration import project_name, read_settings, refuse_credentials, service_name
+from assay_capture.encoding import NotCapturedError, encoded, shard_from
 from assay_capture.entry_queue import EntryQueue
-from assay_capture.link import Link, Outcome
+from assay_capture.instrument import Described, RetrievalBlock, RetrievalFields, captured_function, refuse_unknown
 from assay_capture.native import RLock, SimpleQueue
 from assay_capture.owners import default_spool_dir
 from assay_capture.publisher import Publisher
+from assay_capture.redis_transport import Outcome, RedisTransport
 from assay_capture.scrubbing import Scrubbing, load_scrubber
-from assay_capture.snapshot import NotCapturedError, encoded, shard_from
 from assay_capture.spool import Spool
-from assay_capture.stats import CaptureStats, Problems, log
+from assay_capture.stats import CaptureStats, ProblemLog, log
 from assay_capture.trace import current_traceparent
 from assay_schema.events import Detail
 from assay_schema.ids import new_event_id
@@ -63,7 +63,7 @@ class Capture:
             refuse_credentials(self._scrubber, service=self._service, project=self._project)
         self._begin()
         if self._enabled:
-            Link(settings.redis)  # rejects an unusable address while the program starts
+            RedisTransport(settings.redis)  # rejects an unusable address while the program starts
             endings.watch(self, self._forked)
             if settings.capture.close_on_sigterm:
                 endings.close_on_sigterm()
@@ -287,7 +287,7 @@ class Capture:
         """Create memory, counters and (at the first event) threads: at the start, and in a forked child."""
         capture = self._settings.capture
         self._shards = self._settings.redis.shards
-        self._problems = Problems()
+        self._problems = ProblemLog()
         self._inbox: SimpleQueue[Outcome | None] = SimpleQueue()
         self._queue = EntryQueue(capture.queue_entries, capture.queue_bytes, capture.batch_entries, self._inbox.put)
         self._scrubbing = Scrubbing(self._scrubber, self._queue, self._problems) if self._scrubber is not None else None
@@ -380,7 +380,7 @@ class Capture:
                 problems,
                 frozenset(filter(None, map(str.strip, settings.spool_adopt.split(",")))),
             )
-        link = Link(self._settings.redis)
+        link = RedisTransport(self._settings.redis)
         return Publisher(settings, shards, self._queue, self._inbox, link, self._spool, problems, self._scrubbing)
 
     def _forked(self) -> None:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from queue import Empty
 
 from assay_capture.entry_queue import Entry, EntryQueue
-from assay_capture.link import Link, Outcome
 from assay_capture.native import SimpleQueue, start_thread, wait_until
+from assay_capture.redis_transport import Outcome, RedisTransport
 from assay_capture.scrubbing import Scrubbing
 from assay_capture.sender import Sender
 from assay_capture.spool import Spool
-from assay_capture.stats import Problems
+from assay_capture.stats import ProblemLog
 from assay_schema.settings import CaptureSettings
 
 #: Maximum bytes in one round trip (a single entry may be larger).
@@ -62,9 +62,9 @@ class Publisher:
         shards: int,
         queue: EntryQueue,
         inbox: SimpleQueue[Outcome | None],
-        link: Link,
+        link: RedisTransport,
         spool: Spool | None,
-        problems: Problems,
+        problems: ProblemLog,
         scrubbing: Scrubbing | None = None,
     ) -> None:
         self._settings = settings

@@ -12,7 +12,7 @@ from collections import Counter
 
 from assay_capture.entry_queue import Entry, EntryQueue
 from assay_capture.native import RLock, SimpleQueue, give_way, start_thread
-from assay_capture.stats import Problems
+from assay_capture.stats import ProblemLog
 from assay_schema.scrubbing import ENTRY_POINTS, ProducerScrubber
 from assay_schema.settings import Settings, SettingsError
 
@@ -52,7 +52,7 @@ class Scrubbing:
     Entries that cannot be scrubbed are dropped and counted.
     """
 
-    def __init__(self, scrubber: ProducerScrubber, queue: EntryQueue, problems: Problems) -> None:
+    def __init__(self, scrubber: ProducerScrubber, queue: EntryQueue, problems: ProblemLog) -> None:
         self._scrubber = scrubber
         self._queue = queue
         self._problems = problems

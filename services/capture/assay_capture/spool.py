@@ -19,7 +19,7 @@ from pathlib import Path
 
 from assay_capture.entry_queue import Entry
 from assay_capture.owners import UNNAMED, Owner, Owners, sync_directory
-from assay_capture.stats import Problems
+from assay_capture.stats import ProblemLog
 
 #: A segment is closed at this size, in bytes, or at an eighth of the whole spool.
 SEGMENT_BYTES = 4 * 1024 * 1024
@@ -78,7 +78,7 @@ class Spool:
         max_bytes: int,
         fsync: bool,
         shard_for: Callable[[bytes], int],
-        problems: Problems,
+        problems: ProblemLog,
         adopt: Container[str] = (),
     ) -> None:
         self._owners = Owners(spool_dir, destination, adopt)

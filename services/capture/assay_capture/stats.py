@@ -65,7 +65,7 @@ class CaptureStats:
     redis: str = "idle"
 
 
-class Problems:
+class ProblemLog:
     """Counts drops by reason.
 
     Callers only count; the publisher's thread logs, because that may wait for I/O.

@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from assay_capture import Capture
-from assay_capture.link import Link
+from assay_capture.redis_transport import RedisTransport
 from assay_schema.settings import RedisSettings
 from assay_schema.streams import CAPTURE, shard_of
 from tests.support.redis import RedisServer
@@ -34,7 +34,7 @@ PRODUCER = (
 
 def test_entries_whose_master_dies_before_a_replica_has_them_are_not_taken_for_sent(redis_server: RedisServer) -> None:
     settings = {"url": redis_server.url, "replicas": 1, "command_timeout_s": 60}
-    link, entries = Link(RedisSettings.model_validate(settings)), [(0, b"1"), (0, b"2")]
+    link, entries = RedisTransport(RedisSettings.model_validate(settings)), [(0, b"1"), (0, b"2")]
     with ThreadPoolExecutor(1) as thread, redis_server.client() as client:
         sending = thread.submit(link.send, entries)
         deadline = time.monotonic() + 60

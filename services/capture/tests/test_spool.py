@@ -14,7 +14,7 @@ import pytest
 
 from assay_capture.owners import default_spool_dir, private_directory
 from assay_capture.spool import Spool
-from assay_capture.stats import Problems
+from assay_capture.stats import ProblemLog
 
 
 def entries(*names: str) -> list[tuple[int, bytes]]:
@@ -48,7 +48,7 @@ class Opener:
     def __call__(
         self, max_bytes: int = 1 << 20, fsync: bool = False, destination: str = "redis-a", adopt: Collection[str] = ()
     ) -> Spool:
-        self.opened.append(Spool(self.directory, destination, max_bytes, fsync, lambda _: 0, Problems(), adopt))
+        self.opened.append(Spool(self.directory, destination, max_bytes, fsync, lambda _: 0, ProblemLog(), adopt))
         return self.opened[-1]
 
     def segments(self) -> list[Path]:

@@ -13,7 +13,7 @@ import pytest
 
 from assay_capture.owners import private_directory
 from assay_capture.spool import Spool
-from assay_capture.stats import Problems
+from assay_capture.stats import ProblemLog
 from tests.support import system_calls
 
 #: What a spool calls that changes anything, and what it looks with.
@@ -33,12 +33,12 @@ PROGRAM = """
 import logging, os, signal, sys
 from pathlib import Path
 from assay_capture.spool import Spool
-from assay_capture.stats import Problems
+from assay_capture.stats import ProblemLog
 
 logging.disable()
 
 def opened(directory, adopt=()):
-    return Spool(directory, "redis-a", 1 << 20, True, lambda _: 0, Problems(), adopt)
+    return Spool(directory, "redis-a", 1 << 20, True, lambda _: 0, ProblemLog(), adopt)
 
 def say(*words):
     os.write(1, (" ".join(words) + "\\n").encode())
@@ -79,7 +79,7 @@ for line in sys.stdin:
 
 def entries_left(directory: Path) -> Counter[str]:
     """What the next process finds, after which nothing is left."""
-    heir = Spool(directory, "redis-a", 1 << 20, True, lambda _: 0, Problems(), ["all"])
+    heir = Spool(directory, "redis-a", 1 << 20, True, lambda _: 0, ProblemLog(), ["all"])
     found: Counter[str] = Counter()
     heir.adopt()
     while read := heir.read(100, 1 << 20):
@@ -93,7 +93,7 @@ def entries_left(directory: Path) -> Counter[str]:
 def prepared(tmp_path: Path) -> Iterator[Path]:
     """A spool directory with an event for another Redis and one of the version before; both are to be adopted."""
     directory = tmp_path / "spool"
-    other = Spool(directory, "redis-b", 1 << 20, True, lambda _: 0, Problems())
+    other = Spool(directory, "redis-b", 1 << 20, True, lambda _: 0, ProblemLog())
     other.write([(0, b'{"name":"other"}')])
     other.close()
     (private_directory(directory) / "dead-0000000001.jsonl").write_text('{"name":"before"}\n')

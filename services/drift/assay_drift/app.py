@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from assay_drift.embedding import embedder
-from assay_drift.monitor import Asked, LagSnapshot, Monitor
+from assay_drift.monitor import LagSnapshot, Monitor, Observation
 from assay_drift.state import GROUP, Sample, ShardState, Work
 from assay_runtime.clock import clock as redis_clock
 from assay_runtime.each import each
@@ -64,16 +64,16 @@ def event_sample(entry: Entry) -> Outcome:
         event = orjson.loads(entry.data)
         payload, event_id = event["payload"], event["event_id"]
         at_ms = float(int(event_id[:8] + event_id[9:13], 16))
-        asked: Asked | None = None
+        observed: Observation | None = None
         if event["kind"] == "retrieval":
             scores = payload.get("retrieved_scores", [])
             model, operation = payload.get("embedding_model"), payload["tool_name"]
             took = {LATENCY: float(payload["latency_ms"])}
-            asked = Asked(event_id, event["project"], at_ms, payload["query"], scores, model, operation, took)
+            observed = Observation(event_id, event["project"], at_ms, payload["query"], scores, model, operation, took)
         elif event["kind"] == "answer":
             follows = payload.get("retrieval_event_id") is not None
             took = {LATENCY: float(payload["latency_ms"]), COST: float(_characters(payload))}
-            asked = Asked(
+            observed = Observation(
                 event_id,
                 event["project"],
                 at_ms,
@@ -84,7 +84,7 @@ def event_sample(entry: Entry) -> Outcome:
             )
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
         return _refused(entry, "RowError", "not an event of this version")
-    return Sample(entry.id, key=event_id.encode(), at_ms=at_ms, content=asked)
+    return Sample(entry.id, key=event_id.encode(), at_ms=at_ms, content=observed)
 
 
 def _characters(answer: Mapping[str, Any]) -> int:
@@ -126,7 +126,7 @@ def handlers(clock: Clock) -> dict[Stream, Work]:
             monitor.observe_score(sample.content, clock())
 
     def events(monitor: Monitor, samples: Sequence[Sample]) -> None:
-        monitor.observe_asked([sample.content for sample in samples], clock())
+        monitor.observe_traffic([sample.content for sample in samples], clock())
 
     def failures(monitor: Monitor, samples: Sequence[Sample]) -> None:
         for sample in samples:

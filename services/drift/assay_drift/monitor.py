@@ -12,12 +12,12 @@ from assay_drift.amounts import Amount
 from assay_drift.conditions import CONDITION_HYSTERESIS, Condition, Project
 from assay_drift.embedding import Embed, embedder
 from assay_drift.episodes import Episode, Hysteresis, Level, Reading, step
-from assay_drift.kept import AMOUNT, DAY, PROJECT, QUERIES, RETRIEVAL, SCORE, SYSTEM
 from assay_drift.queries import Queries
 from assay_drift.readings import above, measurements_of_finding
 from assay_drift.retrieval import Scaled, raw_metrics
 from assay_drift.series import Series, dump_episode
-from assay_drift.watch import Acknowledgeable, Calibrated, Watch
+from assay_drift.shard_series import Acknowledgeable, Calibrated, ShardSeries
+from assay_drift.state_fields import AMOUNT, DAY, PROJECT, QUERIES, RETRIEVAL, SCORE, SYSTEM
 from assay_schema.alerts import ALL_PROJECTS, AlertKind
 from assay_schema.scores import QUANTILES, Score, ScoreStatus, is_lower_better, is_of_answers, of_answers
 from assay_schema.settings import DriftSettings
@@ -29,7 +29,7 @@ _SYSTEM_HYSTERESIS = Hysteresis(clean_evaluations=5, cooldown_ms=0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Observation:
     """A retrieval or an answer, as far as the monitor needs it."""
 
     event_id: str
@@ -56,7 +56,7 @@ class LagSnapshot:
     watermark_minutes: float | None = None
 
 
-class Monitor(Watch):
+class Monitor(ShardSeries):
     """State of one shard. Mutable: after a failed commit it is discarded and read again."""
 
     def __init__(
@@ -99,10 +99,10 @@ class Monitor(Watch):
                 self._judge_series(key, series)
         self._evaluate_project(score.project, project, wall_ms)
 
-    def observe_asked(self, asked: Sequence[Asked], wall_ms: float) -> None:
+    def observe_traffic(self, observations: Sequence[Observation], wall_ms: float) -> None:
         """Count a batch of retrievals, answers and their queries."""
-        by_queries: dict[tuple[str, int], list[Asked]] = {}
-        for each in asked:
+        by_queries: dict[tuple[str, int], list[Observation]] = {}
+        for each in observations:
             project = self._project(each.project, each.at_ms, wall_ms)
             if not each.follows:
                 _count(project.asked, self._calendar.hour(each.at_ms))
@@ -137,11 +137,11 @@ class Monitor(Watch):
             self.scores[key] = Series.after(latest) if latest else Series()
         return self.scores[key]
 
-    def _observe_retrieval(self, asked: Asked, metric: str, raw: float) -> None:
-        key = f"{asked.project}/{metric}/{asked.embedding_model or '-'}"
+    def _observe_retrieval(self, observed: Observation, metric: str, raw: float) -> None:
+        key = f"{observed.project}/{metric}/{observed.embedding_model or '-'}"
         scaled = self.retrieval.setdefault(key, Scaled())
         self._touched.add(f"{RETRIEVAL}/{key}")
-        scaled.observe(raw, asked.event_id, asked.at_ms, self._no_rule, self._calendar)
+        scaled.observe(raw, observed.event_id, observed.at_ms, self._no_rule, self._calendar)
         series = scaled.series
         required = self._needed(series)
         level: Level = "ok"
@@ -157,21 +157,21 @@ class Monitor(Watch):
         subject = self._subject(AlertKind.RETRIEVAL_DRIFT, key)
         self._advance_series(subject, series, level, self._no_rule, required, scaled)
 
-    def _observe_amount(self, asked: Asked, what: str, raw: float) -> None:
+    def _observe_amount(self, observed: Observation, what: str, raw: float) -> None:
         """Count an amount. Higher latency and cost never become critical."""
         for name, share in QUANTILES.items():
             metric = f"{what}_{name}"
-            key, settings = f"{asked.project}/{metric}/{asked.operation}", self._of_amounts[metric]
+            key, settings = f"{observed.project}/{metric}/{observed.operation}", self._of_amounts[metric]
             amount = self.amounts.setdefault(key, Amount())
             self._touched.add(f"{AMOUNT}/{key}")
-            amount.observe(raw, asked.event_id, asked.at_ms, share, settings, self._calendar)
+            amount.observe(raw, observed.event_id, observed.at_ms, share, settings, self._calendar)
             required = self._needed(amount.series)
             level = amount.series.level(required, settings, self._calendar)
             level = "warn" if level == "critical" else level
             subject = self._subject(AlertKind.SCORE_DRIFT, key)
             self._advance_series(subject, amount.series, level, settings, required, amount)
 
-    def _observe_queries(self, key: str, day: int, group: Sequence[Asked]) -> None:
+    def _observe_queries(self, key: str, day: int, group: Sequence[Observation]) -> None:
         queries = self.queries.setdefault(key, Queries())
         if day < queries.closed and day not in queries.days:
             return  # too late: its day was compared and removed

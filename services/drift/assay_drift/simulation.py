@@ -138,7 +138,7 @@ class Found:
             open_now = state is not AlertState.RESOLVED
 
 
-Watch = Callable[[float, Series], None]
+ShardSeries = Callable[[float, Series], None]
 
 
 def run(
@@ -147,7 +147,7 @@ def run(
     settings: DriftSettings,
     *,
     streams: int = 1,
-    watch: Watch | None = None,
+    watch: ShardSeries | None = None,
     series: Series | None = None,
 ) -> Found:
     """Feed samples into a series (by default a new one) as the service does.

@@ -11,7 +11,7 @@ from redis.asyncio import Redis as AsyncRedis
 from assay_drift.amount_simulation import Latencies, latencies, run_amounts
 from assay_drift.amounts import MARGIN, quantile
 from assay_drift.app import READERS, event_sample, handlers
-from assay_drift.monitor import Asked, Monitor
+from assay_drift.monitor import Monitor, Observation
 from assay_drift.state import GROUP, Sample, ShardState
 from assay_runtime.entries import Entry
 from assay_runtime.same_redis import redis_here
@@ -44,8 +44,8 @@ def amounts(
 
 def feed(watched: Monitor, what: str = "latency", operation: str = "answer", **changes: Any) -> list[Alert]:
     for at_ms, event_id, value in amounts(**changes):
-        took = Asked(event_id, "acme", at_ms, None, operation=operation, amounts={what: value}, follows=True)
-        watched.observe_asked([took], at_ms)
+        took = Observation(event_id, "acme", at_ms, None, operation=operation, amounts={what: value}, follows=True)
+        watched.observe_traffic([took], at_ms)
     return watched.take_alerts()
 
 
@@ -85,7 +85,7 @@ def test_a_few_very_slow_answers_move_the_upper_series_alone() -> None:
     for number, (at_ms, event_id, value) in enumerate(amounts(days=14, per_day=200)):
         slow = at_ms > START_MS + 7 * MINUTE and number % 6 == 0
         took = {"latency": 20_000.0 if slow else value}
-        watched.observe_asked([Asked(event_id, "acme", at_ms, None, operation="search", amounts=took)], at_ms)
+        watched.observe_traffic([Observation(event_id, "acme", at_ms, None, operation="search", amounts=took)], at_ms)
         found += watched.take_alerts()
     assert {alert.metric for alert in found} == {"latency_p95"}
     assert "latency of searches of acme (95th percentile) rose" in found[0].summary
@@ -96,8 +96,10 @@ def test_a_change_below_the_margin_is_not_told_even_where_amounts_are_all_alike(
     for number in range(4_000):
         at_ms = START_MS + number / 200 * MINUTE
         value = 5.0 if number < 2_000 else 5.0 * MARGIN - 0.01
-        took = Asked(str(uuid7(at_ms, number)), "acme", at_ms, None, operation="answer", amounts={"latency": value})
-        watched.observe_asked([took], at_ms)
+        took = Observation(
+            str(uuid7(at_ms, number)), "acme", at_ms, None, operation="answer", amounts={"latency": value}
+        )
+        watched.observe_traffic([took], at_ms)
     assert watched.take_alerts() == []
 
 
@@ -165,10 +167,10 @@ def answer(number: int, at_ms: float, latency_ms: float, **changes: Any) -> str:
     return event("answer", number, at_ms, latency_ms=latency_ms, **told)
 
 
-def sample_of(document: str) -> Asked:
+def sample_of(document: str) -> Observation:
     found = event_sample(Entry("1-1", document.encode()))
     assert isinstance(found, Sample)
-    asked: Asked = found.content
+    asked: Observation = found.content
     return asked
 
 
@@ -189,7 +191,7 @@ async def test_deaths_and_redeliveries_change_nothing(redis_server: RedisServer)
     def count(monitor: Monitor) -> list[Alert]:
         for document in documents:
             asked = sample_of(document)
-            monitor.observe_asked([asked], START_MS)
+            monitor.observe_traffic([asked], START_MS)
         return monitor.take_alerts()
 
     expected = count(monitor(LIMITED))

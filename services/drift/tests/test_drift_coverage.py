@@ -113,7 +113,7 @@ def test_silence_says_whether_nothing_was_asked_nothing_drawn_or_the_judge_does_
             drawn = {"status": ScoreStatus.NOT_SAMPLED, "base": False, "metrics": {}}
             watched.observe_score(score(at_ms, 0.5, number, **drawn), at_ms)
         if questions:
-            watched.observe_asked([asked(at_ms, number)], at_ms)
+            watched.observe_traffic([asked(at_ms, number)], at_ms)
     watched.tick(last + 6 * HOUR + 1, LagSnapshot())
     [*_, alert] = [alert for alert in watched.take_alerts() if alert.kind is AlertKind.SILENCE]
     assert alert.state.value == "critical"

@@ -23,7 +23,7 @@ def of_fallen_retrieval() -> tuple[Alert, Alert]:
     watched, noise = monitor(), noise_of(5)
     for number in range(2_000):
         at_ms = START_MS + number / 250 * MINUTE
-        watched.observe_asked([asked(at_ms, number, scores=(noise.gauss(10 if number < 1_250 else 8, 1.5),))], at_ms)
+        watched.observe_traffic([asked(at_ms, number, scores=(noise.gauss(10 if number < 1_250 else 8, 1.5),))], at_ms)
     [*_, opened] = watched.take_alerts()
     watched.acknowledge([str(opened.alert_id)], START_MS + 68 * MINUTE)
     [ended] = watched.take_alerts()

@@ -219,7 +219,7 @@ def test_a_fall_of_retrieval_scores_is_found_on_whatever_scale_they_are() -> Non
             day = number / 250
             at_ms = START_MS + day * MINUTE
             top = scale * noise.gauss(10 if day < 5 else 8.5, 1.5)
-            watched.observe_asked([asked(at_ms, number, scores=(top, top / 2))], at_ms)
+            watched.observe_traffic([asked(at_ms, number, scores=(top, top / 2))], at_ms)
         alerts = watched.take_alerts()
         assert {alert.metric for alert in alerts} == {"top_1", "mean_of_k"}
         assert {alert.kind for alert in alerts} == {AlertKind.RETRIEVAL_DRIFT}
@@ -239,7 +239,7 @@ def queries_of(watched: Monitor, days: range, *, new_from: int = 99) -> None:
     for day in days:
         at_ms = START_MS + day * MINUTE
         batch = [asked(at_ms + n, day * 1_000 + n, topic(day, n, day >= new_from)) for n in range(150)]
-        watched.observe_asked(batch, at_ms)
+        watched.observe_traffic(batch, at_ms)
 
 
 def test_people_asking_about_something_new_is_an_alert_that_quotes_nobody() -> None:

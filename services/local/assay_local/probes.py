@@ -18,7 +18,7 @@ from redis.exceptions import BusyLoadingError, RedisError
 
 from assay_operations.errors import OperationError
 from assay_runtime.lag import group_of
-from assay_schema.streams import CAPTURE, EVENTS, FAILURES, low_key, watermark_key
+from assay_schema.streams import CAPTURE, EVENTS, FAILURES, scrubbed_low_watermark_key, watermark_key
 
 #: Tables of captured events, by kind.
 TABLES = {"retrieval": "candidates", "answer": "answers", "feedback": "feedback"}
@@ -211,7 +211,7 @@ async def lag(client: Redis, shards: int) -> Lag:
             group = await group_of(client, stream, shard, stream.groups[0])
             # Until its service has created the group, the whole stream waits.
             waiting[stream] += int(await client.xlen(stream.key(shard))) if group is None else group.unfinished
-        lows.append(int(await client.get(low_key(shard)) or 0))
+        lows.append(int(await client.get(scrubbed_low_watermark_key(shard)) or 0))
         watermarks.append(int(await client.get(watermark_key(shard)) or 0))
     return Lag(waiting[CAPTURE], waiting[EVENTS], waiting[FAILURES], min(lows), min(watermarks))
 

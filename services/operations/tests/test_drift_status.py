@@ -4,7 +4,7 @@ from typing import Any
 
 from assay_cli.output.drift import line
 from assay_drift.charts import share_text
-from assay_drift.monitor import Asked, Monitor
+from assay_drift.monitor import Monitor, Observation
 from assay_operations.drift.status import rows_of
 from tests.support.drift_samples import QUICK, START_MS, asked, monitor, score, stream
 
@@ -35,7 +35,7 @@ def test_a_series_that_learns_says_how_much_is_missing() -> None:
     assert row["state"] == "learning"
     assert "(80 of 100 samples, 1.0 of 2 days)" in line(row)
     watched = monitor()
-    watched.observe_asked([asked(START_MS, 0, "boots", scores=(3.0,))], START_MS)
+    watched.observe_traffic([asked(START_MS, 0, "boots", scores=(3.0,))], START_MS)
     notes = {row["metric"]: row["note"] for row in rows_of(watched, QUICK)}
     assert notes["top_1"] == "1 of 100 samples, 0.0 of 2 days"
     assert notes["queries"] == "0 of 14 days with 100 queries"
@@ -46,7 +46,9 @@ def latencies(watched: Monitor, first: int, end: int) -> list[dict[str, Any]]:
     for number in range(first, end):
         at_ms = START_MS + number / 100 * MINUTE
         took = {"latency": 100.0 + number * 37 % 100}
-        watched.observe_asked([Asked(f"{number}", "acme", at_ms, None, operation="answer", amounts=took)], at_ms)
+        watched.observe_traffic(
+            [Observation(f"{number}", "acme", at_ms, None, operation="answer", amounts=took)], at_ms
+        )
     return of(rows_of(watched, QUICK), "latency_p50")
 
 

@@ -24,10 +24,10 @@ from assay_schema.streams import (
     drift_key,
     drift_seen_key,
     episodes_key,
-    low_key,
     notices_key,
     numbered_key,
     overflow_key,
+    scrubbed_low_watermark_key,
     watermark_key,
 )
 
@@ -48,7 +48,7 @@ _WATCH = ("xlen", "xpending", "xinfo|groups", "xinfo|consumers")
 
 _capture, _events, _failures, _dead, _scores = (stream.key() for stream in (CAPTURE, EVENTS, FAILURES, DEAD, SCORES))
 _alerts, _alert_inbox = ALERTS.key(), alert_inbox_key()
-_low, _watermark, _overflow, _numbered = low_key(), watermark_key(), overflow_key(), numbered_key()
+_low, _watermark, _overflow, _numbered = scrubbed_low_watermark_key(), watermark_key(), overflow_key(), numbered_key()
 _notices, _episodes = notices_key(), episodes_key()
 _drift, _drift_seen, _acknowledged, _calibration = drift_key(), drift_seen_key(), acknowledged_key(), calibration_key()
 #: The judge's own keys: spend, records of its calls, traffic. Their names contain projects and events.

@@ -43,8 +43,8 @@ from assay_schema.streams import (
     acknowledged_key,
     alert_inbox_key,
     drift_key,
-    low_key,
     overflow_key,
+    scrubbed_low_watermark_key,
     watermark_key,
 )
 from tests.support.alert_samples import episode
@@ -263,7 +263,7 @@ def test_a_producer_can_write_nothing_but_new_capture_entries(server: Server, ro
         EVENTS.key(),
         FAILURES.key(),
         DEAD.key(),
-        low_key(),
+        scrubbed_low_watermark_key(),
         watermark_key(),
         overflow_key(),
         "mine",
@@ -309,7 +309,7 @@ async def test_a_scrubber_forwards_and_buries_with_the_services_scripts(server: 
         == 1
     )
     assert [root.xlen(stream.key()) for stream in (CAPTURE, EVENTS, FAILURES, DEAD)] == [0, 2, 3, 2]
-    assert root.get(low_key())
+    assert root.get(scrubbed_low_watermark_key())
 
 
 async def test_what_scripts_moved_is_still_moved_after_redis_was_killed_and_restarted(
@@ -330,7 +330,7 @@ async def test_what_scripts_moved_is_still_moved_after_redis_was_killed_and_rest
         streams = [CAPTURE.key(), EVENTS.key(), FAILURES.key()]
         return [root.execute_command("XRANGE", stream, "-", "+") for stream in streams] + [
             root.xpending(key, "scrubber")["pending"],
-            root.get(low_key()),
+            root.get(scrubbed_low_watermark_key()),
         ]
 
     before = state()
@@ -386,13 +386,13 @@ def test_a_writer_reads_events_and_failures_and_settles_them(server: Server, roo
     writer = server.as_("writer")
     keys = [EVENTS.key(), FAILURES.key()]
     assert len(writer.execute_command("XREADGROUP", "GROUP", "writer", "one", "STREAMS", *keys, ">", ">")) == 2
-    root.set(low_key(), 41)
+    root.set(scrubbed_low_watermark_key(), 41)
     watermark = writer.register_script(scripts.WATERMARK)
-    assert watermark([EVENTS.key(), low_key(), watermark_key()], ["writer"])[0] == b"0"
+    assert watermark([EVENTS.key(), scrubbed_low_watermark_key(), watermark_key()], ["writer"])[0] == b"0"
     entry_id = root.xinfo_stream(EVENTS.key())["last-generated-id"]
     settle = writer.register_script(scripts.SETTLE)
     assert settle([EVENTS.key(), FAILURES.key()], [here(root), "writer", entry_id, "{}"]) == 1
-    assert watermark([EVENTS.key(), low_key(), watermark_key()], ["writer"])[0] == b"41"
+    assert watermark([EVENTS.key(), scrubbed_low_watermark_key(), watermark_key()], ["writer"])[0] == b"41"
     assert writer.get(watermark_key()) == b"41"
     assert writer.xtrim(EVENTS.key(), minid=entry_id) == 0
     root.xadd(EVENTS.key(), {"data": b"{}"})
@@ -469,7 +469,15 @@ def test_an_operator_acknowledges_and_an_sre_sees_where_drift_stands(server: Ser
 
 def test_a_notifier_reads_no_event_and_no_capture(server: Server, root: redis.Redis) -> None:
     notifier = server.as_("notifier")
-    for key in (CAPTURE.key(), EVENTS.key(), SCORES.key(), low_key(), watermark_key(), overflow_key(), "mine"):
+    for key in (
+        CAPTURE.key(),
+        EVENTS.key(),
+        SCORES.key(),
+        scrubbed_low_watermark_key(),
+        watermark_key(),
+        overflow_key(),
+        "mine",
+    ):
         assert refusals(notifier, reads(key) + changes(key)) == []
 
 
@@ -483,7 +491,14 @@ def test_an_sre_reads_events(server: Server, root: redis.Redis) -> None:
 
 def test_an_sre_reads_nothing_but_events_and_changes_nothing(server: Server, root: redis.Redis) -> None:
     sre = server.as_("sre")
-    for key in (CAPTURE.key(), FAILURES.key(), DEAD.key(), low_key(), watermark_key(), overflow_key()):
+    for key in (
+        CAPTURE.key(),
+        FAILURES.key(),
+        DEAD.key(),
+        scrubbed_low_watermark_key(),
+        watermark_key(),
+        overflow_key(),
+    ):
         assert refusals(sre, reads(key) + changes(key)) == []
     assert refusals(sre, changes(EVENTS.key())) == []
 
@@ -509,7 +524,7 @@ def test_an_operator_may_only_add_to_the_streams_letters_go_back_to_and_see_none
     server: Server, root: redis.Redis
 ) -> None:
     operator = server.as_("operator")
-    for key in (EVENTS.key(), low_key(), watermark_key(), overflow_key(), "mine"):
+    for key in (EVENTS.key(), scrubbed_low_watermark_key(), watermark_key(), overflow_key(), "mine"):
         assert refusals(operator, reads(key) + changes(key)) == []
     for key in (CAPTURE.key(), FAILURES.key(), ALERTS.key()):
         assert refusals(operator, reads(key)) == []
@@ -529,7 +544,7 @@ def test_an_owner_watches_every_stream_and_sees_no_entry(server: Server, root: r
         for group in stream.groups:
             assert owner.execute_command("XPENDING", stream.key(), group)
         assert refusals(owner, reads(stream.key()) + changes(stream.key())) == []
-    assert owner.get(low_key()) is None
+    assert owner.get(scrubbed_low_watermark_key()) is None
     assert owner.info("persistence")["aof_enabled"] == 1
 
 

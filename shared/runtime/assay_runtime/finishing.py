@@ -11,7 +11,16 @@ from assay_runtime.same_redis import guarded
 from assay_runtime.scripts import DEAD_LETTER, FORWARD, SETTLE
 from assay_schema.ids import row_id
 from assay_schema.settings import DeliverySettings
-from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, Stream, low_key, numbered_key, overflow_key
+from assay_schema.streams import (
+    CAPTURE,
+    DEAD,
+    EVENTS,
+    FAILURES,
+    Stream,
+    numbered_key,
+    overflow_key,
+    scrubbed_low_watermark_key,
+)
 
 #: Finishes outcomes of entries from this Redis server, and returns the number that were still ours to finish. Raises
 #: `OtherRedisError` if another server gave them.
@@ -33,7 +42,7 @@ def forward_finish(client: Client, group: str, shard: int, shards: int, *, await
     """
     script = guarded(client, FORWARD)
     keys = [CAPTURE.key(shard), EVENTS.key(shard), FAILURES.key(shard)]
-    keys += [overflow_key(shard), low_key(shard), numbered_key(shard)]
+    keys += [overflow_key(shard), scrubbed_low_watermark_key(shard), numbered_key(shard)]
 
     async def finish(outcomes: Sequence[Outcome], redis: str) -> int:
         arguments: list[str | bytes | int] = [redis, group, shard, shards, int(await_writer)]

@@ -13,7 +13,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from assay_runtime.connection import Client, server_of
 from assay_runtime.scripts import COUNTED, STRIDE
-from assay_schema.streams import CAPTURE, EVENTS, Stream, low_key, watermark_key
+from assay_schema.streams import CAPTURE, EVENTS, Stream, scrubbed_low_watermark_key, watermark_key
 
 #: Entries examined in one step of counting, and restarts of the count because of trimming.
 PAGE, TRIES = 500, 5
@@ -79,7 +79,7 @@ async def groups(client: Client, stream: Stream, shard: int = 0, only: str | Non
 async def _all_stored(client: Client, shard: int) -> bool:
     """True if the watermark shows that the writer is idle. False for users that may not read it."""
     try:
-        watermark, low = await client.get(watermark_key(shard)), await client.get(low_key(shard))
+        watermark, low = await client.get(watermark_key(shard)), await client.get(scrubbed_low_watermark_key(shard))
     except NoPermissionError:
         return False
     return low is not None and int(watermark or 0) >= int(low)

@@ -14,7 +14,15 @@ from assay_runtime.each import each
 from assay_runtime.scripts import QUIET, STRIDE, TRIM, WATERMARK
 from assay_schema.ids import entry_parts
 from assay_schema.settings import DeliverySettings
-from assay_schema.streams import CAPTURE, EVENTS, Stream, low_key, numbered_key, overflow_key, watermark_key
+from assay_schema.streams import (
+    CAPTURE,
+    EVENTS,
+    Stream,
+    numbered_key,
+    overflow_key,
+    scrubbed_low_watermark_key,
+    watermark_key,
+)
 
 #: Seconds between checks of shards without traffic: the maximum delay of their watermark.
 QUIET_EVERY_S = 2.0
@@ -76,7 +84,7 @@ class Watermark:
         self._stride = client.register_script(STRIDE)
         self._cut = client.register_script(TRIM)
         self._safe = 0
-        self._keys = [EVENTS.key(shard), low_key(shard), watermark_key(shard)]
+        self._keys = [EVENTS.key(shard), scrubbed_low_watermark_key(shard), watermark_key(shard)]
         self._history = TrimPlanner(history)
         #: Maximum kept for live tail and for groups that have not finished it; anything beyond is trimmed anyway.
         self._held = TrimPlanner(held_bytes)
@@ -182,5 +190,5 @@ class IdleShardTicker:
         await each(range(self._shards), self._look)
 
     async def _look(self, shard: int) -> None:
-        keys = [CAPTURE.key(shard), low_key(shard), overflow_key(shard), numbered_key(shard)]
+        keys = [CAPTURE.key(shard), scrubbed_low_watermark_key(shard), overflow_key(shard), numbered_key(shard)]
         await self._script(keys=keys, args=[shard, self._shards, CAPTURE.groups[0], int(self._await_writer)])

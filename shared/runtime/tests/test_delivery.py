@@ -24,7 +24,7 @@ from assay_schema.failures import Failure, Reason
 from assay_schema.ids import row_id
 from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.settings import DeliverySettings, RedisSettings
-from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, Stream, low_key
+from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, Stream, scrubbed_low_watermark_key
 from assay_schema.validation import parse_failure
 from tests.chaos.sabotage import blame_outages
 from tests.support.redis import RedisServer, each_redis_binary  # noqa: F401
@@ -97,7 +97,7 @@ async def test_entries_published_before_the_first_start_are_forwarded_in_order_w
     assert [fields[b"data"] for _, fields in events] == [
         b'{"id":%d,"n":%d}' % (row_id(i) or 0, n) for n, i in enumerate(ids)
     ]
-    assert int(await client.get(low_key())) == row_id(ids[-1])
+    assert int(await client.get(scrubbed_low_watermark_key())) == row_id(ids[-1])
 
 
 async def test_every_later_event_has_an_id_above_the_low_mark_of_an_earlier_one(

@@ -6,7 +6,7 @@ from redis.asyncio import Redis
 
 from assay_runtime.connection import Client
 from assay_runtime.lag import groups, recount
-from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FIELD, Stream, low_key, watermark_key
+from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FIELD, Stream, scrubbed_low_watermark_key, watermark_key
 from tests.support.redis import RedisServer, each_redis_binary  # noqa: F401
 
 
@@ -121,9 +121,9 @@ async def test_what_the_watermark_says_is_stored_does_not_lag_whatever_redis_cou
     await client.execute_command(
         "XGROUP", "SETID", EVENTS.key(), "writer", state["last-delivered-id"], "ENTRIESREAD", 40
     )
-    await client.mset({low_key(): 7, watermark_key(): 7})
+    await client.mset({scrubbed_low_watermark_key(): 7, watermark_key(): 7})
     assert (await groups(client, EVENTS))["writer"].unfinished == 0
-    await client.set(low_key(), 8)
+    await client.set(scrubbed_low_watermark_key(), 8)
     assert (await groups(client, EVENTS))["writer"].unfinished > 0
 
 

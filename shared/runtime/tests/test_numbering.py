@@ -14,7 +14,7 @@ from assay_runtime.same_redis import redis_here
 from assay_runtime.watermark import IdleShardTicker, Watermark
 from assay_schema.ids import first_row_at, row_id
 from assay_schema.settings import RedisSettings
-from assay_schema.streams import CAPTURE, EVENTS, FIELD, low_key, overflow_key
+from assay_schema.streams import CAPTURE, EVENTS, FIELD, overflow_key, scrubbed_low_watermark_key
 from tests.support.redis import RedisServer
 from tests.support.redis_log import Log
 from tests.support.replicated_redis import until
@@ -212,11 +212,11 @@ async def test_a_redis_that_lost_everything_numbers_nothing_before_a_writer_has_
     with pytest.raises(NumbersUnknownError):
         await pass_on(client, 3, await_writer=True)
     await IdleShardTicker(client, 1, await_writer=True).run()
-    assert await client.get(low_key()) is None
+    assert await client.get(scrubbed_low_watermark_key()) is None
     assert await client.xlen(CAPTURE.key()) == 3
     watermark = Watermark(client, 0, "writer", 100)
     await watermark.advance(0)  # the store is not there yet
-    assert await client.get(low_key()) is None
+    assert await client.get(scrubbed_low_watermark_key()) is None
     watermark.stored, watermark.given = ahead, ahead + 5_000
     assert await watermark.advance(0) >= ahead
     ids = await pass_on(client, 0, await_writer=True)

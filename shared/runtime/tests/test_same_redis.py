@@ -19,7 +19,17 @@ from assay_runtime.same_redis import OtherRedisError, SameEntries, redis_here
 from assay_runtime.watermark import Watermark
 from assay_schema.failures import Reason
 from assay_schema.settings import DeliverySettings
-from assay_schema.streams import ALERTS, CAPTURE, DEAD, EVENTS, FIELD, SCORES, Stream, drift_key, low_key
+from assay_schema.streams import (
+    ALERTS,
+    CAPTURE,
+    DEAD,
+    EVENTS,
+    FIELD,
+    SCORES,
+    Stream,
+    drift_key,
+    scrubbed_low_watermark_key,
+)
 from tests.support.drift_samples import HASHED, QUICK, START_MS, score
 from tests.support.redis_log import Log
 
@@ -147,7 +157,7 @@ async def test_what_the_writer_stored_of_a_lost_log_acknowledges_no_other_and_mo
     writer, ids = await in_hand(client, log, EVENTS, ["1", "2", "3"])
     await asyncio.to_thread(log.lose)
     await add(client, EVENTS, ["4", "5", "6"], ids[0])
-    await client.set(low_key(), 41)
+    await client.set(scrubbed_low_watermark_key(), 41)
     other = Reader(client, EVENTS.key(), "writer", "two")
     assert [entry.data for entry in await other.read(10_000)] == [b"4", b"5", b"6"]
     writer.work.may_end.set()

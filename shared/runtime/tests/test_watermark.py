@@ -10,7 +10,7 @@ from assay_runtime.finishing import forward_finish, settle_finish
 from assay_runtime.same_redis import redis_here
 from assay_runtime.watermark import SMALL_ENTRY_BYTES, IdleShardTicker, TrimPlanner, Watermark, trim_finished
 from assay_schema.ids import first_row_at, row_id
-from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES, low_key
+from assay_schema.streams import CAPTURE, EVENTS, FAILURES, FIELD, SCORES, scrubbed_low_watermark_key
 from tests.support.redis import RedisServer, each_redis_binary  # noqa: F401
 
 
@@ -313,7 +313,7 @@ async def test_no_row_is_numbered_at_or_below_a_watermark_that_was_said_even_if_
     client: Client,
 ) -> None:
     said = first_row_at(int((await client.time())[0]) * 1_000 + 5_000)
-    await client.set(low_key(), said)  # by a server that died, whose clock was ahead of this one's
+    await client.set(scrubbed_low_watermark_key(), said)  # by a server that died, whose clock was ahead of this one's
     await scrub(client, await capture(client, 3))
     ids = await numbered(client)
     assert said < ids[0] < ids[1] < ids[2]

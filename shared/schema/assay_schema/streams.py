@@ -51,7 +51,7 @@ ALERTS = Stream("alerts", ("writer", "notifier"), "Transitions of alert episodes
 STREAMS = (CAPTURE, EVENTS, FAILURES, DEAD, SCORES, ALERTS)
 
 
-def low_key(shard: int = 0) -> str:
+def scrubbed_low_watermark_key(shard: int = 0) -> str:
     """Return the key of the scrubber's watermark.
 
     Capture entries with an `id` up to it have been scrubbed.

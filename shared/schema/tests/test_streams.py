@@ -15,9 +15,9 @@ from assay_schema.streams import (
     calibration_key,
     drift_key,
     drift_seen_key,
-    low_key,
     numbered_key,
     overflow_key,
+    scrubbed_low_watermark_key,
     shard_of,
     watermark_key,
 )
@@ -36,7 +36,7 @@ from assay_schema.streams import (
         (drift_seen_key(2), "assay:{2}:drift-seen"),
         (acknowledged_key(2), "assay:{2}:acknowledged"),
         (calibration_key(2), "assay:{2}:calibration"),
-        (low_key(2), "assay:{2}:low"),
+        (scrubbed_low_watermark_key(2), "assay:{2}:low"),
         (watermark_key(2), "assay:{2}:watermark"),
         (overflow_key(2), "assay:{2}:overflow"),
         (numbered_key(2), "assay:{2}:numbered"),
@@ -47,7 +47,12 @@ def test_keys_are_fixed(key: str, expected: str) -> None:
 
 
 def test_all_keys_of_a_shard_share_one_cluster_slot_and_are_distinct() -> None:
-    keys = [stream.key(3) for stream in STREAMS] + [low_key(3), watermark_key(3), overflow_key(3), numbered_key(3)]
+    keys = [stream.key(3) for stream in STREAMS] + [
+        scrubbed_low_watermark_key(3),
+        watermark_key(3),
+        overflow_key(3),
+        numbered_key(3),
+    ]
     assert {key[key.index("{") : key.index("}") + 1] for key in keys} == {"{3}"}
     assert len(set(keys)) == len(keys)
 

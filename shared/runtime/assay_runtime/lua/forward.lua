@@ -12,14 +12,14 @@
 -- Returns the number of finished entries, or -1 while it waits.
 
 redis.replicate_commands()
-local capture, events, failures, overflow, low_key, numbered = unpack(KEYS)
+local capture, events, failures, overflow, scrubbed_low_watermark_key, numbered = unpack(KEYS)
 local group, shard, shards = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
 --@include numbering
 --@include here
 --@include refuse_others
 -- What was said before: no entry may get an `id` up to it any more.
-local said = redis.call('GET', low_key)
+local said = redis.call('GET', scrubbed_low_watermark_key)
 if not said and ARGV[5] == '1' then return NUMBERS_UNKNOWN end
 said = tonumber(said or '0')
 local last = redis.call('GET', numbered)
@@ -86,6 +86,6 @@ for n, i in ipairs(mine) do
     redis.call('XADD', events, '*', FIELD, jsons[n], FIELD_LOW, n == #mine and after or low)
   end
 end
-redis.call('SET', low_key, after)
+redis.call('SET', scrubbed_low_watermark_key, after)
 if here ~= last then redis.call('SET', numbered, here) end
 return #mine

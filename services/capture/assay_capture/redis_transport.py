@@ -31,7 +31,7 @@ class Outcome:
     size: int | None = None
 
 
-class Link:
+class RedisTransport:
     """Sends batches. Not thread-safe; blocks up to the time-outs of `RedisSettings`."""
 
     def __init__(self, settings: RedisSettings) -> None:

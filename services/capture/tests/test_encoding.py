@@ -16,7 +16,7 @@ import orjson
 import pytest
 from pydantic import BaseModel
 
-from assay_capture.snapshot import NotCapturedError, encoded, shard_from
+from assay_capture.encoding import NotCapturedError, encoded, shard_from
 from assay_schema.ids import event_ms, new_event_id
 from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.streams import shard_of

@@ -9,10 +9,10 @@ from assay_drift.amounts import Amount, amount_settings
 from assay_drift.detector import Detector
 from assay_drift.episodes import Episode, Level, Transition
 from assay_drift.fdr import evidence_needed
-from assay_drift.kept import Kept
 from assay_drift.readings import is_recovering, measurements_of, shown
 from assay_drift.retrieval import Scaled
 from assay_drift.series import Calendar, Series
+from assay_drift.state_fields import StateFields
 from assay_schema.alerts import Alert, AlertKind
 from assay_schema.scores import is_of_answers
 from assay_schema.settings import DriftSettings
@@ -31,7 +31,7 @@ class Acknowledgeable(Protocol):
         """Accept the current level as the new baseline, and close the episode."""
 
 
-class Watch(Kept):
+class ShardSeries(StateFields):
     """The series of one shard. They share one guarantee about false alarms."""
 
     def __init__(

@@ -20,7 +20,7 @@ SCORE, RETRIEVAL, AMOUNT, QUERIES, DAY = "score", "retrieval", "amount", "querie
 PROJECT, SYSTEM = "project", "system"
 
 
-class Kept:
+class StateFields:
     """State by kind and key. Mutable: after a failed commit it is discarded and read again."""
 
     def __init__(self, fields: Mapping[str, bytes]) -> None:
