@@ -43,8 +43,8 @@ def flip_tests(
     """Test a family of differences (cases, metrics) by random signs: p is `(1 + k) / (1 + resamples)`.
 
     All metrics of a case change sign together, so that chance moves them together as the metrics do. One-sided p-values
-    are adjusted stepwise by the largest statistic of the remaining metrics (Westfall and Young 1993, chapter 2; Romano
-    and Wolf 2005): equivalent metrics cost no more than one, where Holm's adjustment (1979) counts each. The statistic
+    are adjusted stepwise by the smallest p-value of the remaining metrics (Westfall and Young 1993, algorithm 2.8):
+    equivalent metrics cost no more than one, where Holm's adjustment (1979) counts each. The statistic
     is Student's after Hall's transformation (1992), which removes its skewness; otherwise a few large losses among many
     small gains would look like a fall.
 
@@ -105,14 +105,23 @@ def _unskewed(sums: Floats, cubes: Floats, squares: Floats, counts: npt.NDArray[
 def _step_down(observed: Floats, flipped: Floats) -> Floats:
     """Return the adjusted p-value of each statistic by step-down.
 
-    The largest is compared with the largest of all, the next with the largest of the others, and so on.
+    The smallest p-value is compared with the smallest of all in each draw, the next with the smallest of the others,
+    and so on. p-values and not statistics, because those of a metric with few cases have a different distribution: three
+    equal changes have no variance, so their statistic is infinite in one draw of eight, and would hide all others.
     """
-    order = np.argsort(-observed, kind="stable")
-    largest = np.maximum.accumulate(flipped[:, order[::-1]], axis=1)[:, ::-1]
-    least = observed[order] - _ROUNDING * np.minimum(np.abs(observed[order]), 1 / _ROUNDING)
-    p = np.empty(len(order))
-    p[order] = np.maximum.accumulate((1 + np.sum(largest >= least, axis=0)) / (1 + len(flipped)))
-    return p
+    drawn = np.vstack([observed, flipped])
+    p = np.column_stack([_shares_reaching(column) for column in drawn.T])
+    order = np.argsort(p[0], kind="stable")
+    smallest = np.minimum.accumulate(p[:, order[::-1]], axis=1)[:, ::-1]
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.maximum.accumulate(np.mean(smallest <= p[0, order], axis=0))
+    return adjusted
+
+
+def _shares_reaching(values: Floats) -> Floats:
+    """Return for each value the share of values that are at least as large, itself included."""
+    least = values - _ROUNDING * np.minimum(np.abs(values), 1 / _ROUNDING)
+    return (len(values) - np.searchsorted(np.sort(values), least)) / len(values)
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
