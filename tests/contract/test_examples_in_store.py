@@ -17,8 +17,6 @@ from assay_schema.validation import parse_scrubbed
 from assay_writer.rows import COLUMNS, Row, alert_row, event_row, failure_row, score_row
 from tests.support.store import StoreServer
 
-pytestmark = pytest.mark.xdist_group("store")
-
 MODELS: dict[str, Any] = {"candidates": RetrievalRow, "answers": AnswerRow, "feedback": FeedbackRow}
 FORMAT = {"output_format_json_quote_64bit_integers": 0, "date_time_output_format": "iso"}
 

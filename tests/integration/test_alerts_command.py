@@ -14,7 +14,6 @@ from tests.support.receivers import Receiver
 from tests.support.sample_rows import by_column, lines
 from tests.support.store import StoreServer
 
-pytestmark = pytest.mark.xdist_group("store")
 SECRET = "0123456789abcdef0123456789abcdef"
 
 

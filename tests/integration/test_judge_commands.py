@@ -35,7 +35,7 @@ from tests.support.redis import RedisServer
 from tests.support.sample_rows import by_column, lines
 from tests.support.store import StoreServer
 
-pytestmark = [pytest.mark.xdist_group("store"), pytest.mark.one_day]
+pytestmark = [pytest.mark.one_day]
 
 DRAWN = {"base": True, "inclusion_probability": 0.5, "base_probability": 0.05}
 

@@ -19,7 +19,7 @@ from tests.support.answers import answer_bytes
 from tests.support.cli import Cli
 from tests.support.store import StoreServer
 
-pytestmark = [pytest.mark.xdist_group("store"), pytest.mark.one_day]
+pytestmark = [pytest.mark.one_day]
 
 
 @pytest.fixture

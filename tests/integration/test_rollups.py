@@ -16,8 +16,6 @@ from assay_schema.ids import event_ms
 from tests.support.sample_rows import Json, answer, candidate, failure, feedback, lines
 from tests.support.store import ROLLUP_REFRESHES, StoreServer, refresh_rollups
 
-pytestmark = pytest.mark.xdist_group("store")
-
 REPAIRS = ("rollup_minute_repair", "rollup_hour_repair")
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 TABLES = {"candidates": "retrieval", "answers": "answer", "feedback": "feedback", "capture_failures": "failure"}

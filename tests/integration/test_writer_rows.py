@@ -16,8 +16,6 @@ from assay_writer.sink import Sink
 from tests.support.sample_rows import event_id_at, iso
 from tests.support.store import StoreServer
 
-pytestmark = pytest.mark.xdist_group("store")
-
 NOW = 1_900_000_000_000
 REQUIRED: dict[str, dict[str, Any]] = {
     "retrieval": {

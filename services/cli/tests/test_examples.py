@@ -1,7 +1,9 @@
 """Examples at the end of each command's help: realistic command lines that the command parses."""
 
+import re
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -47,9 +49,22 @@ def test_every_example_is_parsed_by_its_command_and_fits_on_a_line(example: str)
 @pytest.mark.parametrize("path", LEAVES, ids=" ".join)
 def test_every_command_has_two_different_examples_and_its_help_ends_with_them(path: tuple[str, ...]) -> None:
     examples = examples_of(path)
-    assert len(set(examples)) == len(examples) == 2
+    assert len(set(examples)) == len(examples) == 2, (
+        f"write two examples of `assay {' '.join(path)}` in assay_cli/examples.txt"
+    )
     shown = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "80"}).stdout
     assert [line.strip() for line in shown.splitlines() if line.strip()][-3:] == ["Examples:", *examples]
+
+
+def test_every_command_is_on_a_page_of_the_docs() -> None:
+    root = Path(__file__).parents[3]
+    files = (root / "README.md", *sorted((root / "docs").glob("*.md")))
+    pages = " ".join(page.read_text(encoding="utf-8") for page in files)
+
+    def is_named(path: tuple[str, ...]) -> bool:  # also in `assay dataset validate|stats`
+        return bool(re.search(rf"\b{' '.join(('assay', *path[:-1]))} (?:[a-z]+\|)*{path[-1]}\b", pages))
+
+    assert [" ".join(path) for path in LEAVES if not is_named(path)] == []
 
 
 def test_an_example_with_an_unknown_option_is_found() -> None:

@@ -18,8 +18,6 @@ from assay_schema.settings import RedisSettings, RetentionSettings, Settings, Se
 from tests.support.sample_rows import answer, candidate, event_id_at, failure, feedback, iso, lines
 from tests.support.store import StoreServer
 
-pytestmark = pytest.mark.xdist_group("store")
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:

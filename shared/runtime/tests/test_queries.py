@@ -42,8 +42,6 @@ OPERATION = {
     "target": "{}", "planned": 7, "changed": 0, "comment": "", "error_kind": "", "version": "0.1.0",
 }  # fmt: skip
 
-pytestmark = pytest.mark.xdist_group("store")
-
 
 @pytest.fixture(scope="module")
 def sre(migrated: StoreServer) -> Iterator[Client]:

@@ -18,8 +18,6 @@ from tests.support.ports import free_port
 from tests.support.sample_rows import candidate, feedback, lines
 from tests.support.store import StoreServer
 
-pytestmark = pytest.mark.xdist_group("store")
-
 TABLE = "assay_base.candidates"
 
 
