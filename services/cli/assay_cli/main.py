@@ -18,27 +18,16 @@ from assay_cli.exit_codes import OPERATIONAL
 from assay_cli.lazy import LazyGroup
 from assay_cli.output.terminal import echo
 
-_COMMANDS = "assay_cli.commands"
-
 
 class _Commands(LazyGroup):
     """Turn the errors that `explain` knows into one line on stderr and exit code 2."""
 
     members: ClassVar[Mapping[str, str]] = {
-        **{
-            name: f"{_COMMANDS}.{name}:{name}"
-            for name in ("up", "migrate", "export", "doctor", "prune", "query", "tail", "scrub", "replay", "gate")
-        },
-        "alerts": f"{_COMMANDS}.alerts:alerts",
-        "bench": f"{_COMMANDS}.bench:bench",
-        "dataset": f"{_COMMANDS}.dataset:group",
-        "dead": f"{_COMMANDS}.dead:dead",
-        "drift": f"{_COMMANDS}.drift:drift",
-        "eval": f"{_COMMANDS}.eval:group",
-        "feedback": f"{_COMMANDS}.feedback:feedback",
-        "judge": f"{_COMMANDS}.judge:group",
-        "operations": f"{_COMMANDS}.operations:operations",
-        "pii": f"{_COMMANDS}.pii:pii",
+        name: f"assay_cli.commands.{name}:{name}"
+        for name in (
+            *("up", "migrate", "export", "doctor", "prune", "query", "tail", "scrub", "replay", "gate"),
+            *("alerts", "bench", "dataset", "dead", "drift", "eval", "feedback", "judge", "operations", "pii"),
+        )
     }
 
     def invoke(self, ctx: Any) -> Any:

@@ -13,6 +13,8 @@ DataDirectory = Annotated[
         "--data", help="Data directory of `assay up`. Its credentials are used unless the settings name others."
     ),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+AsJsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 Comment = Annotated[
     str, typer.Option("--comment", help="Why, for the audit record; at most 500 characters; default: none.")
 ]

@@ -141,6 +141,17 @@ def test_what_is_no_text_is_refused(policy: Path) -> None:
     assert "iconv" in result.stderr
 
 
+def test_an_action_for_a_category_that_nothing_detects_is_named(policy: Path) -> None:
+    policy.write_text('[actions]\nhealth = "refuse"\ncontact = "label"\n[projects.lab.actions]\nbiometric = "refuse"\n')
+    result = RUN.invoke(app, ["pii", "policy", "check", str(policy)])
+    assert result.exit_code == 0
+    assert "no family detects biometric, health" in result.stderr
+    policy.write_text(
+        '[actions]\nhealth = "refuse"\n[patterns.icd]\ncategory = "health"\npattern = "[A-Z][0-9]{2}\\\\.[0-9]"\n'
+    )
+    assert RUN.invoke(app, ["pii", "policy", "check", str(policy)]).stderr == ""
+
+
 def test_a_policy_that_is_wrong_is_2_for_scrub_and_1_for_its_check(policy: Path) -> None:
     policy.write_text("[actions]\ncontacts = 'label'\n")
     said = "unknown category 'contacts'; valid: behavioral"

@@ -1,5 +1,6 @@
 """Scrubbing policies, and the families they detect."""
 
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,23 @@ def policies(file: Path | None) -> "PolicySet":
         raise OperationError("unavailable", f"{settings.policy_file}: cannot be read ({error.strerror})") from None
     except PolicyError as error:
         raise OperationError("invalid", f"{settings.policy_file or 'scrubber'}: {error}") from None
+
+
+def undetected_categories(file: Path, checked: "PolicySet") -> list[str]:
+    """List the categories with an action in a valid policy file that no family of that project detects."""
+    document = tomllib.loads(file.read_text(encoding="utf-8"))
+    levels = [
+        (document, checked.default),
+        *((document["projects"][name], own) for name, own in checked.projects.items()),
+    ]
+    return sorted(
+        {
+            category
+            for level, policy in levels
+            for category in level.get("actions", {})
+            if category not in {str(family.category) for family in policy.members()}
+        }
+    )
 
 
 def families_of(policy: "Policy") -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from assay_cli.exit_codes import FINDING
-from assay_cli.options import DataDirectory
+from assay_cli.options import AsJsonLines, DataDirectory
 from assay_cli.output.terminal import echo, emit
 from assay_operations.alerts import alerts_listed, send_test_notice
 from assay_operations.clients import DEFAULT_DATA, settings_for
@@ -23,7 +23,7 @@ alerts = typer.Typer(
 def list_alerts(
     everything: Annotated[bool, typer.Option("--all", help="List every transition, ended episodes included.")] = False,
     project: Annotated[str, typer.Option(help="Only this project; default: all.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    as_json: AsJsonLines = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """List open episodes, the most severe first. Exit code 0 if there are none, 1 if there are any."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay_cli.exit_codes import FINDING
-from assay_cli.options import Comment, DataDirectory
+from assay_cli.options import AsJsonLines, Comment, DataDirectory
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
 from assay_operations.actor import local_actor
 from assay_operations.audit import Trail
@@ -45,7 +45,7 @@ def explain(
 
 @drift.command()
 def status(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    as_json: AsJsonLines = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Show every monitored series with its baseline and evidence.

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from assay_cli.options import DataDirectory
+from assay_cli.options import AsJsonLines, DataDirectory
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.feedback import summary as feedback_by_day
@@ -24,7 +24,7 @@ def _group() -> None:
 def summary(
     since: Annotated[str, typer.Option(help="Length of the period that ends now, for example 30d.")] = "30d",
     project: Annotated[str, typer.Option(help="Only this project; default: all.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    as_json: AsJsonLines = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Count feedback by day, project, service and kind.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from assay_cli.options import DataDirectory
+from assay_cli.options import AsJsonLines, DataDirectory
 from assay_cli.output.rows import show_rows
 from assay_cli.output.terminal import echo, ends_quietly
 from assay_operations.clients import DEFAULT_DATA
@@ -35,7 +35,7 @@ def list_operations(
     operation: Annotated[str, typer.Option(help="Only this operation, for example 'dead drop'; default: all.")] = "",
     actor: Annotated[str, typer.Option(help="Only this login name; default: all.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of operations.")] = 100,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    as_json: AsJsonLines = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """List recorded operations, newest first: who, what range, why, and how it ended.

@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from assay_cli.exit_codes import FINDING
+from assay_cli.options import AsJsonLines
 from assay_cli.output.terminal import echo, ends_quietly
 from assay_operations.errors import OperationError
-from assay_operations.scrub import families_of, policies
+from assay_operations.scrub import families_of, policies, undetected_categories
 
 pii = typer.Typer(no_args_is_help=True, help="List the families of personal data, and check policy files.")
 policy_commands = typer.Typer(no_args_is_help=True, help="Check policy files.")
@@ -20,7 +21,7 @@ pii.add_typer(policy_commands, name="policy")
 
 @pii.command("families")
 def families(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    as_json: AsJsonLines = False,
     file: Annotated[
         Path | None,
         typer.Option(
@@ -55,6 +56,11 @@ def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="Policy file
     except OperationError as error:
         echo(f"assay: {error}", err=True)
         raise typer.Exit(FINDING) from None
+    if unused := undetected_categories(file, checked):
+        echo(
+            f"assay: no family detects {', '.join(unused)}: only [patterns] of your own in the category have its action",
+            err=True,
+        )
     with contextlib.suppress(BrokenPipeError):
         for name, policy in (("every other project", checked.default), *sorted(checked.projects.items())):
             actions = ", ".join(f"{family} {action}" for family, action in sorted(policy.actions.items()))

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from assay_cli.errors import CommandError
-from assay_cli.options import DataDirectory
+from assay_cli.options import AsJsonLines, DataDirectory
 from assay_cli.output.terminal import data_output, echo, ends_quietly, printable
 from assay_operations.clients import DEFAULT_DATA, settings_for
 from assay_operations.tail import follow
@@ -29,7 +29,7 @@ def tail(
         str, typer.Option(help="How far back to begin, for example 90s or 1h; trimmed events are not shown.")
     ] = "5m",
     no_follow: Annotated[bool, typer.Option("--no-follow", help="Print the events so far and exit.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    as_json: AsJsonLines = False,
     kind: Annotated[
         str | None, typer.Option(metavar="retrieval|answer|feedback", help="Only this kind; default: all.")
     ] = None,

@@ -2,7 +2,7 @@
 
 from assay_cli.lazy import lazy_group
 
-group = lazy_group(
+dataset = lazy_group(
     "Check, build, review and release golden datasets: queries with relevant results and expected answers.",
     {
         "validate": f"{__name__}.check:validate",

@@ -9,12 +9,10 @@ import typer
 
 from assay_cli.errors import CommandError
 from assay_cli.exit_codes import FINDING
-from assay_cli.options import DatasetFile
+from assay_cli.options import AsJson, DatasetFile
 from assay_cli.output.terminal import echo, emit, emit_dataset, printable
 from assay_operations.evaluations.datasets import load
 from assay_operations.evaluations.files import lines_of
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def validate(file: DatasetFile, as_json: AsJson = False) -> None:

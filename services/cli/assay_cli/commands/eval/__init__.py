@@ -2,7 +2,7 @@
 
 from assay_cli.lazy import lazy_group
 
-group = lazy_group(
+eval = lazy_group(  # noqa: A001  (named like its command)
     "Run, list, show and compare evaluations over golden datasets.",
     {
         "run": f"{__name__}.run:run",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay_cli.options import DataDirectory, InStore, RunsFolder
+from assay_cli.options import AsJsonLines, DataDirectory, InStore, RunsFolder
 from assay_cli.output.terminal import echo, emit
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
@@ -26,7 +26,7 @@ def list_runs(
     project: Annotated[str, typer.Option(help="Only this project; default: all.")] = "",
     tag: Annotated[str, typer.Option(help="Only runs with this tag; default: all.")] = "",
     branch: Annotated[str, typer.Option(help="Only runs of this branch; default: all.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    as_json: AsJsonLines = False,
     in_store: InStore = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from assay_cli.lazy import lazy_group
 
-group = lazy_group(
+judge = lazy_group(
     "Show how answers are judged and what it costs, calibrate the judge, and re-judge answers.",
     {
         "status": f"{__name__}.status:status",

@@ -8,7 +8,7 @@ import orjson
 import typer
 
 from assay_cli.exit_codes import FINDING
-from assay_cli.options import Comment, DataDirectory
+from assay_cli.options import AsJson, Comment, DataDirectory
 from assay_cli.output.labels import people
 from assay_cli.output.terminal import echo, emit
 from assay_operations.actor import local_actor
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from assay_operations.judging.labels import Confusion
 
 Project = Annotated[str, typer.Option("--project", help="Project of the answers.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def calibrate(

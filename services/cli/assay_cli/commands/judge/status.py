@@ -6,15 +6,13 @@ import orjson
 import typer
 
 from assay_cli.exit_codes import FINDING
-from assay_cli.options import DataDirectory
+from assay_cli.options import AsJson, DataDirectory
 from assay_cli.output.rows import show_rows
 from assay_cli.output.terminal import echo, emit
 from assay_operations.clients import DEFAULT_DATA, settings_for
 from assay_operations.doctor.checks import JUDGE_ERRORS_MOST
 from assay_operations.judging.answer import judged_answer
 from assay_operations.judging.status import COST, STATUS, rows_since
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def status(
