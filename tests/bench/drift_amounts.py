@@ -8,11 +8,11 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from assay_drift.amount_simulation import Latencies, latencies, run_amounts
 from assay_schema.alerts import AlertState
 from assay_schema.scores import QUANTILES
 from assay_schema.settings import DriftSettings
 from tests.bench.result import result
+from tests.support.latency_series import Latencies, latencies, run_amounts
 
 #: Series that share the promise; of each quantile half of them are years of their own.
 STREAMS, YEARS = 12, 2

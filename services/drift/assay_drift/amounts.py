@@ -95,8 +95,12 @@ class Amount:
     def acknowledge(self, now_ms: float, settings: DriftSettings, calendar: Calendar) -> Transition | None:
         """Accept the current level: close the episode, forget the limit and learn it from scratch."""
         transition = self.series.acknowledge(now_ms, settings, calendar)
-        self.learning, self.seen, self.limit, self.series.baseline = [], 0, None, None
-        self.series.days, self.series.hours = {}, {}
+        self.learning = []
+        self.seen = 0
+        self.limit = None
+        self.series.baseline = None
+        self.series.days = {}
+        self.series.hours = {}
         self.series.first_ms = self.series.last_ms
         return transition
 

@@ -272,12 +272,15 @@ class Series:
         transition = resolve(self.episode, now_ms, hysteresis(settings, calendar))
         self.episode.cool_until_ms = 0.0
         self.dirty.clear()
-        self.baseline, self.former = (baseline if baseline and baseline.n >= settings.learning_samples else None), None
+        self.baseline = baseline if baseline and baseline.n >= settings.learning_samples else None
+        self.former = None
         if self.baseline is None:  # learn from scratch, from the samples after the change
             self.first_ms = now_ms
         self.days = fresh
-        self.slots, self.season = {}, replace(self.season, days=0)  # keep the weekly pattern until it is learned again
-        self.detector, self.since_change = Detector(), Total()
+        self.slots = {}
+        self.season = replace(self.season, days=0)  # keep the weekly pattern until it is learned again
+        self.detector = Detector()
+        self.since_change = Total()
         return transition
 
     def continued(self) -> "Series":

@@ -8,7 +8,6 @@ import pytest
 import redis
 from redis.asyncio import Redis as AsyncRedis
 
-from assay_drift.amount_simulation import Latencies, latencies, run_amounts
 from assay_drift.amounts import MARGIN, quantile
 from assay_drift.app import READERS, event_sample, handlers
 from assay_drift.monitor import Monitor, Observation
@@ -22,6 +21,7 @@ from assay_schema.settings import DriftSettings
 from assay_schema.streams import ALERTS, EVENTS, FIELD
 from assay_schema.validation import parse_alert
 from tests.support.drift_samples import HASHED, QUICK, START_MS, monitor, noise_of, uuid7
+from tests.support.latency_series import Latencies, latencies, run_amounts
 from tests.support.redis import RedisServer
 
 MINUTE = 60_000.0

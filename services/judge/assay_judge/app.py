@@ -3,12 +3,7 @@
 Delivery: an entry is acknowledged in the step that publishes its score, and a score is published once. If a judge dies,
 the next one takes over its entries; an answer whose verdict had arrived is not paid for twice.
 
-Rights. Redis, for each shard N: to read `events` as group `judge` (like every reader of a stream), to append to
-`scores`, `alerts`, `failures` and `dead` (XTRIM on `dead`), to run scripts on these and on its own keys,
-`assay:{N}:judge:*` (GET, SET, DEL, INCRBY, DECRBY, PEXPIRE, HGET, HSET, HMGET, HGETALL, HDEL, HINCRBY, HLEN, HSCAN,
-ZADD, ZCARD, ZREM, ZSCORE, ZRANGE, ZRANGEBYSCORE); TIME, INFO, SCRIPT LOAD; for `assay judge calibrate` HSET on
-`assay:{N}:calibration`. Store: nothing; the writer stores scores. `assay judge` reads the views as `sre` and stores
-calibrations as `owner`.
+Its rights in Redis are in docs/security.md. Store: nothing; the writer stores scores.
 """
 
 import asyncio

@@ -81,8 +81,10 @@ class Batches:
         self._judge = judge
         self._tariff = tariff
         self._ledger = ledger
-        scripts = (SEND, UNSEND, FETCHED, LOCK)
-        self._send, self._unsend, self._fetched, self._lock = (client.register_script(script) for script in scripts)
+        self._send = client.register_script(SEND)
+        self._unsend = client.register_script(UNSEND)
+        self._fetched = client.register_script(FETCHED)
+        self._lock = client.register_script(LOCK)
         self._key = key
         self._shard = shard
         self._owner = uuid.uuid4().hex

@@ -38,7 +38,11 @@ class Breaker:
     def succeeded(self) -> bool:
         """Record an answered call. True if this may end a stop, also one of an earlier process."""
         ended, self._first = bool(self.stopped) or self._first, False
-        self._failures, self._open_s, self._until, self._probing, self.stopped = 0, OPEN_S, 0.0, False, ""
+        self._failures = 0
+        self._open_s = OPEN_S
+        self._until = 0.0
+        self._probing = False
+        self.stopped = ""
         return ended
 
     def failed(self) -> None:
@@ -53,7 +57,9 @@ class Breaker:
     def stop(self, reason: str, for_s: float = STOPPED_S) -> bool:
         """Stop all calls except an occasional trial call. True if this is a new stop."""
         news = not self.stopped
-        self.stopped, self._until, self._probing = reason, self._clock() + for_s, False
+        self.stopped = reason
+        self._until = self._clock() + for_s
+        self._probing = False
         return news
 
     def abandoned(self) -> None:

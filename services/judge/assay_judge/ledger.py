@@ -64,10 +64,12 @@ class Ledger:
         self._total = _UNLIMITED if total_nano is None else total_nano // shards
         self._keep_ms = int(record_days * DAY_MS)
         self._keep = client.register_script(KEEP)
-        scripts = (RESERVE, RENEW, SETTLE, RELEASE, TAKE, LEARN)
-        self._reserve, self._renew, self._settle, self._release, self._take, self._learn = (
-            client.register_script(script) for script in scripts
-        )
+        self._reserve = client.register_script(RESERVE)
+        self._renew = client.register_script(RENEW)
+        self._settle = client.register_script(SETTLE)
+        self._release = client.register_script(RELEASE)
+        self._take = client.register_script(TAKE)
+        self._learn = client.register_script(LEARN)
 
     def _key(self, project: str, *parts: str) -> str:
         return ":".join((f"{PREFIX}:{{{shard_of(project, self._shards)}}}:judge", *parts))

@@ -1,5 +1,1 @@
-"""SQL files of the migrations, and their runner (`assay_runtime.migrate`)."""
-
-from assay_runtime.migrate import MigrationError, migrate, pending, schema_version
-
-__all__ = ["MigrationError", "migrate", "pending", "schema_version"]
+"""SQL files of the migrations; `assay_runtime.migrate` runs them."""
