@@ -1,1 +1,1 @@
-"""Removes personal data and secrets from every event before its first durable write."""
+"""Remove personal data and secrets from every event before its first durable write."""

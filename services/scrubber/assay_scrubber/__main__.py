@@ -1,4 +1,4 @@
-"""`python -m assay_scrubber`: run the scrubber service."""
+"""Run the scrubber service: `python -m assay_scrubber`."""
 
 from .app import run
 

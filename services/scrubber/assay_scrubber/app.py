@@ -1,6 +1,6 @@
-"""The scrubber service: reads `capture`, writes scrubbed events to `events`, refusals to `failures`.
+"""Run the scrubber service: read `capture`, write scrubbed events to `events` and refused ones to `failures`.
 
-Delivery: each entry leaves `capture` exactly once, in the same atomic step that publishes what became of it.
+Delivery: each entry leaves `capture` exactly once, in the same atomic step that publishes its outcome.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from .reload import PolicyFile
 
 
 def build(settings: Settings) -> Service:
-    """The service, ready to run."""
+    """Build the service, ready to run."""
     service = Service(STAGE, settings, settings.scrubber.port)
     processor = Processor(None)
     if settings.capture.scrub_pii:
@@ -36,7 +36,7 @@ def build(settings: Settings) -> Service:
 
     async def scrub(entries: Sequence[Entry]) -> list[Outcome]:
         if seems_ahead(entries):
-            # More likely this machine slept, and its clock with it.
+            # More likely, this machine was suspended and its clock is behind.
             try:
                 await service.ask_the_time()
             except RedisError as error:
@@ -63,5 +63,5 @@ def build(settings: Settings) -> Service:
 
 
 def run() -> None:
-    """Entry point of `python -m assay_scrubber`."""
+    """Run the service; the entry point of `python -m assay_scrubber`."""
     main(STAGE, build)

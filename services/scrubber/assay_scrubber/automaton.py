@@ -1,18 +1,18 @@
-"""Automata that tell in one pass what a text contains, and the patterns they know. They are RE2's."""
+"""Match many patterns in one pass over a text, with automata of RE2."""
 
 import re
 from collections.abc import Callable, Iterable
 
 import re2
 
-#: Which patterns a text contains, by their number.
+#: Returns the numbers of the patterns that a text contains.
 Matches = Callable[[bytes], list[int]]
 
 
 def at_once(patterns: Iterable[bytes]) -> Matches:
-    """One automaton that tells in one pass which of `patterns` a text contains.
+    """Compile one automaton that finds in one pass which of `patterns` a text contains.
 
-    They are literals, or nearly: its states are few whatever the text, so no text makes it slow, or fills its memory.
+    The patterns must be literals or nearly so: the automaton then has few states, and no text makes it slow or fills its memory.
     """
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
@@ -20,18 +20,18 @@ def at_once(patterns: Iterable[bytes]) -> Matches:
     for pattern in patterns:
         together.Add(pattern)
     together.Compile()
-    # What its method calls for bytes: the method itself looks first whether they are.
+    # Call the function behind the method: the method would first check whether its argument is bytes.
     matches: Matches = together._set.Match  # noqa: SLF001
     return matches
 
 
 def whole_word(word: bytes) -> bytes:
-    """RE2's pattern of `word`, whole."""
+    """Return an RE2 pattern that matches `word` as a whole word."""
     return _whole(re.escape(word))
 
 
 def whole_phrase(phrases: Iterable[bytes]) -> bytes:
-    """RE2's pattern of one of `phrases`, whole; between their words stands whatever is no letter."""
+    """Return an RE2 pattern that matches one of `phrases` as a whole, with non-letters between its words."""
     written = (rb"[^a-z\x80]+".join(map(re.escape, phrase.split())) for phrase in sorted(phrases))
     return _whole(b"|".join(written))
 

@@ -1,8 +1,8 @@
-"""Sensitivity and categories of personal data of a database answer's columns. Pure.
+"""Classify the columns of a database answer by sensitivity and category of personal data. Pure.
 
-By the column's name and by the shape of its values: a name alone misses what it does not say, values alone miss what has no shape.
-Meant for results of database tools (`tool_call`), to say what a call touched before anything of it is shown or stored. It says too much
-rather than too little: what it knows nothing of is `confidential`, not `public`.
+Both the column's name and the format of its values count: a name can be uninformative, and some values have no distinctive format.
+Meant for results of database tools (`tool_call`), to report what a call touched before any of it is shown or stored. It errs on the
+side of more sensitivity: a column about which nothing is known is `confidential`, not `public`.
 """
 
 import re
@@ -17,16 +17,16 @@ from .json_scrub import hint_of, text_of
 from .registry import FAMILIES
 from .taxonomy import Category
 
-#: Values of a column that are looked at.
+#: Number of values of a column that are sampled.
 SAMPLE = 200
-#: A family that knows its numbers by a check digit meets chance; it counts when so much of a column's values are its own.
+#: Families that are recognised by a check digit also match by chance, so they count only from this share of a column's values.
 CHANCE_SHARE = 0.2
-#: A text column whose values are longer than this on average may hold anything.
+#: A text column whose values are longer than this on average is treated as free text, which can contain anything.
 PROSE_CHARS = 40
 
 
 class Sensitivity(IntEnum):
-    """In rising order."""
+    """Levels of sensitivity, in rising order."""
 
     PUBLIC = 0
     INTERNAL = 1
@@ -38,7 +38,7 @@ class Sensitivity(IntEnum):
 class Classification:
     """The sensitivity of a column, and its categories.
 
-    Personal data has a category, and nothing else has one: ValueError otherwise.
+    Personal data has at least one category, other data has none; ValueError otherwise.
     """
 
     sensitivity: Sensitivity
@@ -53,7 +53,7 @@ PUBLIC = Classification(Sensitivity.PUBLIC)
 
 
 def combine(found: Iterable[Classification]) -> Classification:
-    """Of several columns together: the greatest sensitivity and all categories. Of none: public."""
+    """Combine several columns: the highest sensitivity and all categories. Without columns: public."""
     rows = list(found)
     categories = frozenset[Category]().union(*(row.categories for row in rows))
     return Classification(max((row.sensitivity for row in rows), default=Sensitivity.PUBLIC), categories)
@@ -62,7 +62,7 @@ def combine(found: Iterable[Classification]) -> Classification:
 def classify_rows(rows: Sequence[Mapping[str, Any]], *, table: str = "") -> dict[str, Classification]:
     """Classify every column that any of `rows` has, such as `result["rows"]` of a database tool.
 
-    `combine` its values for the whole.
+    Call `combine` on the values for the answer as a whole.
     """
     columns: dict[str, list[Any]] = {}
     for row in rows[:SAMPLE]:
@@ -77,7 +77,7 @@ def classify_rows(rows: Sequence[Mapping[str, Any]], *, table: str = "") -> dict
 def classify_column(name: str, values: Iterable[Any] = (), *, table: str = "") -> Classification:
     """Classify one column.
 
-    `values`: a sample, any JSON values. `table`: the table's name, which tells whose `name` a name is.
+    `values`: a sample, any JSON values. `table`: the table's name, which shows what a column called `name` names.
     """
     sample = [value for _, value in zip(range(SAMPLE), values, strict=False) if value is not None]
     words = _words(name)
@@ -88,7 +88,7 @@ def classify_column(name: str, values: Iterable[Any] = (), *, table: str = "") -
 
 
 def _words(name: str) -> list[str]:
-    """`customerEmail2_addresses` -> customer, email, address."""
+    """Split a name into words: `customerEmail2_addresses` -> customer, email, address."""
     parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
     return [_singular(part.lower()) for part in parts]
 
@@ -105,7 +105,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# Words in a row that name a category: each row of words has to be in the column's name in this order, side by side.
+# Sequences of words that stand for a category: the column's name must contain the words in this order, next to each other.
 _NAMES: Mapping[Category, str] = {
     Category.CONTACT:
     "email, mail address, e mail, phone, telephone, mobile, msisdn, fax, whatsapp, postal, street, address, zip, "
@@ -149,20 +149,20 @@ _NAMES: Mapping[Category, str] = {
     "religion, orientation, political, politics, union member, marital status, nationality, citizenship",
 }  # fmt: skip
 _ROWS = tuple((tuple(row.split()), category) for category, names in _NAMES.items() for row in names.split(", "))
-# Long enough to mean the same inside a word that was written without any boundary: `useremail`.
+# Long enough to be unambiguous inside a word that was written without boundaries: `useremail`.
 _WITHIN = re.compile("email|phone|password|passport|birthdate|firstname|lastname|creditcard|passwd|telephone")
 _WITHIN_CATEGORY = {
     "password": Category.CREDENTIAL, "passwd": Category.CREDENTIAL, "passport": Category.GOVERNMENT_ID,
     "birthdate": Category.DEMOGRAPHIC_PROTECTED, "creditcard": Category.PAYMENT_CARD,
 }  # fmt: skip
-# Columns about a thing rather than holding it: `token_count`, `is_phone_verified`, `password_changed_at`.
+# Columns that describe a value rather than contain it: `token_count`, `is_phone_verified`, `password_changed_at`.
 _ABOUT_FIRST = _set("is has can was did should num nr n max min avg mean sum total count enable disable")
 _ABOUT_LAST = _set(
     "count total max min avg mean length len size limit type kind status enabled verified confirmed valid "
     "required flag at version format used ttl expired updated changed sent template policy label usage budget "
     "price cost rate"
 )
-# Short words that also mean something else: they count when the column is called so, or its values look like it.
+# Short words that also have other meanings: they count only as the whole name, or if the values have the format.
 _AMBIGUOUS = {
     ("pin",): re.compile(r"\d{4,8}"), ("pan",): re.compile(r"[\d -]{13,23}|[A-Z]{5}\d{4}[A-Z]"),
     ("bic",): re.compile(r"[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?"), ("tin",): re.compile(r"[\d-]{9,12}"),
@@ -170,7 +170,7 @@ _AMBIGUOUS = {
     ("rfc",): re.compile(r"[A-ZÑ&]{3,4}\d{6}\w{3}"),
     ("sex",): None, ("race",): None, ("token",): None, ("contact",): None, ("location",): None,
 }  # fmt: skip
-# An integer `address_id` is a key of a table; of these categories even a key says something, or is the thing itself.
+# An integer `address_id` is a table's key. In these categories even a key is revealing, or is the value itself.
 _KEY_CATEGORIES = frozenset(
     {
         Category.CREDENTIAL, Category.ONLINE_IDENTIFIER, Category.GOVERNMENT_ID, Category.HEALTH, Category.DEMOGRAPHIC_PROTECTED,
@@ -217,7 +217,7 @@ def _means_it(row: tuple[str, ...], words: list[str], sample: list[Any]) -> bool
 
 
 def _of_a_person(whose: list[str]) -> bool:
-    """Whether a name is a person's: `name` of nothing in particular may be."""
+    """Return whether a name is a person's; a plain `name` is ambiguous."""
     return not whose or not _PEOPLE.isdisjoint(whose)
 
 
@@ -242,14 +242,14 @@ def _families_in(value: Any, hint: bytes) -> set[str]:
         return set(_SCRUBBER.scrub_json(value).counts)
     try:
         text = text_of(value)
-    except TypeError:  # a moment, a decimal: what a database returns beside JSON
+    except TypeError:  # times and decimals, which a database returns in addition to JSON types
         text = str(value)
     return {finding.family for finding in _SCRUBBER.scrub(text, hint=hint).findings} if text else set()
 
 
 def _without_categories(words: list[str], sample: list[Any]) -> Sensitivity:
     if not words and not sample:
-        return Sensitivity.CONFIDENTIAL  # nothing is known of it
+        return Sensitivity.CONFIDENTIAL  # unknown content
     texts = [value for value in sample if isinstance(value, str)]
     nested = any(isinstance(value, dict | list | tuple) for value in sample)
     prose = bool(texts) and sum(map(len, texts)) > PROSE_CHARS * len(texts)

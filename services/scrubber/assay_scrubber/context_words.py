@@ -1,7 +1,7 @@
-"""Rules for values that only the word before them gives away: `passport no. X1234567`.
+"""Rules for values that are recognised by the keyword before them: `passport no. X1234567`.
 
-Such a rule runs on the text in lower case with the value's key before it, so a key announces as a word does. Its word is
-looked up among the text's words, and its pattern begins with it: a text without such a word costs one look-up.
+Such a rule runs on the lower-case text with the value's key in front, so a key counts as a keyword too. The keyword is looked up among the
+text's words, and the pattern begins with it: a text without the keyword costs one look-up.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from .family import Accept, AnnouncedRule
 
-#: What may stand between a word and its value: names of numbers, verbs, articles, possessives, tags of HTML.
+#: Filler that may stand between a keyword and its value: names of numbers, verbs, articles, possessives, HTML tags.
 FILLERS = frozenset(
     """
 number numbers num nbr no nr nos n is was are id code card and of the my his her their your value us uk usa on in account acct date for
@@ -25,14 +25,14 @@ numara numaras\x80 numarasi numaram numaran\x80z numaral\x80 nolu tarihi tarih b
 )
 _LONGEST_FIRST = sorted(sorted(FILLERS), key=len, reverse=True)
 _WORDS = b"|".join(_LONGEST_FIRST)
-#: At most six short words and what stands between them; every repeat is possessive, so a failure reads it once. What
-#: stands behind a backslash is part of an escape.
+#: At most six short words with separators. Every repeat is possessive, so a failed match reads them once. The character after a
+#: backslash is part of an escape.
 FILLER = rb"(?:[^a-z0-9\x80\n]{1,6}+(?:%b|n\x80)(?![a-z0-9\x80])){0,6}+[^a-z0-9\x80]{0,6}+(?<!\\)" % _WORDS
 _TO_WORDS = bytes(b if bytes([b]).isalpha() or b == 0x80 else 0x20 for b in range(256))
 
 
 def words_of(text: bytes) -> list[bytes]:
-    """The words of a text in lower case: its stretches of letters."""
+    """Return the words of a lower-case text: its runs of letters."""
     return text.translate(_TO_WORDS).split()
 
 
@@ -41,9 +41,8 @@ def rules_after(
 ) -> Iterator[AnnouncedRule]:
     """Yield one rule for each of `words` (separated by spaces) and of `phrases`.
 
-    Its pattern is the word, filler, and `value` with one group.
-
-    `accept` defaults to taking the group. The rules share a pattern, which is tried where a rule's own word stands.
+    Its pattern is the word, filler, and `value` with one group. `accept` defaults to taking the group. The rules share one pattern, which
+    is tried only where a rule's own word stands.
     """
     needles = [*(word.encode("latin-1") for word in words.split()), *phrases]
     any_of_them = b"|".join(map(re.escape, needles))
@@ -53,5 +52,5 @@ def rules_after(
 
 
 def span_of_value(_: object, match: re.Match[bytes]) -> tuple[int, int]:
-    """Accept every match: its first group."""
+    """Accept every match, and return the span of its first group."""
     return match.span(1)

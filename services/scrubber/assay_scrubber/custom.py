@@ -1,8 +1,8 @@
-"""Families of a policy's own: a name, a category, and a pattern that cannot blow up.
+"""Custom families of a policy: a name, a category, and a pattern whose running time is bounded.
 
-Patterns are RE2's, which match in time linear in the text whatever the pattern says; what RE2 lacks for that reason
-(look-around, back-references) is refused. They run on the projection: full-width and Unicode digits are ASCII, and a
-letter outside ASCII is the byte 0x80, so patterns are written in ASCII; `\\x80` stands for any such letter.
+Patterns use RE2, which matches in time linear in the text for any pattern. Look-around and back-references, which RE2 lacks for that
+reason, are refused. Patterns run on the projection: full-width and Unicode digits are ASCII there, and a letter outside ASCII is the
+byte 0x80, so patterns are written in ASCII; `\\x80` stands for any such letter.
 """
 
 import re
@@ -13,7 +13,7 @@ from .family import Always, Family, Rule, View
 from .taxonomy import Category
 
 RANK = 10_000
-"""Built-in families name a stretch before any custom one does; custom ones follow in the order of the policy."""
+"""Rank of the first custom family: built-in families name an overlapping span first; custom ones follow in the order of the policy."""
 
 LONGEST_PATTERN = 1_000
 _MEMORY = 8 << 20
@@ -21,21 +21,19 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 LONGEST_MATCH = 512
-"""Code points. Longer matches may be cut or missed: a window bounds what one match can cost."""
+"""Code points. Longer matches can be cut or missed: the window bounds the cost of one match."""
 
 _WINDOW = 4 * LONGEST_MATCH
 
 
 class PatternError(ValueError):
-    """The pattern or name of a custom family is not usable. The message says why and how to mend it."""
+    """The pattern or name of a custom family is not usable. The message states why and how to fix it."""
 
 
 def custom_family(name: str, category: Category, pattern: str, *, number: int = 0, description: str = "") -> Family:
     """Return a family that finds the matches of `pattern`, or of its first group if it has groups.
 
-    With a group, context can stay.
-
-    `number` tells the custom families of one policy apart in rank. Raises PatternError.
+    With a group, the context around it is kept. `number` orders the custom families of one policy by rank. Raises PatternError.
     """
     if not _NAME.fullmatch(name):
         raise PatternError(f"custom family {name!r}: a name is lower-case letters, digits and _, at most 64 of them")
@@ -61,7 +59,7 @@ def custom_family(name: str, category: Category, pattern: str, *, number: int = 
 
 
 def _compile(name: str, pattern: str) -> Any:
-    """RE2, silent: what it would log to stderr is in the error."""
+    """Compile a pattern; RE2's message goes into the error instead of to stderr."""
     import re2
 
     options = re2.Options()
@@ -76,7 +74,7 @@ def _compile(name: str, pattern: str) -> Any:
 
 
 def search_windows(pattern: Any, raw: bytes) -> Iterator[re.Match[bytes]]:
-    """Matches in order, without overlap, each found in a window.
+    """Yield matches in order, without overlap, each searched for in a window.
 
     One search of RE2 is linear, but after each match the next one starts over: `a.*b|a` would read the rest of the
     text once for every `a`.
@@ -88,7 +86,7 @@ def search_windows(pattern: Any, raw: bytes) -> Iterator[re.Match[bytes]]:
         if match is None:
             position = end if end == size else end - LONGEST_MATCH
         elif match.end() == end < size and match.start() > position:
-            position = match.start()  # may be longer than the window showed
+            position = match.start()  # may extend beyond the window
         else:
             yield match
             position = max(match.end(), position + 1)

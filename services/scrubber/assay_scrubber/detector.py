@@ -1,7 +1,7 @@
-"""Detector: where in a text the families find something.
+"""Find the spans of a text that match the rules of the families.
 
-Pure, and linear in the length of the text. A text is looked at through gates, each a search for one literal or a count of
-a few bytes; patterns run only behind a gate that opened.
+Pure, and linear in the length of the text. Each rule has a prefilter (a gate): a search for one literal, or a count of a few bytes. A
+pattern runs only if its prefilter matched.
 """
 
 import re
@@ -42,38 +42,38 @@ from .taxonomy import Category
 from .vendor_keys import Finder
 
 _NOT_DIGITS = bytes(b for b in range(256) if not 0x30 <= b <= 0x39)
-# What prose is made of is left out, the rest is short: most gates are a look at a few bytes. All that assigns is ':'.
+# The characters that prose consists of are dropped; the rest is short, so most prefilters read a few bytes. `=` and `>` count as `:`.
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz ,.'\n\t\r?!;\"()[]{}/*#+~|`^$"
 _MARKS = bytes.maketrans(b"=>", b"::")
 _WORD_CLASSES = bytes(0x77 if bytes([b]).isalnum() or b in b"_-" else b if b == 0x2E else 0x20 for b in range(256))
 _LONG_WORD = b"w" * 16
 _LONG_WORDS = re.compile(_LONG_WORD + rb"w*+")  # begins with a literal, which the search skips to
 _LONGEST_BEFORE_DOT, _LONGEST_AFTER_DOT = 40, 130
-# What a word in which no rule can find anything is made of: names in code, and hashes and ids in hexadecimal digits.
+# Characters of words that no rule matches: names in code, and hashes and IDs in hexadecimal digits.
 _SMALL = b"abcdefghijklmnopqrstuvwxyz_-"
 _DECIMALS = b"0123456789"
 _HEXADECIMAL = b"0123456789abcdef-"
-_JOINS = (b"+", b"/")  # what joins a long word to more of the same base64
-# No number, date or id that a word announces has fewer digits; passports of some countries are nearly all letters.
+_JOINS = (b"+", b"/")  # characters that join a long word to more of the same base64
+# The fewest digits of any value that a keyword precedes; some countries' passport numbers are nearly all letters.
 _FEWEST_ANNOUNCED, _FEWEST_SHAPED = 2, 4
-# A hardware address has as many hyphens or colons, an IPv6 address as many colons or two in a row; neither needs a digit.
+# A MAC address has at least this many hyphens or colons, an IPv6 address as many colons or two in a row; neither needs a digit.
 _FEWEST_PAIRED = 5
-# How far from a long word what decides about it may be: what is dotted to it, on either side.
+# How far the context of a long word reaches on either side: the parts that are joined to it by dots.
 _WORD_SEES = 192
 # How far the check of a match at a literal looks beyond the match.
 _MATCH_SEES = 264
 
 _FEW, _NO_RANK = 8, 1 << 62
 _MOST_HINTS = 1024
-_Said = tuple[tuple[int, ...], tuple[tuple[Judge, int], ...]]  # numbers of words that announce; judges and their ranks
+_Said = tuple[tuple[int, ...], tuple[tuple[Judge, int], ...]]  # numbers of the keywords; judges and their ranks
 _NOTHING_SAID: _Said = ((), ())
 _LONGEST_KEYED = 4096
-Long = tuple[int, int, bytes]  # start, end, what of it is no small letter
-_LiteralRow = tuple[bytes, int, bytes, LiteralRule, int]  # mark and digits that are needed, needle, rule, rank
+Long = tuple[int, int, bytes]  # start, end, the characters of it that are not lower-case letters
+_LiteralRow = tuple[bytes, int, bytes, LiteralRule, int]  # required mark and number of digits, needle, rule, rank
 
 
 def _opener(rule: LiteralRule) -> bytes:
-    """RE2's pattern of what has to be in a text for a rule to run."""
+    """Return the RE2 pattern that a text must contain for a rule to run."""
     return rule.opens or re.escape(rule.needle)
 
 
@@ -81,7 +81,7 @@ _Kind = TypeVar("_Kind", bound=Rule)
 
 
 def _of(kind: type[_Kind], rules: tuple[Rule, ...]) -> tuple[_Kind, ...]:
-    """The rules behind a gate. TypeError when one of them is not of the gate's kind: it would never run."""
+    """Return the rules behind a gate; TypeError if a rule is of another gate's kind, since it would never run."""
     own = tuple(rule for rule in rules if isinstance(rule, kind))
     if len(own) < len(rules):
         raise TypeError(f"every rule behind this gate must be a {kind.__name__}")
@@ -89,7 +89,7 @@ def _of(kind: type[_Kind], rules: tuple[Rule, ...]) -> tuple[_Kind, ...]:
 
 
 def _marks_of(raw: bytes) -> bytes:
-    """What of the text prose is not made of."""
+    """Return the characters of the text that prose does not consist of."""
     return raw.translate(_MARKS, _PLAIN)
 
 
@@ -98,7 +98,7 @@ def _has_pairs(marks: bytes) -> bool:
 
 
 def _long_words(raw: bytes, words: bytes) -> list[Long]:
-    """The long words that are neither names in code nor hexadecimal."""
+    """Return the long words that are neither names in code nor hexadecimal."""
     found = []
     for word in _LONG_WORDS.finditer(words):
         start, end = word.span()
@@ -110,22 +110,22 @@ def _long_words(raw: bytes, words: bytes) -> list[Long]:
 
 
 def _has_assigned(text: bytes) -> bool:
-    """True when the text holds a mark that assigns: without one, most words of secrets mean nothing anywhere in it."""
+    """Return whether the text contains an assignment mark; most rules for secrets need one."""
     return text.find(b":") >= 0 or text.find(b"=") >= 0 or text.find(b">") >= 0
 
 
 def _is_old(raw: bytes, start: int, end: int, changes: Changes) -> bool:
-    """True when nothing that decides about a long word is new: all round it, and the rest of its base64."""
+    """Return whether the context of a long word, including the rest of its base64, is unchanged."""
     if changes.near(start - _WORD_SEES, end + _WORD_SEES):
         return False
     return raw[end : end + 1] not in _JOINS and raw[start - 1 : start] not in _JOINS
 
 
 class Detector:
-    """Looks for the families it is made with. Safe to share between threads."""
+    """Search texts for the families that it is created with. Safe to share between threads."""
 
     def __init__(self, families: Sequence[Family], also: tuple[Finder, int] | None = None) -> None:
-        """`also`: what finds more in a projected text, and the rank of the family that its findings are named by."""
+        """Prepare the prefilters. `also`: an extra finder for projected texts, and the rank of the family that names its findings."""
         self._also = also
         self._keyed = tuple(family for family in families if family.keyed is not None)
         parts = [(gate, rules, family.rank) for family in families for gate, rules in family.parts]
@@ -140,9 +140,9 @@ class Detector:
         self._long = tuple((rule, rule.pattern.search, rank) for rule, rank in long if not rule.anchored)
         self._long_at_start = tuple((rule, rank) for rule, rank in long if rule.anchored)
         starts = [rule.pattern.pattern for rule, _ in self._long_at_start]
-        # One look for all of them: hardly any word begins so.
+        # One combined search: hardly any word matches at its start.
         self._at_start = re.compile(b"|".join(b"(?:%b)" % start for start in starts)) if starts else None
-        # Never let through, so what stands in one of these needs no closer look, unless for its name.
+        # Credentials are never allowed, so a word that is already covered by one is not searched again, except to name it.
         self._credentials = frozenset(family.rank for family in families if family.category is Category.CREDENTIAL)
         self._numbers = Numbers(
             [(gate.fewest, _of(RunRule, rules), rank) for gate, rules, rank in parts if isinstance(gate, Digits)]
@@ -150,7 +150,10 @@ class Detector:
         self._by_hint: dict[bytes, _Said] = {}
 
     def _set_needles(self, parts: list[tuple[Gate, tuple[Rule, ...], int]]) -> None:
-        """What each pattern of the automata opens. The second reads only texts that hold more than letters and full stops."""
+        """Map each pattern of the automata to its rules.
+
+        The second automaton reads only texts that contain more than letters and full stops.
+        """
         literal: dict[bytes, list[_LiteralRow]] = {}
         announced: dict[bytes, list[tuple[AnnouncedRule, int]]] = {}
         together: dict[bytes, list[_LiteralRow]] = {}
@@ -183,10 +186,10 @@ class Detector:
 
         `hint` is read as if it stood before the text.
 
-        `known`: what was found in runs of digits of the same text or another version of it, under the same hint. A run whose
-        surroundings are the same is not looked at again: decoding and replacing leave most of them as they were.
-        `changes`: where the text is another than one that was searched under the same hint, and in which nothing was found
-        that still stands: then only what is new is sure to be found. No change may bring a first mark that assigns.
+        `known`: findings in runs of digits of the same text or another version of it, under the same hint. A run whose context is unchanged
+        is not searched again: decoding and replacing leave most of them unchanged.
+        `changes`: where the text differs from one that was searched under the same hint, and whose findings have been replaced. Only
+        findings in changed places are then guaranteed. No change may introduce the text's first assignment mark.
         """
         marks = _marks_of(raw)
         spans = self._search(raw, marks, hint, known, changes)
@@ -213,7 +216,7 @@ class Detector:
         changes: Changes | None = None,
         decode: bool = True,
     ) -> list[Span]:
-        """`marks`: those of the text. `decode`: look into base64 too."""
+        """Search one version of the text. `marks`: those of the text. `decode`: also search inside base64."""
         low, words = raw.lower(), raw.translate(_WORD_CLASSES)
         opened = self._needles(low)
         second, shapes, digits = self._opened_by(raw, low, marks)
@@ -247,7 +250,10 @@ class Detector:
         return spans
 
     def _opened_by(self, raw: bytes, low: bytes, marks: bytes) -> tuple[list[int] | None, list[int] | None, int]:
-        """Needles of the second automaton, shapes, and how many digits there are. Text of letters and full stops alone has none of them."""
+        """Return the matched needles of the second automaton, the matched shapes, and the number of digits.
+
+        A text of letters and full stops alone has none of them.
+        """
         if not marks:
             return (self._which(low) if raw.find(b"'") >= 0 or raw.find(b'"') >= 0 else None), None, 0
         digits = len(marks.translate(None, _NOT_DIGITS))
@@ -255,11 +261,11 @@ class Detector:
         return self._which(low), self._in_shape(shape_of(raw)) if shaped else None, digits
 
     def is_told_by(self, hint: bytes) -> bool:
-        """Return whether the key of a JSON value, as words, announces anything."""
+        """Return whether the key of a JSON value, as words, contains a keyword."""
         return bool(hint) and self._said_by(hint) is not _NOTHING_SAID
 
     def _said_by(self, hint: bytes) -> _Said:
-        """What the key of a JSON value announces, and what judges the whole value."""
+        """Return the keywords in the key of a JSON value, and the judges of the whole value."""
         said = self._by_hint.get(hint)
         if said is None:
             words = (*words_of(hint), *(kind.byte for kind in Announces if hint.find(kind) >= 0))
@@ -282,7 +288,7 @@ class Detector:
         spans: list[Span],
         changes: Changes | None,
     ) -> tuple[int, ...]:
-        """`opened`: which needles are there. Returns the words that announce, with those that the hint said."""
+        """Run the rules whose needles matched (`opened`). Return the numbers of the keywords, including the hint's."""
         literals = len(self._rows)
         for number in opened:
             if number >= literals:
@@ -312,7 +318,7 @@ class Detector:
     def _search_shapes(
         self, view: View, shapes: list[int], spans: list[Span], known: Known | None, changes: Changes | None
     ) -> None:
-        """Families that need digits or pairs of them."""
+        """Search for families that need digits or pairs of them."""
         for number in shapes:
             if number == len(self._shapes):
                 self._numbers.search(view, spans, known, changes)
@@ -342,7 +348,7 @@ class Detector:
         self, view: View, long: list[Long], spans: list[Span], changes: Changes | None, decode: bool
     ) -> None:
         raw, decoded_to = view.raw, 0
-        known = spans[:_FEW]  # what the literals have found: a text full of that is looked through all the same
+        known = spans[:_FEW]  # findings of the literals; a text full of them is still searched
         for start, end, kinds in long:
             if changes is not None and _is_old(raw, start, end, changes):
                 continue
@@ -350,7 +356,7 @@ class Detector:
             if within < self._first_long:
                 continue
             self._search_long_word(view, start, end, spans)
-            # Base64 of text has letters of both cases: hashes, ids and names in code have not.
+            # Base64 of text has letters of both cases; hashes, IDs and names in code do not.
             if (
                 decode
                 and within not in self._credentials
@@ -382,7 +388,7 @@ class Detector:
                 match = search(raw, max(match.end(), match.start() + 1), last)
 
     def _search_encoded(self, raw: bytes, before: int, start: int, spans: list[Span]) -> int:
-        """Looks into the base64 around `start`; returns where it ends. What holds a finding goes whole."""
+        """Search inside the base64 around `start`; return its end. Base64 that contains a finding is redacted as a whole."""
         found = base64_at(raw, before, start)
         if found is None:
             return start
@@ -419,7 +425,7 @@ def _search_at(
     spans: list[Span],
     changes: Changes | None,
 ) -> None:
-    """Matches of the rule in `text` where `needle` stands in `haystack`."""
+    """Add the rule's matches in `text` at each place where `haystack` contains `needle`."""
     find, at = haystack.find, rule.pattern.match
     spread = rule.spread if isinstance(rule, LiteralRule) else None
     found = find(needle)

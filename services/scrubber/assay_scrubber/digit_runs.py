@@ -1,4 +1,4 @@
-"""Numbers: what the numeric families find in runs of digits and separators."""
+"""Find numbers: apply the rules of numeric families to runs of digits and separators."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,35 +7,35 @@ from .automaton import at_once
 from .changes import Changes
 from .family import MIN_RUN_DIGITS, Accept, Run, RunRule, Span, View
 
-# How far rules look around a run of digits: a sign or parenthesis before, a word character after.
+# How far rules look around a run of digits: a sign or parenthesis before it, a word character after it.
 LEAD, TRAIL = 4, 2
-# All that decides what is found in a run: 48 bytes before a match, which may begin LEAD bytes early; what it is called after it.
+# The context that decides what a run contains: 48 bytes before a match, which may begin LEAD bytes early, and the words after it.
 _RUN_SEES_BEFORE, _RUN_SEES_AFTER = 64, 64
-_LONGEST_KNOWN, _MOST_KNOWN = 256, 4096  # bounds of memory: about a megabyte
-# Above this a run's number of digits makes no difference to the rules: no number of any family is longer.
+_LONGEST_KNOWN, _MOST_KNOWN = 256, 4096  # limits memory to about a megabyte
+# Longer runs are treated alike: no family has longer numbers.
 _MANY_DIGITS = 32
 _FEW_RUNS = 2
 _LONGEST_SHAPE, _MOST_SHAPES = 32, 4096
-# Seven digits with nothing but separators between: fewer make no run.
+# Seven digits with only separators between them; fewer digits are not a run.
 RUN_IN_SHAPE = rb"9(?:[ \t.\-()/_]*9){6}"
 
-# A rule of a numeric family for the innermost loop: the shape it needs, its search and check, its rank, whether it is a
-# fallback, the number of what wakes it (-1: nothing has to), the sign it needs.
+# A rule of a numeric family for the innermost loop: required shape, search, check, rank, whether it is a fallback, the number of the
+# keyword it needs nearby (-1: none), the sign it needs.
 _NumericRule = tuple[re.Pattern[bytes], Callable[..., re.Match[bytes] | None], Accept, int, bool, int, bytes]
 Known = dict[tuple[int, bytes], list[Span]]
-"""What is in a run of digits, by the run and what stands round it; offsets count from the start of the run."""
+"""Findings in a run of digits, by the run and its context; offsets count from the start of the run."""
 
 
 def _covers(span: Span, start: int, shape: bytes) -> bool:
-    """True when `span` holds all digits of the run: nothing is left for another rule to find."""
+    """Return whether `span` covers all digits of the run, which leaves none for another rule."""
     return span[0] <= start and span[1] >= start + len(shape.rstrip(b"-"))
 
 
 class Numbers:
-    """Looks for numeric families in the runs of a text. Safe to share between threads."""
+    """Search the digit runs of a text for numeric families. Safe to share between threads."""
 
     def __init__(self, numeric: Sequence[tuple[int, tuple[RunRule, ...], int]]) -> None:
-        """`numeric`: fewest digits, rules and rank of each family."""
+        """Compile the rules. `numeric`: fewest digits, rules and rank of each family."""
         wakers: dict[bytes, int] = {}
         rows: list[tuple[int, int, _NumericRule]] = []
         for fewest, rules, rank in numeric:
@@ -45,15 +45,15 @@ class Numbers:
                 rows.append((max(rule.fewest, fewest), rule.most, row))
         self._wakers = at_once(wakers)
         rows.sort(key=lambda row: row[2][4])  # stable: by rank, fallbacks last
-        # One row of rules for every number of digits that a run can have; the last one for all above.
+        # One row of rules for every number of digits that a run can have; the last row is for all larger numbers.
         self._numeric: tuple[tuple[_NumericRule, ...], ...] = tuple(
             tuple(row for fewest, most, row in rows if fewest <= digits <= most) for digits in range(_MANY_DIGITS + 1)
         )
-        # Runs have few shapes: what can match in one is worked out once. Bounded, and the same whoever writes it.
+        # Runs have few distinct shapes, so the rules that can match a shape are computed once. The cache is bounded and safe to race on.
         self._by_shape: dict[bytes, tuple[_NumericRule, ...]] = {}
 
     def _rules_in(self, shape: bytes, digits: int) -> tuple[_NumericRule, ...]:
-        """The rules that can match in a run of this shape."""
+        """Return the rules that can match in a run of this shape."""
         rules = self._by_shape.get(shape)
         if rules is None:
             rules = tuple(row for row in self._numeric[min(digits, _MANY_DIGITS)] if row[0].search(shape))
@@ -62,16 +62,16 @@ class Numbers:
         return rules
 
     def _awake(self, text: bytes) -> int:
-        """What something in `text` wakes."""
+        """Return the bit set of the keywords that occur in `text`."""
         awake = 0
         for number in self._wakers(text):
             awake |= 1 << number
         return awake
 
     def search(self, view: View, spans: list[Span], known: Known | None, changes: Changes | None) -> None:
-        """Adds what is found to `spans`; `known` and `changes` as `Detector.detect` takes them."""
+        """Add findings to `spans`; `known` and `changes` are those of `Detector.detect`."""
         raw, runs = view.raw, view.runs()
-        # What is nowhere in the text is not near a run either: worth a look when there are several.
+        # A keyword that is not in the text is not near any run: with several runs, search the whole text once.
         awake = self._awake(view.hint + view.low) if len(runs) > _FEW_RUNS else -1
         for run in runs:
             start, end = run[0], run[1]
@@ -80,7 +80,7 @@ class Numbers:
             if known is None or end - start > _LONGEST_KNOWN:
                 self._search_run(view, run, awake, spans)
                 continue
-            # Near the start of a text the hint counts as well, and so the place.
+            # Near the start of a text the hint is part of the context, so the position is too.
             place = start if start < _RUN_SEES_BEFORE else -1
             key = (place, raw[max(0, start - _RUN_SEES_BEFORE) : end + _RUN_SEES_AFTER])
             found = known.get(key)
@@ -93,7 +93,7 @@ class Numbers:
                 spans += [(a + start, b + start, rank) for a, b, rank in found]
 
     def _search_run(self, view: View, run: Run, awake: int, spans: list[Span]) -> None:
-        """`awake`: what something in the text wakes; what is not near the run sleeps all the same."""
+        """Search one run. `awake`: keywords that occur in the text; a rule still needs its keyword near the run."""
         raw, (start, end, digits, shape) = view.raw, run
         first, last, before, here = max(0, start - LEAD), end + TRAIL, len(spans), -1
         for _, search, accept, rank, fallback, waker, sign in self._rules_in(shape, digits):

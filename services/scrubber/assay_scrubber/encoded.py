@@ -1,6 +1,6 @@
-"""Base64 that holds text.
+"""Decode base64 that contains text.
 
-Only readable text is looked into, so hashes and ids cost next to nothing.
+Only readable text is searched, so hashes and IDs cost next to nothing.
 """
 
 import binascii
@@ -12,13 +12,13 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/_\-]++={0,2}")
 _BETWEEN_SLASHES = re.compile(rb"[A-Za-z0-9+_\-]{16,}+={0,2}")
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 _READABLE = bytes(range(0x20, 0x7F)) + b"\t\r\n"
-_HEAD = 16  # digits that are decoded first: twelve bytes, of which random ones are hardly ever all readable
+_HEAD = 16  # digits that are decoded first: twelve bytes, which are hardly ever all readable if random
 
 
 def base64_at(raw: bytes, before: int, start: int) -> tuple[int, int, str] | None:
     """Return the base64 around `start`, not reaching back over `before`: (start, end, text).
 
-    The text is empty when it is not readable text. None when there is no base64.
+    The text is empty when it is not readable. None if there is no base64.
     """
     left = raw[before:start]
     first = start - (len(left) - len(left.rstrip(_ALPHABET)))
@@ -40,7 +40,7 @@ def base64_between_slashes(raw: bytes, first: int, last: int) -> Iterator[tuple[
 
 
 def _wide(beginning: bytes) -> str:
-    """Which UTF-16 it begins as; empty when it does not."""
+    """Return the UTF-16 encoding that the bytes begin as, or an empty string."""
     for encoding, zeros, letters in (
         ("utf-16-le", beginning[3::2], beginning[2::2]),
         ("utf-16-be", beginning[2::2], beginning[3::2]),
@@ -51,7 +51,7 @@ def _wide(beginning: bytes) -> str:
 
 
 def _text_of(base64: bytes) -> str:
-    """Empty when it is not readable text."""
+    """Return the decoded text, or an empty one if it is not readable."""
     written = base64.rstrip(b"=").translate(_STANDARD)
     head = written[: min(_HEAD, len(written) // 4 * 4)]  # whole groups of four: the rest would need its padding
     beginning, encoding = binascii.a2b_base64(head), "utf-8"

@@ -1,7 +1,7 @@
-"""Scrubber: from a text to the text without personal data, and where it was.
+"""Scrub a text: return it without personal data, and where that was.
 
-Pure: no I/O, no clock, no state between calls. Work is linear in the length of the text. Scrubbing a scrubbed text
-changes nothing: after a replacement the result is searched again, until nothing more is found.
+Pure: no I/O, no clock, no state between calls. The work is linear in the length of the text. Scrubbing a scrubbed text changes nothing:
+after a replacement the result is searched again, until nothing more is found.
 """
 
 import re
@@ -25,10 +25,10 @@ from .projection import project
 from .registry import FAMILIES, SCRUB_KEY
 from .replacement import markers, renderers, silencer
 
-# One pass finds all but what only a replacement brings into reach of its announcing word, or parts from the number before it.
-# That goes on in rows of numbers on one line: after so many passes the rest of the line goes with the next of them.
+# A second pass finds values that a replacement moved next to a keyword, or separated from the number before them. Rows of numbers on
+# one line can repeat this: after _PASSES passes, each further finding extends to the end of its line.
 _PASSES, _MOST_PASSES = 8, 16
-# Code points. A shorter text is read again sooner than it is remembered what was in it.
+# Code points. Searching a shorter text again is cheaper than caching its findings.
 _LONG = 1_000
 
 
@@ -36,11 +36,11 @@ _HARMLESS = re.compile(r"[A-Za-z_\[\](){}*#. \-]*")
 
 
 class ScrubError(RuntimeError):
-    """The text could not be scrubbed. Its caller must not store it."""
+    """The text could not be scrubbed. The caller must not store it."""
 
 
 def merge(spans: list[Span]) -> list[Span]:
-    """Spans that overlap become one, named by the smallest rank among them; in order of position."""
+    """Merge overlapping spans into one with the smallest rank among them; return them in order of position."""
     spans.sort()
     merged: list[Span] = []
     for start, end, rank in spans:
@@ -53,7 +53,7 @@ def merge(spans: list[Span]) -> list[Span]:
 
 
 def _replace(text: str, spans: list[Span], replacements: list[str]) -> tuple[str, tuple[list[int], list[int]]]:
-    """The text with its replacements, and where in it each begins and ends."""
+    """Return the text with its replacements, and the start and end of each replacement."""
     parts: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
@@ -70,7 +70,10 @@ def _replace(text: str, spans: list[Span], replacements: list[str]) -> tuple[str
 
 
 def _absorb(spans: list[Span], replacements: list[str], starts: list[int], again: list[Span]) -> list[Span]:
-    """`again` was found in the replaced text, whose replacements begin at `starts`: add it to `spans`, in offsets of the original."""
+    """Add `again`, found in the replaced text, to `spans`, in offsets of the original text.
+
+    `starts`: where the replacements begin in the replaced text.
+    """
 
     def origin(position: int, *, is_end: bool) -> int:
         index = bisect_right(starts, position - is_end) - 1
@@ -92,10 +95,10 @@ def _to_ends_of_lines(text: str, spans: list[Span]) -> list[Span]:
 
 
 class Scrubber:
-    """Applies one policy, and families of its own beside the registry's. Safe to share between threads."""
+    """Apply one policy, with its own families in addition to the registry's. Safe to share between threads."""
 
     def __init__(self, policy: Policy | None = None, custom: Iterable[Family] = ()) -> None:
-        """Raises VendorKeysError when the policy asks for a catalogue that is not installed."""
+        """Compile the policy. Raises VendorKeysError if it asks for a catalogue that is not installed."""
         policy = policy if policy is not None else Policy()
         self.policy = replace(policy, custom=(*policy.custom, *custom)) if custom else policy
         self.fingerprint = self.policy.fingerprint
@@ -103,23 +106,23 @@ class Scrubber:
         self._category_of = {family.name: str(family.category) for family in (*families, SCRUB_KEY)}
         self._render = renderers(self.policy, families)
         self._marker = markers(self.policy)
-        #: What the policy removes by the names of keys, if anything.
+        #: The keys whose values the policy redacts, if any.
         self.removed_keys = self._removed_keys() if self.policy.scrub_keys else None
         self._allowed = frozenset(f.rank for f in families if self.policy.action(f.name) is Action.ALLOW)
         self._by_rank = {family.rank: family for family in (*families, SCRUB_KEY)}
         self._rank_of = {family.name: rank for rank, family in self._by_rank.items()}
         also = (vendor_keys.finder(), FAMILIES["api_key"].rank) if self.policy.catalogue else None
         self._silence = silencer(self.policy) if self._render is not None else None
-        # A mark in a replacement can make a secret of what stands anywhere in the text.
+        # A replacement with an assignment mark can turn text anywhere into a secret.
         self._assigns = _HARMLESS.fullmatch(self.policy.replacement) is None
         detector = Detector(families, also)
         self._detect, self.is_told_by = detector.detect, detector.is_told_by
 
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
-        """The text without what the policy's families find in it, but for what the policy allows.
+        """Redact the findings of the policy's families, except those that the policy allows.
 
-        `hint` is read as if it stood before the text (lower case): the key that a JSON value stands under.
-        Values under the policy's `scrub_keys` go first, wherever the text holds JSON. Raises ScrubError when the result does not settle.
+        `hint` is read as if it stood before the text (lower case): the key of a JSON value. Values under the policy's `scrub_keys` are
+        redacted first, wherever the text contains JSON. Raises ScrubError if repeated passes keep finding more.
         """
         if self.removed_keys is None or ":" not in text:
             return self._scrub(text, hint)
@@ -134,13 +137,13 @@ class Scrubber:
         return Scrubbed(result, self._findings(_absorb(under_keys, shown, places[0], others)))
 
     def _scrub(self, text: str, hint: bytes) -> Scrubbed:
-        """The text without what its families find."""
+        """Redact the findings of the families."""
         raw = self._projected(text)
         known: Known | None = {} if len(text) > _LONG else None
         found = self._detect(raw, hint, known)
         if not found:
             return Scrubbed(text, [])
-        # Nearly always there is nothing to take out or to merge: one finding, no replacement from before.
+        # The usual case needs no merging and no check for earlier replacements: one finding.
         plain = len(found) == 1 and not (self._allowed or '"' in text or self._may_be_marked(text))
         spans, numbers = (found, Numbers()) if plain else self._removed(text, found)
         allowed = self._let_through(found, spans) if self._allowed else []
@@ -161,11 +164,11 @@ class Scrubber:
         raise ScrubError("scrubbing did not settle; the text must not be stored")
 
     def categories(self, families: Iterable[str]) -> list[str]:
-        """The categories that `families` belong to, each once, in order of their names."""
+        """Return the categories of `families`, each once, sorted by name."""
         return sorted({self._category_of[name] for name in families})
 
     def scrub_json(self, value: Any) -> ScrubbedJson:
-        """Every value of a JSON document scrubbed, and findings by family; see `json_scrub.scrub_json`."""
+        """Scrub every value of a JSON document and count the findings by family; see `json_scrub.scrub_json`."""
         return scrub_json(self, value)
 
     def _removed_keys(self) -> RemovedKeys:
@@ -180,7 +183,7 @@ class Scrubber:
         return RemovedKeys(self.policy.scrub_keys, SCRUB_KEY.name, render, self._marker.fullmatch)
 
     def under_removed_key(self, value: Any) -> Finding:
-        """The finding of a value that goes because of its key; of a list or an object it names no stretch."""
+        """Return the finding of a value that is redacted because of its key; for a list or an object it has no span."""
         chars = 0 if isinstance(value, dict | list | tuple) else len(str(value))
         return Finding(SCRUB_KEY.name, SCRUB_KEY.category, 0, chars)
 
@@ -189,7 +192,7 @@ class Scrubber:
         return self._silence(raw) if self._silence is not None and raw.find(b"[") >= 0 else raw
 
     def _replacements(self, text: str, spans: list[Span], numbers: Numbers) -> list[str]:
-        """`numbers`: those of a JSON text; what stands for one is in quotes."""
+        """Return the replacements of `spans`. `numbers`: JSON numbers among them, whose replacements are in quotes."""
         render, plain = self._render, self.policy.replacement
         shown = [render[rank](text[start:end]) if render else plain for start, end, rank in spans]
         if not numbers:
@@ -205,9 +208,9 @@ class Scrubber:
         return "[" in text or self.policy.replacement in text
 
     def _removed(self, text: str, spans: list[Span]) -> tuple[list[Span], Numbers]:
-        """What of `spans` has to go: not what is allowed, nor what is a replacement already. In order, without overlap.
+        """Return the spans to redact, in order and without overlap: neither allowed nor already a replacement.
 
-        And where numbers of JSON begin that go, as `within_json` says.
+        Also return where redacted JSON numbers begin, as `within_json` does.
         """
         if self._allowed:
             spans = [span for span in spans if span[2] not in self._allowed]
@@ -220,7 +223,7 @@ class Scrubber:
         return new, numbers
 
     def _let_through(self, found: list[Span], removed: list[Span]) -> list[Span]:
-        """The allowed spans that touch nothing that is removed: where both claim a stretch, it goes."""
+        """Return the allowed spans that do not touch a redacted one: if both cover a stretch, it is redacted."""
         allowed = merge([span for span in found if span[2] in self._allowed])
         starts = [start for start, _, _ in removed]
         return [

@@ -1,8 +1,7 @@
-"""Explain which rule found something and of what kind it is, without quoting it.
+"""Explain which rule found something, and the class of the text that it found, without quoting it.
 
-For people who work on rules and policies.
-
-A second look at the same text by the same rules, each as a family of its own, so that scrubbing itself keeps no names. Slow.
+For people who work on rules and policies. The text is searched a second time, by the same rules, each as a family of its own, so that
+scrubbing itself keeps no names of rules. Slow.
 """
 
 import hashlib
@@ -24,7 +23,7 @@ from .policy import Policy
 from .projection import project
 from .registry import FAMILIES, NAMES, SCRUB_KEY
 
-#: Names of what found something where no rule of a family did.
+#: Names for findings that no rule of a family made.
 BY_KEY, BY_CATALOGUE, BY_MODEL, BY_POLICY, BESIDE_A_REPLACEMENT = (
     "under_key",
     "catalogue",
@@ -37,7 +36,10 @@ _LENGTHS = (4, 8, 16, 32, 64, 128)
 
 
 class Told(NamedTuple):
-    """`rule`: its name, the same as long as it is the same rule; `shape`: `17-32 lower digit mark`."""
+    """The rule behind a finding.
+
+    `rule`: its name, stable as long as the rule is the same; `shape`: the class of the text, such as `17-32 lower digit mark`.
+    """
 
     rule: str
     shape: str
@@ -46,7 +48,7 @@ class Told(NamedTuple):
 def shape_of(text: str) -> str:
     """Return the class of a span: a range of lengths, and kinds of characters.
 
-    One class holds countless texts.
+    One class covers countless texts.
     """
     longest = next((length for length in _LENGTHS if len(text) <= length), 0)
     shortest = _LENGTHS[_LENGTHS.index(longest) - 1] + 1 if longest > _LENGTHS[0] else 1
@@ -70,9 +72,9 @@ class _Named(NamedTuple):
 
 
 class Explaining(Scrubber):
-    """A scrubber that also tells which rule made each finding of the last text.
+    """A scrubber that also reports which rule made each finding of the last text.
 
-    It scrubs as the scrubber it is made with. Do not share it between threads.
+    It scrubs exactly as the scrubber it is created with. Do not share it between threads.
     """
 
     def __init__(self, scrubber: Scrubber) -> None:
@@ -87,7 +89,7 @@ class Explaining(Scrubber):
         self._starts, self._reach = list[int](), list[int]()
 
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
-        """As `Scrubber.scrub`; `told` then speaks of this text."""
+        """Scrub as `Scrubber.scrub` does; `told` then refers to this text."""
         scrubbed = self._scrubber.scrub(text, hint=hint)
         self._text = text
         self._spans = sorted(self._rules.detect(project(text), hint)) if scrubbed.findings else []
@@ -96,11 +98,11 @@ class Explaining(Scrubber):
         return scrubbed
 
     def told(self, finding: Finding) -> Told:
-        """The rule behind a finding of the text that was scrubbed last, and the shape of what it found."""
+        """Return the rule behind a finding of the last scrubbed text, and the class of the text that it found."""
         if finding.family == SCRUB_KEY.name:
             return Told(BY_POLICY, "any")
         if finding.family in NAMES:
-            return Told(BY_MODEL, "any")  # its place counts in the text without the families' findings
+            return Told(BY_MODEL, "any")  # its position counts in the text after the families' replacements
         overlaps = [
             (min(end, finding.end) - max(start, finding.start), -rank)
             for start, end, rank in self._spans_at(finding)
@@ -110,14 +112,14 @@ class Explaining(Scrubber):
         return Told(rule, shape_of(self._text[finding.start : finding.end]))
 
     def _spans_at(self, finding: Finding) -> Iterator[tuple[int, int, int]]:
-        """Yield the spans that can overlap a finding, without a look at all the others: a text may have very many."""
+        """Yield the spans that can overlap a finding, without reading all others: a text can have very many."""
         place = bisect_left(self._starts, finding.end)
         while place and self._reach[place - 1] > finding.start:
             place -= 1
             yield self._spans[place]
 
     def _single(self, policy: Policy) -> list[Family]:
-        """Each rule as a family, in the order of the rules."""
+        """Return a family for each rule, in the order of the rules."""
         families = []
         for family in policy.members():
             rows = [(gate, rule) for gate, rules in family.parts for rule in rules]
@@ -138,7 +140,7 @@ class Explaining(Scrubber):
 def names_of(rules: list[Rule]) -> list[str]:
     """Return names of one family's rules: the check, the needle, and digits if both are the same.
 
-    They say nothing of the order of the rules, so that they stay when others are added.
+    The names do not depend on the order of the rules, so they are stable when others are added.
     """
     names = [_name(rule) for rule in rules]
     often = Counter(names)
@@ -159,7 +161,7 @@ def _word(needle: bytes) -> str:
 
 
 def _digits(rule: Rule) -> str:
-    """Of all that is not as it is by default: a field that rules are given later changes no name."""
+    """Return the digest of all fields that differ from their defaults, so that a new field changes no name."""
     made = [f"{f.name}={_written(value)}" for f in fields(rule) if (value := getattr(rule, f.name)) != f.default]
     return hashlib.blake2b("\0".join(made).encode(), digest_size=2).hexdigest()
 

@@ -1,4 +1,4 @@
-"""A family of personal data: a cheap gate, precise patterns, and a check of each match."""
+"""Define a family of personal data: a cheap prefilter (gate), precise patterns, and a check of each match."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -26,21 +26,20 @@ class View:
         self._runs: list[Run] | None = None
         self._shape: bytes | None = None
         self._spent = 0
-        #: What costly checks said of a candidate, for as long as the text is looked at: numbers often stand in it twice.
+        #: Results of costly checks of candidates, kept while the text is inspected: a number often occurs twice.
         self.judged: dict[tuple[str, bytes], bool] = {}
 
     def shape(self) -> bytes:
-        """`raw` with every letter as 'A' and every digit as '9'; all else as it is."""
+        """Return `raw` with every letter as 'A' and every digit as '9'; other bytes are unchanged."""
         if self._shape is None:
             self._shape = shape_of(self.raw)
         return self._shape
 
     def afford(self, cost: int = 1) -> bool:
-        """Return whether the costly checks of a text are still within their bound.
+        """Return whether the costly checks of a text are still within their budget.
 
-        After that a candidate counts as found unchecked.
-
-        It keeps a text that is full of candidates cheap, and errs on the safe side. One unit is about 5 microseconds.
+        Beyond it, a candidate counts as a finding without a check. This keeps a text that is full of candidates cheap, and errs on the safe
+        side. One unit is about 5 microseconds.
         """
         self._spent += cost
         return self._spent <= MOST_COSTLY_CHECKS
@@ -48,7 +47,7 @@ class View:
     def before(self, position: int, reach: int = 48) -> bytes:
         """Return up to `reach` bytes before `position` in lower case.
 
-        At the start of a JSON value its key comes first.
+        At the start of a JSON value, its key comes first.
         """
         if position < reach:
             return self.hint + self.low[:position]
@@ -57,12 +56,12 @@ class View:
     def near(self, start: int, end: int) -> bytes:
         """Return `start` to `end` in lower case with 48 bytes before and 12 after.
 
-        Near the start of a text the hint comes first.
+        Near the start of a text, the hint comes first.
         """
         return self.hint + self.low[: end + 12] if start < 48 else self.low[start - 48 : end + 12]
 
     def runs(self) -> list[Run]:
-        """Maximal stretches of digits and their separators with at least seven digits."""
+        """Return the maximal runs of digits and their separators with at least seven digits."""
         if self._runs is None:
             classes = self.raw.translate(_NUMBER_CLASSES)
             self._runs = [
@@ -81,12 +80,12 @@ _SHAPE_CLASSES = bytes(
 _NUMBER_CLASSES = bytes(
     0x39 if 0x30 <= b <= 0x39 else 0x2D if b in b" \t.-()/_" else 0x3F for b in range(256)
 )  # digits '9', separators '-', the rest '?'
-# The literal first byte lets the search skip ahead without entering the matcher; possessive, so it never goes back.
+# The literal first byte lets the search skip ahead without entering the matcher; possessive, so it never backtracks.
 _RUN = re.compile(rb"9[9\-]{6,}+")
 
 
 def shape_of(raw: bytes) -> bytes:
-    """Return `raw` with every letter as 'A' and every digit as '9'; all else as it is."""
+    """Return `raw` with every letter as 'A' and every digit as '9'; other bytes are unchanged."""
     return raw.translate(_SHAPE_CLASSES)
 
 
@@ -94,7 +93,7 @@ Accept = Callable[[View, "re.Match[bytes]"], tuple[int, int] | None]
 
 
 def nothing(_: View, __: "re.Match[bytes]") -> None:
-    """Accepts no match: for a rule whose `spread` says what to remove."""
+    """Accept no match; for a rule whose `spread` returns the spans to redact."""
 
 
 Spread = Callable[[View, "re.Match[bytes]"], Iterable[tuple[int, int]]]
@@ -105,9 +104,9 @@ Judge = Callable[[bytes], bool]
 class Rule:
     """A row of a family's table: a precise pattern, and the check of each match.
 
-    The cost of `pattern` must be linear: start with a literal or stand behind a gate of digits, bound or possess every
-    repeat. It runs on the bytes of a view. `accept` returns the span to remove, or None. Each gate has its own kind of
-    rule; what a kind adds keeps its rules from running where they cannot match.
+    The cost of `pattern` must be linear: start with a literal or use a gate of digits, and make every repeat bounded or possessive. It runs
+    on the bytes of a view. `accept` returns the span to redact, or None. Each gate has its own kind of rule, whose extra fields prevent its
+    rules from running where they cannot match.
     """
 
     pattern: re.Pattern[bytes]
@@ -119,11 +118,11 @@ class LiteralRule(Rule):
     """A rule behind `Literals` or `Together`, for texts that contain a literal.
 
     `lower`: the pattern runs on the text in lower case.
-    `needle`: the literal, looked for in lower case; without one, any of the gate's.
+    `needle`: the literal, searched for in lower case; without one, any of the gate's.
     `fewest`: digits that the text must have.
     `anchored`: the pattern matches only where its needle stands.
-    `spread`: used instead of `accept` for a match with several spans to remove.
-    `opens`: RE2's pattern that must be in the text in lower case, instead of the needle; nearly a literal.
+    `spread`: used instead of `accept` for a match with several spans to redact.
+    `opens`: an RE2 pattern, nearly a literal, that the lower-case text must contain instead of the needle.
     """
 
     lower: bool = False
@@ -173,18 +172,16 @@ class ShapeRule(Rule):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnnouncedRule(Rule):
-    """A rule behind `Announced`; its pattern begins with `needle`, the word that announces the value."""
+    """A rule behind `Announced`; its pattern begins with `needle`, the keyword before the value."""
 
     needle: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """Opens when the text in lower case contains one of `needles`, and `mark`.
+    """Match if the text in lower case contains one of `needles`, and `mark`.
 
-    `mark`: a byte that prose has little of.
-
-    Without a `mark` the needles are looked for in every text, also in prose.
+    `mark`: a byte that is rare in prose. Without one, the needles are searched for in every text, also in prose.
     """
 
     needles: tuple[bytes, ...]
@@ -195,10 +192,8 @@ class Literals:
 class Together:
     """`Literals` of the second automaton.
 
-    It reads only texts that hold more than letters and full stops, or a quote.
-
-    The rules run on texts of `fewest` digits. What an automaton has seen multiplies its states, so needles that prose is full of
-    belong apart from the others.
+    It reads only texts that contain more than letters and full stops, or a quote. The rules run on texts of at least `fewest` digits. The
+    states of an automaton multiply with the text it reads, so needles that are common in prose belong in separate automata.
     """
 
     fewest: int = 0
@@ -206,14 +201,14 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Opens as `Shapes` does; the rules run on the text itself."""
+    """Match as `Shapes` does; the rules run on the text itself."""
 
     pattern: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Opens on a text of four digits or more whose `view.shape()` contains `pattern`.
+    """Match a text of four digits or more whose `view.shape()` contains `pattern`.
 
     The pattern is RE2's, and small; the rules run on the shape.
     """
@@ -223,15 +218,15 @@ class Shapes:
 
 @dataclass(frozen=True, slots=True)
 class LongWords:
-    """Opens on a stretch of at least sixteen letters, digits, `_` and `-`.
+    """Match a run of at least sixteen letters, digits, `_` and `-`.
 
-    The rules then see only that stretch.
+    The rules then see only that run.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """Opens on a run of digits and separators with at least `fewest` digits.
+    """Match a run of digits and separators with at least `fewest` digits.
 
     The rules then see only that run.
     """
@@ -241,16 +236,15 @@ class Digits:
 
 @dataclass(frozen=True, slots=True)
 class Always:
-    """Always open: the rules see every text. Only for families that a policy brings along."""
+    """Match every text. Only for the custom families of a policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """Opens for each rule whose `needle` is a whole word of a text with digits, or of its hint.
+    """Match for each rule whose `needle` is a whole word of a text with digits, or of its hint.
 
-    Words are in lower case, of letters only.
-
-    The rule then runs on the hint and the text in lower case; offsets count from the start of the hint.
+    Words are in lower case, of letters only. The rule then runs on the hint and the text in lower case; offsets count from the start of the
+    hint.
     """
 
 
@@ -259,10 +253,10 @@ Gate = Literals | Together | Announced | Seen | Digits | Shapes | LongWords | Al
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """`rank` decides who names a stretch that several families claim: the smallest.
+    """A family of personal data. If several families match a span, the one with the smallest `rank` names it.
 
-    `more`: further gates with rules of their own. `keyed`: what judges a whole value under the key whose words it is given, if any.
-    `description`, `examples` and `counterexamples` are for readers: one line, and placeholders of what is and is not found.
+    `more`: further gates with rules of their own. `keyed`: returns the judge of a whole value for the words of its key, if any.
+    `description`, `examples` and `counterexamples` are for readers: one line, and placeholders of values that are and are not found.
     """
 
     name: str
@@ -278,5 +272,5 @@ class Family:
 
     @property
     def parts(self) -> tuple[tuple[Gate, tuple[Rule, ...]], ...]:
-        """Each gate, and the rules behind it."""
+        """Return each gate with its rules."""
         return ((self.gate, self.rules), *self.more)

@@ -1,4 +1,4 @@
-"""A finding, a scrubbed text, and the interface of a scrubber that the walk through JSON needs."""
+"""Define a finding, a scrubbed text, and the interface of a scrubber that the walk through JSON needs."""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -7,7 +7,7 @@ from .taxonomy import Category
 
 
 class Finding(NamedTuple):
-    """A finding's family and place: code points in the original text, end exclusive. Never the text."""
+    """A finding's family and span: code points in the original text, end exclusive. Never the text."""
 
     family: str
     category: Category
@@ -16,24 +16,24 @@ class Finding(NamedTuple):
 
 
 class Scrubbed(NamedTuple):
-    """A scrubbed text; `findings` are in order of their position and do not overlap."""
+    """A scrubbed text; `findings` are in order of position and do not overlap."""
 
     text: str
     findings: list[Finding]
 
 
 class TextScrubber(Protocol):
-    """A scrubber of single texts: `Scrubber`, and what is made from it."""
+    """A scrubber of single texts: `Scrubber`, or a wrapper of one."""
 
     @property
     def removed_keys(self) -> RemovedKeys | None:
-        """The keys whose values go whole, if the policy names any."""
+        """Return the keys whose values are redacted as a whole, if the policy has any."""
 
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
         """Return the text without personal data; `hint` is read as if it stood before the text."""
 
     def is_told_by(self, hint: bytes, /) -> bool:
-        """Return whether the key of a JSON value, as words, announces anything."""
+        """Return whether the key of a JSON value, as words, contains a keyword."""
 
     def under_removed_key(self, value: Any) -> Finding:
-        """Return the finding of a value that goes because of its key."""
+        """Return the finding of a value that is redacted because of its key."""

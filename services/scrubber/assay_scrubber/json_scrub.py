@@ -1,6 +1,6 @@
 """Scrub every value of a JSON document.
 
-Keys and shape never change; a number that is found becomes text.
+Keys and structure never change; a number that is found becomes a string.
 """
 
 import re
@@ -15,18 +15,18 @@ from .neighbours import told
 from .projection import project
 
 MAX_DEPTH = 200
-"""Levels of nesting. orjson writes at most 254, and a payload stands inside its event."""
+"""Levels of nesting. orjson writes at most 254, and a payload is nested inside its event."""
 
-# Numbers of fewer digits are no card, SSN or telephone number; of more, none either. Bounds keep str() cheap.
+# Numbers with fewer or more digits are never a card, SSN or telephone number. The bounds keep str() cheap.
 _SMALLEST, _LARGEST = 10**6, 10**19
 
 
 class NestingError(ValueError):
-    """The document is nested too deeply to be scrubbed. Its caller must not store it."""
+    """The document is nested too deeply to be scrubbed. The caller must not store it."""
 
 
 class ScrubbedJson(NamedTuple):
-    """`counts`: findings by family. The input is never changed in place."""
+    """A scrubbed JSON document; `counts`: findings by family. The input is never changed in place."""
 
     value: Any
     counts: dict[str, int]
@@ -44,13 +44,13 @@ def hint_of(key: str) -> bytes:
     return project(_CAMEL.sub(" ", key[-48:]).lower() + " ")
 
 
-#: Keys of numbers that are shorter than all others in which something is found.
+#: Keys of numbers with fewer digits than all other numbers that are searched.
 _OF_CODES = re.compile(rb"(?:^| )(?:otp|totp|pin|puk|cvv2?|cvc2?|cvn|passcode|code|password|passwd|passphrase|pwd) $")
 _SMALLEST_CODE = 100
 
 
 def text_of(leaf: Any, hint: bytes = b"") -> str | None:
-    """A scalar as text, None for one in which nothing can be found. TypeError for what is not JSON."""
+    """Return a scalar as text, None for one that cannot contain a finding; TypeError for non-JSON types."""
     if isinstance(leaf, str):
         return leaf
     if leaf is None or isinstance(leaf, bool):
@@ -64,7 +64,7 @@ def text_of(leaf: Any, hint: bytes = b"") -> str | None:
     raise TypeError(f"not a JSON value: {type(leaf).__name__}")
 
 
-#: Keys whose value may be written in pieces.
+#: Keys whose value may be split into pieces.
 _IN_PIECES = re.compile(rb"card|social|phone|mobile|passport|iban|(?<![a-z])(?:cc|pan|ssn|tel)(?![a-z])|\x86|\x8a")
 _MOST_PIECES, _LONGEST_PIECE = 8, 9
 
@@ -84,7 +84,7 @@ def joined(pieces: Any, hint: bytes) -> str | None:
 
 
 def _of_pieces(scrubber: TextScrubber, pieces: Any, hint: bytes, counts: Counter[str]) -> str | None:
-    """What stands for each of the pieces when they are one finding together."""
+    """Return the replacement for each of the pieces if they are one finding together."""
     text = joined(pieces, hint)
     if text is None:
         return None
@@ -96,7 +96,7 @@ def _of_pieces(scrubber: TextScrubber, pieces: Any, hint: bytes, counts: Counter
 
 
 def _scrub_numbered(scrubber: TextScrubber, items: dict[str, Any], counts: Counter[str]) -> dict[str, Any]:
-    """Fields whose keys differ by their number only, as `card_part1` to `card_part4`, when they are one finding together."""
+    """Scrub fields whose keys differ only by a number, as `card_part1` to `card_part4`, if they are one finding together."""
     stems: dict[str, list[str]] = {}
     for key in items:
         if isinstance(key, str) and key[-1:].isdecimal():
@@ -110,7 +110,7 @@ def _scrub_numbered(scrubber: TextScrubber, items: dict[str, Any], counts: Count
 
 
 def scrub_leaf(scrubber: TextScrubber, leaf: Any, hint: bytes, counts: Counter[str]) -> Any:
-    """A scalar, scrubbed. TypeError for what is not JSON."""
+    """Scrub a scalar; TypeError for non-JSON types."""
     text = leaf if isinstance(leaf, str) else text_of(leaf, hint)
     if text is None:
         return leaf
@@ -118,13 +118,13 @@ def scrub_leaf(scrubber: TextScrubber, leaf: Any, hint: bytes, counts: Counter[s
     if not findings:
         return leaf
     counts.update(finding.family for finding in findings)
-    return leaf if scrubbed == text else scrubbed  # the same when all of it is allowed
+    return leaf if scrubbed == text else scrubbed  # unchanged if all of it is allowed
 
 
 def findings_in(scrubber: TextScrubber, value: Any) -> Iterator[tuple[int, Finding]]:
-    """Yield the findings of a JSON document, each with the place of its value.
+    """Yield the findings of a JSON document, each with the index of its value.
 
-    Places count all scalars in document order, from 0.
+    The index counts all scalars in document order, from 0.
     """
     pending: list[tuple[object, bytes, Any, int]] = [(None, b"", value, 0)]
     place, removes = 0, scrubber.removed_keys
@@ -165,21 +165,20 @@ def _scalars(value: Any) -> int:
 def _without(removes: RemovedKeys, value: Any, counts: Counter[str]) -> str:
     try:
         return removes.replaced(value, counts)
-    except RecursionError:  # all of it becomes one hash
+    except RecursionError:  # the value would be hashed as a whole
         raise NestingError(f"nested more than {MAX_DEPTH} levels deep") from None
 
 
 def scrub_json(scrubber: TextScrubber, value: Any, hint: bytes = b"", depth: int = 0) -> ScrubbedJson:
     """Return `value` scrubbed, walking it without recursion.
 
+    `hint`: that of its key, if any; `depth`: how many levels contain it.
     Raises NestingError beyond MAX_DEPTH levels, TypeError for what is not JSON.
-
-    `hint`: of the key that it stands under, if any; `depth`: how many levels it stands in.
     """
     removes = scrubber.removed_keys
     counts: Counter[str] = Counter()
     root: list[Any] = [value]
-    # Each entry: a container to fill, the items still to be copied into it, their hint, what neighbours say of them, its depth.
+    # Each entry: a container to fill, the items still to be copied into it, their hint, the hints from neighbours, its depth.
     pending: list[tuple[Any, Any, bytes, Mapping[Any, bytes], int]] = [(root, [(0, value)], hint, {}, depth)]
     while pending:
         target, items, inherited, known, depth = pending.pop()

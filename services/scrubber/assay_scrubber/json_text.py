@@ -1,27 +1,26 @@
-"""Cut spans in JSON text so that it is still JSON when they are replaced. Pure."""
+"""Trim spans in JSON text so that it is still JSON after they are replaced. Pure."""
 
 import json
 import re
 
 from .family import Span
 
-# A string and what is in its quotes, or a number. In valid JSON no other quote stands anywhere.
+# A string with its content, or a number. In valid JSON, quotes occur nowhere else.
 _TOKEN = re.compile(r'"((?:[^"\\]++|\\.)*+)"|-?[0-9][0-9.eE+\-]*+')
 _LONGEST_ESCAPE = 6
 _SPACE = " \t\r\n"
 _OPENING, _CLOSING = frozenset('{["'), frozenset('}]"')
 
 
-#: Where numbers of JSON begin that spans take, and the quotes that belong round what stands for each: `\\"` in JSON inside JSON.
+#: Start of each redacted JSON number, and the quotes that its replacement needs: `\\"` in JSON inside JSON.
 Numbers = dict[int, str]
 
 
 def within_json(text: str, spans: list[Span]) -> tuple[list[Span], Numbers]:
-    """Return `spans` cut where the text or their line is JSON, and the numbers that they take.
+    """Return `spans` trimmed where the text or their line is JSON, and the numbers that they redact.
 
-    `spans` are in order, without overlap.
-
-    Of a span in a string or number see `_within_tokens`; one that goes over several lines stays as it is.
+    `spans` are in order, without overlap. Spans in a string or number are trimmed as `_within_tokens` describes; a span over several lines
+    is unchanged.
     """
     if '"' not in text and "[" not in text:
         return spans, {}
@@ -38,7 +37,7 @@ def within_json(text: str, spans: list[Span]) -> tuple[list[Span], Numbers]:
         while place < len(spans) and spans[place][1] <= last:
             own.append(spans[place])
             place += 1
-        if not own:  # it goes on in the next line
+        if not own:  # it continues in the next line
             kept.append(spans[place])
             place += 1
         elif _is_json(text[first:last]):
@@ -54,21 +53,21 @@ def _line(text: str, position: int) -> tuple[int, int]:
 
 
 def _is_json(text: str) -> bool:
-    """True for a whole JSON object, list or string."""
+    """Return whether the text is a whole JSON object, list or string."""
     stripped = text.strip(_SPACE)
     if stripped[:1] not in _OPENING or stripped[-1:] not in _CLOSING:
         return False
     try:
-        json.loads(stripped)  # orjson refuses halves of surrogate pairs
+        json.loads(stripped)  # orjson refuses lone surrogates
     except (ValueError, RecursionError):
         return False
     return True
 
 
 def _within_tokens(text: str, spans: list[Span], begin: int, stop: int) -> tuple[list[Span], Numbers]:
-    """What of `spans` stands in strings and numbers of the JSON from `begin` to `stop`, and the numbers.
+    """Return the parts of `spans` in strings and numbers of the JSON from `begin` to `stop`, and the numbers.
 
-    No span leaves the quotes of its string or parts an escape, and one in a number takes all of it.
+    No span crosses the quotes of its string or splits an escape, and a span in a number covers all of it.
     """
     kept: list[Span] = []
     numbers: Numbers = {}
@@ -92,7 +91,7 @@ def _within_tokens(text: str, spans: list[Span], begin: int, stop: int) -> tuple
                     inner = _number_round(text, *number.span(1), *token.span(1)) if holds_json[token.start(1)] else None
                     if inner is not None:
                         first, last, numbers[inner[0]] = inner
-            if first < last and not (kept and first < kept[-1][1]):  # two of them in one number or escape
+            if first < last and not (kept and first < kept[-1][1]):  # two spans in one number or escape
                 kept.append((first, last, rank))
             if token.end() > end:
                 break
@@ -108,7 +107,7 @@ def _is_json_in_string(written: str) -> bool:
     return True
 
 
-# What stands before and after a number of JSON in a string of JSON.
+# The context of a JSON number inside a JSON string.
 _GAP = r"(?:[ \t]|\\{1,15}+[nrt]){0,16}+"
 _BEFORE_NUMBER = re.compile(r"(?:\\\"" + _GAP + r":|[\[,])" + _GAP + r"-?[0-9.eE+\-]{0,32}$")
 _AFTER_NUMBER = re.compile(r"[0-9.eE+\-]{0,32}+(?=" + _GAP + r"[,\]}])")
@@ -118,7 +117,10 @@ _NUMBER_BACK = re.compile(r"-?[0-9][0-9.eE+\-]{0,32}$|-?$")
 
 
 def _number_round(text: str, start: int, end: int, first: int, last: int) -> tuple[int, int, str] | None:
-    """The number of JSON that a span stands in, in the string from `first` to `last` that is JSON itself, with the quotes it has there."""
+    """Return the JSON number around a span, with the quotes that its replacement needs.
+
+    The number stands in the string from `first` to `last`, which is itself JSON.
+    """
     before, after = (
         _BEFORE_NUMBER.search(text, max(first, start - _SEEN_BEFORE), start),
         _AFTER_NUMBER.match(text, end, last),
@@ -133,7 +135,10 @@ _OPENED = re.compile(_GAP + r"[\[{]")
 
 
 def _quotes_at(text: str, position: int, first: int) -> str:
-    """The quote that strings of JSON have at a position within a string, which begins at `first`: of the last one, or deeper in it."""
+    """Return the quote, with its backslashes, that strings have at a position within a string that begins at `first`.
+
+    It is the quote of the preceding string, or of one nested in that.
+    """
     quote = text.rfind('"', max(first, position - _SEEN_BEFORE), position)
     if quote < 0:
         return '\\"'
@@ -144,7 +149,7 @@ def _quotes_at(text: str, position: int, first: int) -> str:
 
 
 def _whole_escapes(text: str, start: int, end: int, first: int, last: int) -> tuple[int, int]:
-    """The part of a string, which goes from `first` to `last`, with all of the escapes that it begins or ends in."""
+    """Extend a part of a string from `first` to `last` by the escapes that it splits."""
     if start >= end:
         return start, end
     start = _escape_round(text, start, first)[0]
@@ -161,12 +166,12 @@ def _whole_escapes(text: str, start: int, end: int, first: int, last: int) -> tu
 
 
 def _escape_round(text: str, position: int, first: int) -> tuple[int, int]:
-    """The escape of a string, which begins at `first`, that `position` stands in; the position alone when there is none."""
+    """Return the escape around `position` in a string that begins at `first`, or the position alone."""
     at = text.rfind("\\", max(first, position - _LONGEST_ESCAPE + 1), position)
     before = at
     while before >= first and text[before] == "\\":
         before -= 1
-    if (at - before) % 2:  # an even number of them are escapes of themselves
+    if (at - before) % 2:  # an even number of backslashes escape each other
         after = at + (_LONGEST_ESCAPE if text[at + 1] == "u" else 2)
         if position < after:
             return at, after

@@ -1,4 +1,4 @@
-"""Keccak-256 as Ethereum uses it, which hashlib lacks.
+"""Compute Keccak-256 as Ethereum uses it, which hashlib lacks.
 
 FIPS 202's permutation with the original padding.
 """
@@ -8,7 +8,7 @@ _RATE = 136
 
 
 def _constants() -> tuple[int, ...]:
-    """Round constants from the degree-eight LFSR of FIPS 202, algorithm 5."""
+    """Compute the round constants from the degree-eight LFSR of FIPS 202, algorithm 5."""
     state, found = 1, []
     for _ in range(24):
         value = 0
@@ -21,7 +21,7 @@ def _constants() -> tuple[int, ...]:
 
 
 def _steps() -> tuple[tuple[int, int], ...]:
-    """Where each lane goes in the steps rho and pi, and how far it turns; lane (x, y) is number x + 5 y."""
+    """Return each lane's target and rotation in the steps rho and pi; lane (x, y) is number x + 5 y."""
     x, y, found = 1, 0, []
     for step in range(24):
         found.append((x + 5 * y, (step + 1) * (step + 2) // 2 % 64))
@@ -51,7 +51,7 @@ def _permute(a: list[int]) -> None:
 
 
 def keccak_256(message: bytes) -> bytes:
-    """The 32-byte digest. About a tenth of a millisecond for every 136 bytes."""
+    """Return the 32-byte digest. Takes about a tenth of a millisecond for every 136 bytes."""
     padded = bytearray(message)
     padded.extend(bytes(_RATE - len(message) % _RATE))
     padded[len(message)] ^= 0x01

@@ -1,9 +1,7 @@
 """Find the values under a policy's `scrub_keys` in text. Pure.
 
-JSON over several lines, after a time, in a string of JSON.
-
-The text as a whole need not be JSON, only the key, its colon and its value: `"name": "…"`, also with the quotes escaped, and as Python
-prints it (`'name': '…'`). Work is linear in the text.
+JSON over several lines, after a time, in a JSON string. The text as a whole need not be JSON, only the key, its colon and its value:
+`"name": "…"`, also with the quotes escaped, and as Python prints it (`'name': '…'`). The work is linear in the text.
 """
 
 import json
@@ -21,13 +19,13 @@ _KEY = re.compile(
     + _SPACE
 )
 _SCALAR = re.compile(r"-?[0-9][0-9.eE+\-]*+|true|false|True|False|null|None")
-# What may stand in a list or an object of JSON outside of its strings, as far as it opens and closes nothing.
+# Content of a JSON list or object outside of its strings that opens and closes nothing.
 _PLAIN = re.compile(r"(?:[\s,:]|\\{1,15}[nrt]|" + _SCALAR.pattern + r"|\\(?=\\*[\"']))++")
 _NULLS = ("null", "None")
 
 
 class Removed(NamedTuple):
-    """A stretch from `start` to `end` that goes, and its replacement.
+    """A span from `start` to `end` to redact, and its replacement.
 
     `open`: the text ends before the value does.
     """
@@ -44,7 +42,7 @@ class _Value(NamedTuple):
 
 
 def removed_in(keys: RemovedKeys, text: str) -> Iterator[Removed]:
-    """Every value in `text` that goes because of its key, in order, without overlap."""
+    """Yield every value in `text` that is redacted because of its key, in order, without overlap."""
     at = 0
     while (match := _KEY.search(text, at)) is not None:
         at = match.end("key") + 1
@@ -61,7 +59,7 @@ _NAME = re.compile(r"(?<![\w.\-\"'\\])([\w.\-]{1,128}+)[ \t]{0,8}[=:]")
 
 
 def named_otherwise(keys: RemovedKeys, text: str) -> int | None:
-    """Return the place of the first key name that names a value outside JSON: `customer_name=…`."""
+    """Return the position of the first key name that names a value outside JSON: `customer_name=…`."""
     return next((match.start() for match in _NAME.finditer(text) if keys.names(match.group(1))), None)
 
 
@@ -77,9 +75,7 @@ def _value(keys: RemovedKeys, text: str, start: int, quote: str, depth: int) -> 
         if content or not closed:
             return Removed(opened + 1, end, shown, not closed and end == len(text))
         around = "\\" * depth + first
-        return Removed(
-            start, end + depth + 1, f"{around}{shown}{around}", False
-        )  # an empty string has no place of its own
+        return Removed(start, end + depth + 1, f"{around}{shown}{around}", False)  # an empty string has no span
     if text[start : start + 1] in ("{", "["):
         end, closed = _end_of_container(text, start, quote, depth)
     elif (scalar := _SCALAR.match(text, start)) is not None and scalar.group() not in _NULLS:
@@ -99,7 +95,10 @@ def _backslashes(text: str, position: int) -> int:
 
 
 def _end_of_string(text: str, start: int, quote: str, depth: int) -> _Value:
-    """Where a string ends whose quotes stand behind `depth` backslashes; if nowhere, with its line or the string round it."""
+    """Return the end of a string whose quotes follow `depth` backslashes.
+
+    An unterminated string ends with its line or the string around it.
+    """
     line = text.find("\n", start)
     stop = line if line >= 0 else len(text)
     at = text.find(quote, start, stop)
@@ -114,7 +113,7 @@ def _end_of_string(text: str, start: int, quote: str, depth: int) -> _Value:
 
 
 def _end_of_container(text: str, start: int, quote: str, depth: int) -> _Value:
-    """Where a list or an object ends. One that is cut off, or is no JSON, ends with its last line that is."""
+    """Return the end of a list or an object. One that is cut off or invalid ends with its last line that is JSON."""
     quotes = ('"', "'") if quote == "'" else ('"',)
     at, level, line = start, 0, -1
     while at < len(text):
@@ -127,7 +126,7 @@ def _end_of_container(text: str, start: int, quote: str, depth: int) -> _Value:
                 return _Value(at + 1, True)
         elif character in quotes:
             if _backslashes(text, at) < depth:
-                return _Value(at - _backslashes(text, at), False)  # of the string round it
+                return _Value(at - _backslashes(text, at), False)  # of the string around it
             end, closed = _end_of_string(text, at + 1, character, depth)
             if not closed:
                 return _Value(end, False)
@@ -148,7 +147,7 @@ def _end_of_line(text: str, position: int) -> int:
 
 
 def _unescaped(written: str, depth: int) -> str:
-    """What is in a string of JSON, or in a string in a string."""
+    """Return the content of a JSON string, or of a string inside a string."""
     for _ in range((depth + 1).bit_length()):
         if "\\" not in written:
             break

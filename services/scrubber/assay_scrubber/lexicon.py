@@ -1,8 +1,8 @@
-"""Words that announce a value, in scripts that the projection makes one letter of.
+"""Keywords in scripts whose letters the projection does not distinguish.
 
-`пароль` and `密码` are projected as a byte that says what they announce, one for each of their characters: rules stay rules on bytes.
-`Announces.PASSWORD.word` is the pattern of such a word. Words are stems, to which up to four more letters of their alphabet belong
-(`паролем`); `_` stands for what is between words.
+`пароль` and `密码` are projected as one byte for each of their characters, which identifies the keyword's meaning: rules still match bytes.
+`Announces.PASSWORD.word` is the pattern of such a keyword. Keywords are stems, to which up to four more letters of their alphabet belong
+(`паролем`); `_` stands for the characters between words.
 """
 
 import re
@@ -12,7 +12,7 @@ from .automaton import at_once
 
 
 class Announces(IntEnum):
-    """Meanings of words that announce, and the byte that each is projected as."""
+    """Meanings of keywords, and the byte that each is projected as."""
 
     PASSWORD = 0x83
     CODE = 0x84
@@ -31,7 +31,7 @@ class Announces(IntEnum):
         return bytes([self])
 
     def before(self, value: bytes) -> "re.Pattern[bytes]":
-        """Return the pattern of such a word, what may stand between, and `value` with one group.
+        """Return a pattern for such a keyword, the text that may follow it, and `value` with one group.
 
         Letters of its script and signs may stand between.
         """
@@ -41,7 +41,7 @@ class Announces(IntEnum):
 
     @property
     def word(self) -> bytes:
-        """The pattern of a whole word."""
+        """Return the pattern of a whole keyword."""
         return rb"(?<!%b)%b++" % (self.byte, self.byte)
 
 
@@ -103,19 +103,19 @@ WORDS: dict[Announces, str] = {
 _MORE = "[\u0370-\u0dff\u10a0-\u10ff]{0,4}"
 _BETWEEN = r"[\s_-]{1,3}"
 _ROWS = [(kind, word.split("_")) for kind, words in WORDS.items() for word in words.split()]
-# A word of Greek or Cyrillic letters begins and ends as one; Arabic and Hebrew write articles to it.
+# A word of Greek or Cyrillic letters must begin at a word boundary; Arabic and Hebrew attach articles to it.
 _START, _END = r"(?<![\u0370-\u052f])", r"(?![\u0370-\u052f])"
 _PATTERNS = [re.compile(_START + (_MORE + _BETWEEN).join(map(re.escape, stems)) + _MORE + _END) for _, stems in _ROWS]
-# On bytes of UTF-8: classes of Unicode would make an automaton of tens of megabytes.
+# Match bytes of UTF-8: Unicode classes would make an automaton of tens of megabytes.
 _GATE = at_once(rb"[\x80-\xff]*[ \t\n_\-]+".join(re.escape(stem.encode()) for stem in stems) for _, stems in _ROWS)
 
 
 def _words_in(text: str) -> list[tuple[int, int, Announces]]:
-    """Start, end and meaning of the words that announce."""
+    """Yield start, end and meaning of the keywords."""
     low, words = text.lower(), list[tuple[int, int, Announces]]()
     opened = _GATE(low.encode("utf-8", "replace"))
     if len(low) != len(text):
-        low = text  # some letters are two in lower case: words in capitals are then not found
+        low = text  # some letters become two in lower case: keywords in capitals are then not found
     for number in opened:
         kind, stems = _ROWS[number]
         found = low.find(stems[0])
@@ -129,7 +129,7 @@ def _words_in(text: str) -> list[tuple[int, int, Announces]]:
 
 
 def marked(text: str, raw: bytes) -> bytes:
-    """The projection `raw` of `text` with the words that announce as marks, each as long as it was."""
+    """Return the projection `raw` of `text` with each keyword replaced by marks of the same length."""
     words = _words_in(text)
     if not words:
         return raw
@@ -139,13 +139,13 @@ def marked(text: str, raw: bytes) -> bytes:
     return bytes(written)
 
 
-# Words of other scripts as JSON writes them in ASCII (RFC 8259), with what stands between words; JSON inside JSON doubles the backslash.
+# Keywords in other scripts as JSON escapes them in ASCII (RFC 8259), with the text between words; JSON inside JSON doubles the backslash.
 _ESCAPED = re.compile(rb"(?:\\++u[0-9A-Fa-f]{4}[ _\-]?){2,}")
 _CHARACTER = re.compile(rb"\\++u([0-9A-Fa-f]{4})|[ _\-]")
 
 
 def marked_escapes(raw: bytes, unseen: bytes) -> bytes:
-    """Return `raw` with the escaped words that announce as marks.
+    """Return `raw` with escaped keywords as marks.
 
     The rest of each escape becomes `unseen`.
     """

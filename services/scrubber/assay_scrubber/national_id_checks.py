@@ -1,8 +1,7 @@
-"""Check digits of persons' numbers, by country.
+"""Check digits of identity and tax numbers, by country.
 
-python-stdnum's, and our own where its rule is narrower than what is in use.
-
-Its modules load when a first candidate of their country turns up. Names are its modules'; ours begin with `own.`.
+From python-stdnum, and our own where its rule is narrower than actual use. A module is loaded with the first candidate of its country.
+Checks are named after its modules; ours begin with `own.`.
 """
 
 import re
@@ -13,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 _MARKS = str.maketrans("", "", " .-/+")
-# First two digits of the place: the provinces (GB/T 2260), with those that were reorganised since, and the special regions.
+# First two digits of the place: the provinces (GB/T 2260), including former ones, and the special regions.
 _CHINESE_PROVINCES = frozenset(
     (*range(11, 16), *range(21, 24), *range(31, 38), *range(41, 47), *range(50, 55), *range(61, 66), 71, 81, 82, 83)
 )
@@ -57,7 +56,7 @@ def korean(number: str) -> bool:
 
 
 def korean_checked(number: str) -> bool:
-    """As `korean`, with the check digit of those given out before October 2020."""
+    """Check as `korean` does, and also the check digit of numbers issued before October 2020."""
     if not korean(number):
         return False
     digits = number.translate(_MARKS)
@@ -66,17 +65,17 @@ def korean_checked(number: str) -> bool:
 
 
 def finnish(number: str) -> bool:
-    """Personal identity code, with the marks of century of 2023 and with temporary numbers."""
+    """Check a personal identity code, with the century marks of 2023 and with temporary numbers."""
     return bool(_module("fi.hetu").is_valid(number, allow_temporary=True))
 
 
 def nhs(number: str) -> bool:
-    """UK NHS number: modulus 11. The ten digits of one digit pass it, and are none."""
+    """Check a UK NHS number: modulus 11. Ten equal digits pass the check digit but are not numbers."""
     return len(set(number.translate(_MARKS))) > 1 and bool(_module("gb.nhs").is_valid(number))
 
 
 def japanese(number: str) -> bool:
-    """Individual number ("My Number"): twelve digits, modulus 11."""
+    """Check an individual number ("My Number"): twelve digits, modulus 11."""
     number = number.translate(_MARKS)
     if not re.fullmatch(r"[0-9]{12}", number):
         return False

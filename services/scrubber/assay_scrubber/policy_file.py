@@ -1,18 +1,16 @@
-"""The policy file: the policy of every project, and the differences of single ones. Pure.
+"""Parse the policy file: the policy of every project, and the overrides of single projects. Pure.
 
-The caller reads the file.
+The caller reads the file, which is TOML. Everything is optional; see docs/policy.md:
 
-TOML. Everything is optional; see docs/policy.md:
-
-    scrub_keys = ["customer_name"]  # values under these keys go whole
+    scrub_keys = ["customer_name"]  # values under these keys are redacted as a whole
     [actions]              # by category
     contact = "label"
-    [families]             # by family; goes before its category
+    [families]             # by family; overrides its category
     ip_address = "allow"
     [patterns.staff_number]
     category = "online_identifier"
     pattern = '\\bEMP-[0-9]{5}\\b'
-    [projects.clinic.actions]   # what a project says goes before what is said for all
+    [projects.clinic.actions]   # overrides the settings for all projects
     contact = "refuse"
 """
 
@@ -41,7 +39,7 @@ class PolicySet:
     projects: Mapping[str, Policy] = field(default_factory=dict)
 
     def of(self, project: str) -> Policy:
-        """The policy of one project."""
+        """Return the policy of one project."""
         return self.projects.get(project, self.default)
 
     def asking(self, catalogue: str) -> "PolicySet":
@@ -51,9 +49,9 @@ class PolicySet:
 
 
 def parse_policies(text: str, *, hash_key: bytes | None = None, scrub_slugs: bool = False) -> PolicySet:
-    """The policies that a file's text describes. `scrub_slugs`: what counts where the file does not say.
+    """Return the policies that a file's text describes. `scrub_slugs`: the default for policies that do not set it.
 
-    Raises PolicyError, which says where in the file and what would be valid, and quotes names but no other values.
+    Raises PolicyError, which states the place in the file and the valid values, and quotes names but no other values.
     """
     try:
         document = tomllib.loads(text)
@@ -91,7 +89,7 @@ def _policy(levels: list[tuple[str, Mapping[str, Any]]], hash_key: bytes | None,
 
 
 def _patterns(levels: Iterable[Mapping[str, Any]]) -> tuple[Family, ...]:
-    """Families of the policy's own; a project may define one of all projects anew."""
+    """Return the policy's own families. A project can redefine a pattern that is defined for all projects."""
     rows: dict[str, Mapping[str, Any]] = {}
     for level in levels:
         given = level.get("patterns", {})
@@ -114,6 +112,6 @@ def _pattern(name: str, row: Mapping[str, Any], number: int) -> Family:
 
 
 def _without_content(message: str) -> str:
-    """The parser's message up to what it quotes, with the place in the file."""
+    """Return the parser's message up to its quotation, with the position in the file."""
     place = message.rfind("(at ")
     return message[place:].strip("()") if place >= 0 else "see its syntax"

@@ -1,6 +1,6 @@
 """Turn a raw entry into a scrubbed event or a failure.
 
-Pure: bytes in, bytes out; no network, and a clock only to doubt an entry's id that is far ahead of it.
+Pure: bytes in, bytes out; no network, and a clock only to reject an entry whose ID is far ahead of it.
 
 Fails closed: an entry that cannot be validated and scrubbed becomes a failure that names the rule, never the content.
 """
@@ -42,9 +42,9 @@ class RefusedError(Exception):
 
 
 class Processor:
-    """Validates and scrubs entries, each with its project's scrubber.
+    """Validate and scrub entries, each with its project's scrubber.
 
-    The scrubber None passes text through as it is (`capture.scrub_pii = false`).
+    If the scrubber is None, text passes through unchanged (`capture.scrub_pii = false`).
     """
 
     def __init__(self, scrubber: Scrubber | None, projects: Mapping[str, Scrubber] | None = None) -> None:
@@ -64,7 +64,7 @@ class Processor:
         self._scrubber, self._projects = scrubber, projects or {}
 
     def process(self, entries: Iterator[Entry]) -> list[Outcome]:
-        """One outcome for every entry, in order. Never raises because of an entry."""
+        """Return one outcome for every entry, in order. Never raises because of an entry."""
         self.findings, self.refusals = Counter(), Counter()
         self.traceparents = []
         return [self._outcome(entry) for entry in entries]
@@ -101,7 +101,7 @@ class Processor:
                 pii = _pii(scrubber, found)
         data = encode(event, payload, arrived, pii, policy)
         if pii.families:
-            # A replacement may be longer than what it replaced, and reach a limit.
+            # A replacement can be longer than the text that it replaces, and exceed a limit.
             parse_scrubbed(b'{"id":0,' + data[1:])
             self.findings.update(pii.families)
         if event.traceparent:
@@ -112,7 +112,7 @@ class Processor:
 class Pii(NamedTuple):
     """The findings of one event.
 
-    `families`: findings that were removed, by family; the rest as in `ScrubbedEvent`.
+    `families`: redacted findings, by family; the rest as in `ScrubbedEvent`.
     """
 
     families: dict[str, int]
@@ -124,7 +124,7 @@ NOTHING = Pii({}, [], [])
 
 
 def _pii(scrubber: Scrubber, found: dict[str, int]) -> Pii:
-    """Raises RefusedError."""
+    """Return the findings of an event. Raises RefusedError."""
     attempted = scrubber.categories(found)
     if not scrubber.policy.actions:
         return Pii(found, attempted, attempted)
@@ -136,8 +136,8 @@ def _pii(scrubber: Scrubber, found: dict[str, int]) -> Pii:
 
 
 def encode(event: Event, payload: dict[str, Any], arrived: int, pii: Pii, policy: str) -> bytes:
-    """JSON of a scrubbed event, all but its `id`, which the log gives it."""
-    # Most events hold nothing: readers take a missing list for an empty one.
+    """Encode a scrubbed event as JSON without its `id`, which the log assigns."""
+    # Most events have no findings: readers treat a missing list as empty.
     sets = {"pii_attempted": pii.attempted, "pii_blocked": pii.blocked} if pii.attempted else {}
     return orjson.dumps(
         {
@@ -159,5 +159,5 @@ def encode(event: Event, payload: dict[str, Any], arrived: int, pii: Pii, policy
 
 
 def refuse(entry: Entry, reason: Reason, error_class: str, detail: str) -> Outcome:
-    """The outcome of an entry that is not stored."""
+    """Return the outcome of an entry that is not stored."""
     return Outcome(entry.id, failure=failure_of(entry, STAGE, reason, error_class, detail))

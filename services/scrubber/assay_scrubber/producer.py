@@ -1,8 +1,7 @@
-"""The scrubber in the producer's own process, for `capture.scrub = "producer"`.
+"""Scrub in the producer's own process, for `capture.scrub = "producer"`.
 
-The SDK loads it by its entry point.
-
-It loads nothing of a service: no runtime, no broker, no metrics. Bytes in, bytes out; the policy file is read once, when it is made.
+The SDK loads this module by its entry point. It imports nothing of a service: no runtime, no broker, no metrics. Bytes in, bytes out; the
+policy file is read once, at creation.
 """
 
 from collections.abc import Mapping
@@ -25,10 +24,10 @@ REFUSED = "pii_refused"
 
 
 class InProducer:
-    """Scrubs entries with their projects' policies, as the service would."""
+    """Scrub entries with their projects' policies, exactly as the service does."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises SettingsError for a policy that cannot be used."""
+        """Load the policies. Raises SettingsError for a policy that cannot be used."""
         try:
             self._scrubber, self._projects = scrubbers_of(read_policies(settings.scrubber))
         except (PolicyError, VendorKeysError, OSError) as error:
@@ -37,9 +36,9 @@ class InProducer:
             raise SettingsError(f"{where}: {reason_of(error)}") from None
 
     def scrub(self, entry: bytes) -> Passed:
-        """The entry without personal data, and without fields that no event has.
+        """Return the entry without personal data, and without fields that are not part of an event.
 
-        One that breaks the contract is scrubbed in every value, whatever field it stands in: the service then says what is wrong with it.
+        If an entry breaks the contract, every value is scrubbed, in any field: the service then reports what is wrong with it.
         """
         try:
             event = parse_event(entry)
@@ -54,7 +53,7 @@ class InProducer:
         return _passed(scrubber, _encoded(event, payload), found)
 
     def credential_in(self, name: str) -> str:
-        """The family of a credential in a name that is stored as it is, or ''."""
+        """Return the family of a credential in a name that is stored unchanged, or ''."""
         return credential_in(name)
 
     def _broken(self, entry: bytes) -> Passed:

@@ -1,10 +1,9 @@
-"""Text as one byte per code point, so that a byte offset is a character offset.
+"""Project text to one byte per code point, so that a byte offset is a character offset.
 
-Detection runs on bytes: `bytes` has the fast searches, and one alphabet to write patterns in. Decimal digits of every
-script become 0-9, spaces ' ', dashes '-', full-width forms their ASCII twins. What has no ASCII twin becomes
-`LETTER` (alphabets that are written with spaces between words) or `OTHER` (everything else, also scripts that are
-written without spaces: there the neighbour of an address is not part of it). Characters nobody sees become `UNSEEN`.
-Words that announce a value in such scripts become a byte of their own each (`lexicon`).
+Detection runs on bytes: `bytes` has fast searches, and one alphabet for patterns. Decimal digits of every script become 0-9, spaces ' ',
+dashes '-', full-width forms their ASCII equivalents. Other characters become `LETTER` (alphabets that are written with spaces between
+words) or `OTHER` (everything else, including scripts that are written without spaces: there the neighbour of an address is not part of
+it). Invisible characters become `UNSEEN`. Keywords in such scripts become a byte of their own each (`lexicon`).
 """
 
 import codecs
@@ -19,7 +18,7 @@ from .lexicon import marked, marked_escapes
 LETTER = 0x80
 OTHER = 0x81
 UNSEEN = 0xAD
-#: Digits in circles, raised or lowered: 0xB0 to 0xB9. One is a footnote's mark; a text with several is read with them as digits too.
+#: Circled, raised and lowered digits: 0xB0 to 0xB9. One is a footnote mark; a text with several is also searched with them as digits.
 SMALL = 0xB0
 
 _UNSEEN_RANGES = (
@@ -77,7 +76,7 @@ _FOLD = "assay_scrubber.fold"
 
 
 def _fold(error: UnicodeError) -> tuple[bytes, int]:
-    """Projects some characters, from those that are not ASCII on: text is mostly ASCII, and the codec is fast there."""
+    """Project a run of characters that begins with a non-ASCII one: text is mostly ASCII, for which the codec is fast."""
     assert isinstance(error, UnicodeEncodeError)
     end = max(error.end, min(error.start + _CHUNK, len(error.object)))
     return codecs.charmap_encode(error.object[error.start : end], "strict", _TABLE)[0], end
@@ -89,14 +88,14 @@ codecs.register_error(_FOLD, _fold)
 def project(text: str) -> bytes:
     """Return one byte per code point of `text`.
 
-    Lone surrogates are included, so it never raises. Words of `lexicon` become the byte of what they announce.
+    Lone surrogates are included, so it never raises. Keywords of `lexicon` become the byte of their meaning.
     """
     raw = text.encode("ascii", _FOLD)
     return raw if text.isascii() else marked(text, raw)
 
 
-# Ways in which one character is written as several, and colours of a terminal (ECMA-48), which nobody reads. A backslash run is
-# one escape: JSON inside JSON doubles it.
+# Ways in which one character is written as several, and invisible terminal colours (ECMA-48). A run of backslashes is one escape:
+# JSON inside JSON doubles it.
 _COLOUR = rb"\[[0-9;:]{0,16}m"
 _ESCAPES = {
     b"%": rb"%(?:25)*[C-Fc-f][0-9A-Fa-f](?:%(?:25)*[89ABab][0-9A-Fa-f]){1,3}|%(?:25)*[0-9A-Fa-f]{2}",
@@ -106,9 +105,9 @@ _ESCAPES = {
     b"&": rb"&(?:amp;)*(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|commat|period|colon|plus|nbsp|amp|quot|apos|lt|gt);",
     b"\x1b": rb"\x1b" + _COLOUR,
 }
-#: A text of nothing else says what it shows. All others may be read otherwise: escapes, what nobody sees, other scripts.
+#: Text of only these bytes reads as written. Other text may read differently: escapes, invisible characters, other scripts.
 SHOWN = bytes(b for b in range(1, 0x80) if bytes([b]) not in _ESCAPES)
-# For each set of the bytes that escapes begin with, one pattern: a search for one literal is fast.
+# One pattern for each set of bytes that escapes begin with: a search for one literal is fast.
 _ESCAPE = {
     marks: re.compile(b"|".join(_ESCAPES[mark] for mark in marks))
     for size in range(1, len(_ESCAPES) + 1)
@@ -122,14 +121,14 @@ _NAMED = {
 
 
 def _percent(written: bytes) -> bytes:
-    """One code point's percent escapes (RFC 3986); percent signs may be escaped themselves, any number of times."""
+    """Decode one code point's percent escapes (RFC 3986); percent signs may themselves be escaped, any number of times."""
     octets = bytes([int(octet[-2:], 16) for octet in written[1:].split(b"%")])
     if octets.isascii():
         return octets
     try:
         return project(octets.decode("utf-8"))
     except UnicodeDecodeError:
-        return bytes([LETTER])  # a piece of some letter
+        return bytes([LETTER])  # part of a letter
 
 
 @lru_cache(maxsize=4096)
@@ -158,32 +157,32 @@ _UNSEEN_ONE = re.compile(_UNSEEN_BYTE)
 
 
 class Unfolded:
-    """The text as a reader sees it: escapes decoded, unseen characters gone; `origin` leads back."""
+    """The text as a reader sees it: escapes decoded, invisible characters removed; `origin` maps back."""
 
     __slots__ = ("_positions", "_size", "gaps", "respelled", "seen")
 
     def __init__(self, decoded: bytes, *, respelled: bool = False) -> None:
-        #: Whether something of what is seen is another than before, without a gap there.
+        #: Whether a visible byte differs from the projection without a gap there.
         self.respelled = respelled
         self.seen = decoded.translate(None, _UNSEEN_BYTE)
         self._size = len(decoded)
         self._positions = [match.start() for match in _UNSEEN_ONE.finditer(decoded)]
-        #: How much is seen before each unseen byte.
+        #: Number of visible bytes before each unseen byte.
         self.gaps = [position - before for before, position in enumerate(self._positions)]
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """The span of the projection that `seen[start:end]` came from, whole escapes included."""
+        """Return the span of the projection that `seen[start:end]` came from, including whole escapes."""
         first = start + bisect_right(self.gaps, start)
         last = end + bisect_right(self.gaps, end) if end < len(self.seen) else self._size
         return first, last
 
     def seen_at(self, position: int) -> int:
-        """Return the number of bytes that are seen before `position` of the projection."""
+        """Return the number of visible bytes before `position` of the projection."""
         return position - bisect_left(self._positions, position)
 
 
 def unfold(raw: bytes) -> Unfolded | None:
-    """None when the reader sees what `raw` says: nothing escaped, nothing unseen."""
+    """Unfold `raw`; None if it already reads as written: no escapes, no invisible characters."""
     decoded = raw
     marks = tuple(mark for mark in _ESCAPES if raw.find(mark) >= 0)
     if marks:

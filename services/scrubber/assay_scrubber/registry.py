@@ -35,7 +35,7 @@ FAMILIES: MappingProxyType[str, Family] = MappingProxyType(
     {family.name: family for family in sorted((module.FAMILY for module in _MODULES), key=lambda f: f.rank)}
 )
 
-#: Families that no rule finds, only the extra `ner`: policies may say what happens to them.
+#: Families without rules, found only by the extra `ner`: policies can set their action.
 NAMES: MappingProxyType[str, Family] = MappingProxyType(
     {
         name: Family(name, category, rank, Literals(()), ())
@@ -46,7 +46,7 @@ NAMES: MappingProxyType[str, Family] = MappingProxyType(
     }
 )
 
-#: What goes because of the key that it stands under, whatever it is: no rule finds it, a policy's `scrub_keys` name the keys.
+#: Values redacted because of their key, with any content: no rule finds them, a policy's `scrub_keys` name the keys.
 SCRUB_KEY = Family(
     "scrub_key",
     Category.CONTACT,
@@ -56,5 +56,5 @@ SCRUB_KEY = Family(
     "Values under the keys that the policy's scrub_keys name, whole.",
 )
 
-#: Families that policies may speak of though no rule is behind them.
+#: Families that policies can name although they have no rules.
 WITHOUT_RULES: MappingProxyType[str, Family] = MappingProxyType({**NAMES, SCRUB_KEY.name: SCRUB_KEY})

@@ -21,10 +21,10 @@ _Stamp = tuple[int, int, int] | None
 
 
 class PolicyFile:
-    """The scrubbers of a policy file, read anew when it changes."""
+    """The scrubbers of a policy file, re-read when it changes."""
 
     def __init__(self, settings: ScrubberSettings, use: Callable[[Scrubber, Mapping[str, Scrubber]], None]) -> None:
-        """Reads the file. Raises SettingsError that names it and what is wrong."""
+        """Read the file. Raises SettingsError with the file's name and the problem."""
         self._settings, self._use = settings, use
         self._source = "default" if settings.policy_file is None else "file"
         self.problem = ""
@@ -39,7 +39,7 @@ class PolicyFile:
     async def look(self) -> None:
         """Read the file if it changed and has been stable since the last look. Never raises.
 
-        So no file is read half-written.
+        This avoids reading a file that is still being written.
         """
         if self._settings.policy_file is None:
             return
@@ -63,7 +63,7 @@ class PolicyFile:
         log.info("policy loaded", extra={"policy": policies.default.fingerprint})
 
     def problems(self) -> list[str]:
-        """Why the file's policy is not the one in use, if so."""
+        """Return why the file's policy is not the one in use, if so."""
         return [self.problem] if self.problem else []
 
     def _read(self) -> tuple[PolicySet, Scrubbers]:

@@ -1,4 +1,4 @@
-"""Replacements of findings, and how to tell one from a finding."""
+"""Make replacements of findings, and recognise them."""
 
 import hmac
 import re
@@ -11,10 +11,10 @@ from .registry import FAMILIES, WITHOUT_RULES
 from .taxonomy import Category
 
 HASH_LETTERS = 24
-"""Letters a to p, four bits each: 96 bits of HMAC-SHA-256. Without digits, no family takes a hash for a number."""
+"""Letters a to p, four bits each: 96 bits of HMAC-SHA-256. Without digits, no family matches a hash as a number."""
 
 _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
-# Written with and without separators, these mean the same.
+# Families whose values mean the same with and without separators.
 _COMPACT = frozenset({Category.PAYMENT_CARD, Category.GOVERNMENT_ID, Category.FINANCIAL})
 
 Render = Callable[[str], str]
@@ -28,10 +28,9 @@ def label(family: str) -> str:
 def hashed(key: bytes, family: Family, text: str) -> str:
     """Return `[EMAIL:...]`, equal for equal values of one family under one key.
 
-    It says nothing about the value without the key.
-
-    Full-width and other compatibility forms count as their plain ones, unseen characters not at all, and case only in credentials. Of
-    cards, numbers of persons and accounts, and telephone numbers only letters and digits count. Escapes (`%40`) count as they are written.
+    It reveals nothing about the value without the key. Full-width and other compatibility forms count as their plain ones, invisible
+    characters are ignored, and case matters only in credentials. For cards, identity numbers, accounts and telephone numbers only letters
+    and digits count. Escapes (`%40`) are hashed as they are written.
     """
     value = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     if family.category is not Category.CREDENTIAL:
@@ -43,7 +42,7 @@ def hashed(key: bytes, family: Family, text: str) -> str:
 
 
 def renderers(policy: Policy, families: Iterable[Family]) -> dict[int, Render] | None:
-    """By rank, what makes a finding's replacement; None when all of them are `policy.replacement`."""
+    """Return the functions that render findings, by rank; None when every replacement is `policy.replacement`."""
     rows = {family.rank: _renderer(policy, family) for family in families}
     return {rank: row or (lambda _: policy.replacement) for rank, row in rows.items()} if any(rows.values()) else None
 
@@ -59,7 +58,7 @@ def _renderer(policy: Policy, family: Family) -> Render | None:
 
 
 def markers(policy: Policy) -> re.Pattern[str]:
-    """Every replacement that this policy, or another without patterns of its own, can have made."""
+    """Return a pattern for every replacement that this policy, or another without custom patterns, can have made."""
     return re.compile(rf"{re.escape(policy.replacement)}|\[REDACTED\]|{_labels(policy)}")
 
 
@@ -71,11 +70,11 @@ def _labels(policy: Policy) -> str:
 
 
 def silencer(policy: Policy) -> Callable[[bytes], bytes]:
-    """Return a function that keeps labels and hashes in a projected text from announcing anything.
+    """Return a function that keeps labels and hashes in a projected text from acting as keywords.
 
-    They then announce as little as `[REDACTED]` does, in as many bytes.
+    They then have no more effect than `[REDACTED]`, in the same number of bytes.
 
-    `[PHONE]` says that a telephone number was there, and not that the next number is one.
+    `[PHONE]` means that a telephone number was there, not that the next number is one.
     """
     labels = re.compile(_labels(policy).encode("ascii"))
     return lambda raw: labels.sub(lambda match: b"[%b]" % b"N".ljust(len(match.group()) - 2, b"~"), raw)

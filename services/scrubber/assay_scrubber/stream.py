@@ -1,9 +1,9 @@
 """Scrub a stream line by line or block by block, in bounded memory.
 
-Pure: lines in, lines out, complaints to a callback.
+Pure: lines in, lines out, problems to a callback.
 
-A line of NDJSON is one document. Text is scrubbed in blocks of whole lines, each looked at together with what follows it, so that a private
-key of many lines is found. What cannot be scrubbed is left out and complained of, never passed on.
+A line of NDJSON is one document. Text is scrubbed in blocks of whole lines, each searched together with the text after it, so that a
+private key of many lines is found. Input that cannot be scrubbed is left out and reported, never passed on.
 """
 
 import json
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from assay_scrubber.finding import Finding
     from assay_scrubber.keys import RemovedKeys
 
-#: Longer lines are left out: a line is held in memory whole.
+#: Longer lines are left out: a line is held in memory as a whole.
 LINE_MAX_BYTES = 16 * 1024 * 1024
-#: Text is handed on in blocks of about so many characters, and each is looked at with so many more behind it.
+#: Size in characters of a block, and of the text after it that is searched with it.
 BLOCK_CHARS, AHEAD_CHARS = 256 * 1024, 64 * 1024
-#: No word announces what stands further behind it. Where findings are denser, the best of so many ends of lines has to do.
+#: Maximum distance of a keyword from its value. If findings are denser, the best of _MOST_CUTS line ends is used.
 ANNOUNCED_WITHIN, _MOST_CUTS = 256, 64
 
-#: Line number (from 1) and what is wrong with it; never its content.
+#: Line number (from 1) and the problem; never the line's content.
 Complain = Callable[[int, str], None]
 
 
@@ -35,7 +35,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class LineError(ValueError):
-    """A line that cannot be scrubbed. The message holds nothing of it."""
+    """A line that cannot be scrubbed. The message contains nothing of it."""
 
 
 def numbered(lines: Iterable[bytes], complain: Complain) -> Iterator[tuple[int, bytes]]:
@@ -58,14 +58,14 @@ def numbered(lines: Iterable[bytes], complain: Complain) -> Iterator[tuple[int, 
 def is_utf16(line: bytes) -> bool:
     """Return whether a line is text of two or four bytes a character.
 
-    It begins so, or two fifths of it are NUL.
+    Such a line begins with a byte order mark, or two fifths of it are NUL.
     """
     zeros = line.count(b"\0")
     return line.startswith((b"\xff\xfe", b"\xfe\xff")) or (zeros > 1 and zeros * 5 >= len(line) * 2)
 
 
 def without_utf16(lines: Iterable[tuple[int, bytes]], complain: Complain) -> Iterator[tuple[int, bytes]]:
-    """The lines but those that are no UTF-8, as another program may have appended them."""
+    """Yield the UTF-8 lines; other lines can have been appended by another program."""
     for number, line in lines:
         if b"\0" in line and is_utf16(line):
             complain(number, "UTF-16 or UTF-32, not UTF-8; left out")
@@ -74,7 +74,7 @@ def without_utf16(lines: Iterable[tuple[int, bytes]], complain: Complain) -> Ite
 
 
 def looks_like_ndjson(first: bytes) -> bool:
-    """Return whether the first line that is not blank says that the stream is NDJSON."""
+    """Return whether the first line that is not blank shows the stream to be NDJSON."""
     text = first.removeprefix(_BOM).strip()
     if text[:1] not in (b"{", b"["):
         return False
@@ -88,7 +88,7 @@ def looks_like_ndjson(first: bytes) -> bool:
 def parse_line(line: bytes) -> Any:
     """Return one JSON document.
 
-    Raises LineError, also for what another parser might read differently: a key twice, NaN.
+    Raises LineError, also for documents that parsers read differently: a repeated key, NaN.
     """
     try:
         return json.loads(line.removeprefix(_BOM), object_pairs_hook=_distinct, parse_constant=_no_constant)
@@ -114,7 +114,10 @@ def _no_constant(_: str) -> Any:
 
 
 def _is_text(line: bytes) -> bool:
-    """Whether a line of a stream of documents is none: neither blank, nor JSON, nor begun as an object, a list of texts or lists."""
+    """Return whether a line in a stream of documents is plain text.
+
+    It is neither blank, nor JSON, nor begins like an object, a list of texts or a list of lists.
+    """
     start = line.removeprefix(_BOM).lstrip()
     if not start or start.startswith(b"{"):
         return False
@@ -134,7 +137,7 @@ def _is_json(line: bytes) -> bool:
 def scrub_mixed(
     scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]], complain: Complain, warn: Complain | None = None
 ) -> Iterator[bytes]:
-    """Documents as `scrub_ndjson` does, and the lines between them that are none as `scrub_text` does."""
+    """Scrub documents as `scrub_ndjson` does, and other lines between them as `scrub_text` does."""
     for text, run in groupby(lines, lambda numbered: _is_text(numbered[1])):
         if text:
             yield from scrub_text(scrubber, run, complain, warn)
@@ -188,9 +191,8 @@ def scrub_text(
 ) -> Iterator[bytes]:
     """Yield the text scrubbed; bytes that are not UTF-8 pass unchanged.
 
-    What the policy refuses is redacted, and reported.
-
-    `warn` is told of lines with a name of `scrub_keys` outside of JSON, where it counts for nothing.
+    Findings that the policy refuses are redacted and reported. `warn` is called for lines with a name of `scrub_keys` outside of JSON,
+    where it has no effect.
     """
     for number, text in blocks(scrubber, lines, complain):
         try:
@@ -213,7 +215,7 @@ def scrub_text(
 
 
 def _lines(text: str, first: int) -> Callable[[int], tuple[int, int]]:
-    """Return a function from a position to the number of its line, that of the first given, and to where that line begins.
+    """Return a function from a position to its line number, counted from `first`, and the position where that line begins.
 
     Counting from the start of the text for each finding would take time with the square of their number.
     """
@@ -244,9 +246,8 @@ def blocks(
 ) -> Iterator[tuple[int, str]]:
     """Yield each block: the number of its first line, and its text.
 
-    None ends within a finding that is no longer than what is looked ahead.
-
-    Nor within a value that goes because of its key, if that has no more than LINE_MAX_BYTES characters.
+    No block ends within a finding that is no longer than the look-ahead, nor within a value redacted because of its key, if that has at
+    most LINE_MAX_BYTES characters.
     """
     first, parts, size, enough = 0, list[str](), 0, BLOCK_CHARS + AHEAD_CHARS
     for number, line in lines:
@@ -274,14 +275,14 @@ def blocks(
 
 
 def _ends_within(keys: "RemovedKeys", text: str) -> bool:
-    """Whether a value that goes because of its key goes on behind the text."""
+    """Return whether a value under a redacted key continues beyond the end of the text."""
     from assay_scrubber.keys_in_text import removed_in
 
     return any(value.open for value in removed_in(keys, text))
 
 
 def _cut(scrubber: "Scrubber", text: str) -> int:
-    """Where a block ends: behind a line, outside of every finding, and so far before the next that what announces it goes with it."""
+    """Return the end of a block: at a line end, outside every finding, with the next finding's keyword after it."""
     cut = text.rfind("\n", 0, len(text) - AHEAD_CHARS) + 1 or text.find("\n") + 1 or len(text)
     try:
         findings = scrubber.scrub(text).findings
@@ -311,7 +312,7 @@ def explain_ndjson(
 ) -> Iterator[dict[str, Any]]:
     """Yield each finding of NDJSON: `line`, `value`, kind, `start` and `end`.
 
-    `value`: its place among the document's values, from 0; the kind is that of `_shown`.
+    `value`: its index among the document's values, from 0; the kind is that of `_shown`.
     """
     from assay_scrubber.json_scrub import findings_in
 

@@ -1,4 +1,4 @@
-"""The closed taxonomy of personal data: twelve categories; every family belongs to exactly one."""
+"""Define the closed taxonomy of personal data: twelve categories; every family belongs to exactly one."""
 
 from enum import StrEnum
 

@@ -1,7 +1,7 @@
-"""Keys of more vendors, by an external catalogue: the extra `assay-scrubber[kingfisher]`.
+"""Find keys of more vendors with an external catalogue: the extra `assay-scrubber[kingfisher]`.
 
-What it finds is named `api_key`, as what our own prefixes find is, so policies say the same of both. It runs inside this process and
-asks no server. Its rules are compiled once for a process, and kept in a directory of the user's cache.
+Its findings are named `api_key`, like those of our own prefixes, so policies treat both alike. It runs inside this process and contacts no
+server. Its rules are compiled once for a process, and stored in a directory of the user's cache.
 """
 
 from collections.abc import Callable

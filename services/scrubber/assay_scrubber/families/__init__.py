@@ -1,1 +1,1 @@
-"""One module per family. Each holds a `FAMILY` and the table of rules it is made of."""
+"""One module per family, each with a `FAMILY` and its table of rules."""

@@ -1,8 +1,7 @@
-"""Keys and tokens whose vendor marks them by a prefix.
+"""Match keys and tokens that vendors mark with a prefix.
 
-Broad on purpose: a prefix, an alphabet and a least length.
-
-Every repeat is bounded, and a failing one reads at most the least length: the work is linear.
+Broad on purpose: a prefix, an alphabet and a minimum length. Every repeat is bounded, and a failing match reads at most the minimum length:
+the work is linear.
 """
 
 import re
@@ -15,7 +14,7 @@ _W = "[A-Za-z0-9]"
 _U = r"[A-Za-z0-9_\-]"
 _X = "[0-9a-fA-F]"
 
-#: Pattern of each kind; the first character is written out, because the kinds are grouped by it.
+#: Pattern of each kind. The first character is written out because the kinds are grouped by it.
 VENDORS = (
     # cloud
     ("AWS access key", "AKIA[A-Z0-9]{16}"),
@@ -190,7 +189,7 @@ _LEFT = "(?<![A-Za-z0-9])"
 
 
 def _grouped(kinds: tuple[tuple[str, str], ...]) -> re.Pattern[bytes]:
-    """One alternative per first character, which is written first: the search skips to the next that some kind begins with."""
+    """Return one alternative per first character, which comes first: the search skips to the next possible start."""
     patterns = sorted(pattern for _, pattern in kinds)
     literal = [pattern for pattern in patterns if pattern[0].isalnum()]
     parts = [f"{_LEFT}(?:{'|'.join(p for p in patterns if p not in literal)})"] if len(literal) < len(patterns) else []
@@ -207,7 +206,7 @@ _HEX_GROUPS = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-")
 def _key(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     token = match.group()
     if token.startswith(b"sk-"):
-        # `sk-` is also the start of style classes and of names of algorithms: those are words, a key is not
+        # `sk-` also begins style classes and names of algorithms, which consist of words; a key does not.
         if not any(c in b"0123456789" for c in token):
             return None
         if not _SK_BODY.search(token, 3) and not _HEX_GROUPS.search(token):
@@ -219,7 +218,7 @@ def _key(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         and len(token) == _TELEGRAM
         and not match.string[match.start() - 9 : match.start()].rstrip(b":").isdigit()
     ):
-        return None  # a Telegram token stands behind its bot's number
+        return None  # a Telegram token follows its bot's number
     return match.span()
 
 
@@ -227,7 +226,7 @@ def _azure(_: View, match: re.Match[bytes]) -> tuple[int, int]:
     return match.start() - 52, match.end()
 
 
-# Addresses that let whoever has them post: Slack, Discord, Teams, Mattermost and Rocket.Chat, Feishu, WeCom, Zapier, Make, IFTTT.
+# Webhook URLs that let anyone post: Slack, Discord, Teams, Mattermost and Rocket.Chat, Feishu, WeCom, Zapier, Make, IFTTT.
 _UUID = rf"{_X}{{8}}-(?:{_X}{{4}}-){{3}}{_X}{{12}}"
 _WEBHOOK = re.compile(
     (
@@ -256,7 +255,7 @@ def _entra(_: View, match: re.Match[bytes]) -> tuple[int, int]:
 
 
 def _webhook(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """The whole address, with its scheme and host where it has them."""
+    """Return the whole URL, with its scheme and host if it has them."""
     start, end = match.span()
     if match.group().startswith(b"hooks/") and not any(c in b"0123456789" for c in match.group()):
         return None

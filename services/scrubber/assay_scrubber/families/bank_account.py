@@ -1,4 +1,4 @@
-"""National account and bank numbers after the words that announce them.
+"""Match national account and bank numbers after a keyword.
 
 US routing numbers (ABA), accounts, UK sort codes, BSB.
 """
@@ -22,7 +22,7 @@ _PREFIXES = (*range(13), *range(21, 33), *range(61, 73), 80)
 
 
 def aba(digits: bytes) -> bool:
-    """The checksum of US routing numbers, and the ranges that are assigned."""
+    """Check the checksum and the assigned ranges of a US routing number."""
     total = sum(weight * (digit - 0x30) for weight, digit in zip(_WEIGHTS, digits, strict=True))
     return total % 10 == 0 and int(digits[:2]) in _PREFIXES and digits.strip(b"0") != b""
 
@@ -32,7 +32,7 @@ def _routing(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _account(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """An account may be anybody's; a bank's is one that says so, or whose number it is."""
+    """Accept an account number; `account` alone also names other accounts, so it needs a bank's word or an owner."""
     word = _WORD.match(match.group())
     start, end = match.start(), match.start() + (word.end() if word else 0)
     if _KIND.search(match.string, max(0, start - 16), start) or _NUMBER.match(match.string, end):

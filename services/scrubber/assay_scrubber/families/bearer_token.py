@@ -1,6 +1,6 @@
-"""The token after the word `bearer`, in any case.
+"""Match the token after the word `bearer`, in any case.
 
-The word stays, so that a reader still sees what stood there.
+The word is kept, so that a reader still sees what the value was.
 """
 
 import re
@@ -21,7 +21,7 @@ def _token(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start, end = match.span(1)
     token = view.raw[start:end]
     prose = token.rstrip(b".-/")
-    # "bearer certificates" is prose; in an Authorization header nothing is.
+    # "bearer certificates" is prose; an Authorization header has no prose.
     if len(prose) <= _LONGEST_PROSE and _WORDS.fullmatch(prose) and b"authorization" not in view.before(match.start()):
         return None
     return start, start + len(token.rstrip(b".")) if token.endswith(b".") else end

@@ -1,4 +1,4 @@
-"""URLs that carry credentials: `scheme://user:secret@host`, or a password parameter."""
+"""Match URLs that carry credentials: `scheme://user:secret@host`, or a password parameter."""
 
 import re
 
@@ -25,7 +25,7 @@ _TEMPLATE = re.compile(rb"\$\{?[A-Za-z_]\w*\}?|\{\{?[^}]*\}\}?|%[sd]|\*+|<[^>]*>
 
 
 def _has_credentials(scheme: bytes, rest: bytes) -> bool:
-    """`rest` is what follows `://`, up to the end or to the next `://`."""
+    """Return whether `rest`, the text from `://` to the end or the next `://`, has credentials."""
     if b"=" in rest and any(not is_placeholder(found.group(1)) for found in _PASSWORD_PARAMETER.finditer(rest.lower())):
         return True
     cut = len(rest)
@@ -49,7 +49,7 @@ def _has_credentials(scheme: bytes, rest: bytes) -> bool:
 
 
 def _without_prose(body: bytes) -> bytes:
-    """Without what stands behind the URL: punctuation, and text of scripts that put no space there."""
+    """Drop what follows the URL: punctuation, and text in scripts that put no space there."""
     told = body.rfind(b"@") + 2  # a password may be in any script, and so may a host begin
     for parameter in _PASSWORD_PARAMETER.finditer(body.lower()):
         told = max(told, parameter.end())
@@ -64,9 +64,9 @@ def _url(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     for piece in pieces:
         before, scheme = left[: len(left.rstrip(_SCHEME))], left[len(left.rstrip(_SCHEME)) :]
         if before.endswith(b"\\") and (escape := _ESCAPED.match(scheme)):
-            scheme = scheme[escape.end() :]  # the letter belongs to the escape: JSON inside JSON stays JSON
+            scheme = scheme[escape.end() :]  # the letter belongs to the escape: JSON inside JSON remains valid
         scheme = scheme.lstrip(b"0123456789+.-:")
-        # Between two URLs stands the scheme of the second: it is not part of the first one's credentials.
+        # Between two URLs stands the scheme of the second, which is not part of the first one's credentials.
         if scheme and _has_credentials(scheme.rsplit(b":", 1)[-1], piece):
             rest = match.group(1)[position - match.start() :]
             return position - len(scheme), position + 3 + len(_without_prose(rest))

@@ -1,4 +1,4 @@
-"""Addresses of crypto wallets by their checksums: base58check, bech32 and bech32m, and EIP-55."""
+"""Match addresses of crypto wallets by their checksums: base58check, bech32 and bech32m, and EIP-55."""
 
 import hashlib
 import re
@@ -9,7 +9,7 @@ from assay_scrubber.taxonomy import Category
 
 _BASE58_DIGITS = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _BASE58_VALUE = {digit: value for value, digit in enumerate(_BASE58_DIGITS)}
-# Version bytes: Bitcoin, Litecoin, Dogecoin, Tron, Dash, Zcash (two bytes, the first), Bitcoin's test net.
+# Version bytes: Bitcoin, Litecoin, Dogecoin, Tron, Dash, Zcash (the first of two bytes), Bitcoin's test net.
 _VERSIONS = frozenset((0x00, 0x05, 0x30, 0x32, 0x1E, 0x16, 0x41, 0x4C, 0x10, 0x1C, 0x6F, 0xC4))
 _BASE58 = re.compile(rb"[1-9A-HJ-NP-Za-km-z]{25,36}(?![0-9A-Za-z_])")
 _BECH32 = re.compile(
@@ -24,7 +24,7 @@ _ETHEREUM = re.compile(rb"0x([0-9a-fA-F]{40})(?![0-9A-Za-z_])")
 
 
 def base58check(written: bytes) -> bytes | None:
-    """The payload with its version byte; None when the checksum is wrong."""
+    """Return the payload with its version byte; None if the checksum is wrong."""
     number = 0
     for digit in written:
         number = number * 58 + _BASE58_VALUE[digit]
@@ -36,7 +36,7 @@ def base58check(written: bytes) -> bytes | None:
 
 
 def bech32(written: bytes) -> bool:
-    """The checksum of BIP 173 or BIP 350 over an address in lower case."""
+    """Check the checksum of BIP 173 or BIP 350 over an address in lower case."""
     prefix, _, data = written.rpartition(b"1")
     values = [c >> 5 for c in prefix] + [0] + [c & 31 for c in prefix] + [_BECH32_VALUE[c] for c in data]
     check = 1
@@ -50,9 +50,9 @@ def bech32(written: bytes) -> bool:
 
 
 def eip55(digits: bytes) -> bool:
-    """Return whether forty hex digits have the case that their hash asks for.
+    """Return whether the case of forty hex digits matches their hash.
 
-    One case only carries no checksum.
+    Digits in one case only carry no checksum.
     """
     low = digits.lower()
     if digits in (low, digits.upper()):
@@ -63,7 +63,7 @@ def eip55(digits: bytes) -> bool:
 
 def _base58(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if view.raw[match.start() - 1 : match.start()] == b"." and match.start():
-        return None  # a piece of something dotted
+        return None  # part of a dotted name
     payload = base58check(match.group())
     return match.span() if payload and payload[0] in _VERSIONS and len(payload) in (21, 22) else None
 

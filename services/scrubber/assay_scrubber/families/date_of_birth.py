@@ -1,4 +1,4 @@
-"""Dates of birth that a word announces, in the usual orders, in digits or with the month's name."""
+"""Match dates of birth after a keyword, in the usual orders, in digits or with the month's name."""
 
 from assay_scrubber.context_words import rules_after, span_of_value
 from assay_scrubber.family import Announced, AnnouncedRule, Family
@@ -17,7 +17,7 @@ _MONTH = (
     rb"(?:jan|feb|m\x80r|mar|apr|mai|may|maj|jun|jul|aug|ago|sep|okt|oct|ott|out|nov|dez|dec|dic|ene|gen|abr|avr|f\x80v|fev|d\x80c|ao\x80|juin|"
     rb"juil|mag|giu|lug|set|mei)[a-z\x80]{0,8}"
 )
-_ANY_MONTH = rb"[a-z\x80]{3,12}"  # between a day and a year of four digits no other word is likely, in no language
+_ANY_MONTH = rb"[a-z\x80]{3,12}"  # between a day and a year of four digits, no other word is likely in any language
 _DAY = rb"(?:0?[1-9]|[12][0-9]|3[01])"
 _YEAR = rb"(?:1[89]|20)[0-9]{2}"
 _SHORT_YEAR = rb"(?:%b|'?[0-9]{2})" % _YEAR
@@ -39,7 +39,7 @@ _DATE = rb"".join(
         rb"))(?![0-9])",
     )
 )
-#: How the date is written (`dd/mm/yyyy`), a mark of gender (`(e)`), an article, the day of the week.
+#: Text before the date: its format (`dd/mm/yyyy`), a gender ending (`(e)`), an article, the day of the week.
 _ASIDE = (
     rb"(?:\(?(?:[dmyjat]{1,4}[./\- ]?){2,3}\)?[^a-z0-9\x80]{1,4})?(?:\(?-?[ae]\)? )?(?:(?:il|le|el|em|am|den|op|on|dne|the) )?"
     rb"(?:[a-z\x80]{2,10}(?:day|tag|dag|di|feira)(?:,? the|,? den|,? dem)?[^a-z0-9\x80]{1,3})?"

@@ -1,4 +1,4 @@
-"""Driving licence and vehicle identification numbers after the words that announce them.
+"""Match driving licence and vehicle identification numbers after a keyword.
 
 Every state has its own licence format.
 """
@@ -26,7 +26,7 @@ _NUMBER = (
     rb"([0-9]{5}/[0-9]{2}/[0-9]{4}"
     rb"|(?=[a-z0-9 \-]{0,6}[0-9])[a-z0-9]{1,18}(?:[ \-][a-z]{0,2}[0-9][a-z0-9]{0,12}){0,4})(?![a-z0-9])"
 )
-# Two letters that mean other things too.
+# Two letters that also have other meanings.
 _SHORT = AnnouncedRule(
     re.compile(rb"(?<![a-z0-9])dl[ #:.]{1,3}([a-z][0-9]{7,12})(?![a-z0-9])"), span_of_value, needle=b"dl"
 )
@@ -38,13 +38,13 @@ def _number(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if match.group().startswith(b"licen") and not _DRIVING.search(
         match.string, max(0, match.start() - 16), match.start()
     ):
-        return None  # of software, or for a trade
+        return None  # a software or trade licence
     written = match.group(1)
     digits = sum(c in b"0123456789" for c in written)
     return match.span(1) if digits >= _FEWEST_DIGITS and len(written) >= _SHORTEST else None
 
 
-# ISO 3779: seventeen letters and digits without I, O and Q; the last four are digits with nearly every maker.
+# ISO 3779: seventeen letters and digits without I, O and Q; nearly every maker uses digits for the last four.
 _VEHICLE = tuple(
     rules_after(
         "vin vins fahrgestellnummer fahrgestellnr fahrzeugidentifikationsnummer fahrzeugidentnummer"

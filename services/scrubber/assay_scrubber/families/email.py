@@ -1,4 +1,4 @@
-"""Email addresses, also with international letters and hosts."""
+"""Match email addresses, also with international letters and hosts."""
 
 import re
 
@@ -6,13 +6,13 @@ from assay_scrubber.family import Family, LiteralRule, Literals, View
 from assay_scrubber.taxonomy import Category
 
 _LOCAL = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-'&\x80"
-_LONGEST_LOCAL = 256  # RFC 5321 allows 64; a longer one is removed too
+_LONGEST_LOCAL = 256  # RFC 5321 allows 64; a longer one is redacted too
 _VERSION = re.compile(rb"@v?[0-9]+\.[0-9]+(?:\.|$)")
 _VERSION_START = b"v0123456789"
 _ESCAPED = re.compile(rb"[nrtbf]|u[0-9A-Fa-f]{4}")
 _SERVICE_ACCOUNTS = (b"git", b"hg")
 
-# Bounded at 255 characters of host; labels cannot contain the dot, so going back is at most one step a label.
+# The host is limited to 255 characters; labels cannot contain the dot, so backtracking takes at most one step per label.
 _HOST = re.compile(
     rb"@(?=[A-Za-z0-9\x80\x81])(?:(?:[A-Za-z0-9\x80_][A-Za-z0-9\x80_\-]{0,62}+|\x81{1,24}+)\.){1,8}(?:xn--[A-Za-z0-9\-]{2,59}|[A-Za-z\x80]{2,63})"
 )
@@ -26,23 +26,23 @@ def _address(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None
     start = at - len(local)
     if view.raw[start - 1 : start] == b"\\" and (escape := _ESCAPED.match(local)):
-        start += escape.end()  # the letter belongs to the escape: JSON inside JSON stays JSON
+        start += escape.end()  # the letter belongs to the escape: JSON inside JSON remains valid
         if start == at:
             return None
     if view.raw[start - 1 : start] == b"$" and local.isupper() and local.replace(b"_", b"").isalpha():
-        return None  # `$USER:$PASS@host` has no values yet
+        return None  # `$USER:$PASS@host` is a template
     if local in _SERVICE_ACCOUNTS and view.raw[match.end() : match.end() + 1] in (b":", b"/"):
         return None  # git@host:owner/repository names a service, not a person
     return start, match.end()
 
 
-# "ann [at] example [dot] com", "ann (at) example.com", "ann at example dot com": the brackets, or the word `dot`, give it away.
+# "ann [at] example [dot] com", "ann (at) example.com", "ann at example dot com": the brackets or the word `dot` identify it.
 _SPELLED_DOT = rb"(?: ?[\[({<] ?(?:dot|punkt|punto|ponto|point|\.) ?[\])}>] ?| (?:dot|punkt|punto|ponto) )"
-# Only where no word of a sentence could stand: `at the dot by the door` is none.
+# Only where no word of a sentence fits: `at the dot by the door` is not an address.
 _TOP = (
     rb"(?:com|org|net|edu|gov|mil|info|biz|io|ai|dev|app|co|uk|us|ca|de|fr|es|nl|be|ch|eu|ru|jp|cn|au|nz|br|mx|pl|se|dk|fi|pt|ie|cz"
     rb"|gr|hu|ro|sk|si|bg|hr|lt|lv|ee|lu|tr|ua|il|kr|tw|hk|sg|za|ar|cl|example|test"
-    # Words of a sentence, unless it ends there.
+    # Words of a sentence, unless the sentence ends there.
     rb"|(?:no|at|is|in|it|me)(?=[ \t]*(?:[.,;:!?)\n]|$)))"
 )
 _LABEL = rb"[a-z0-9\x80][a-z0-9\x80\-]{0,62}+"
@@ -52,7 +52,7 @@ _BRACKETED = re.compile(
     % (_LABEL, _SPELLED_DOT, _LABEL, _SPELLED_DOT, _TOP)
 )
 _SPELLED = re.compile(rb" (?:at|@) %b(?: dot %b){0,4} dot %b(?![a-z0-9])" % (_LABEL, _LABEL, _TOP))
-# The same in Spanish and Portuguese, and with hyphens for spaces.
+# The spelled-out form in Spanish and Portuguese, and with hyphens for spaces.
 _ARROBA = re.compile(
     rb" arroba %b(?:%b%b){0,4}(?:%b|\.)%b(?![a-z0-9])" % (_LABEL, _SPELLED_DOT, _LABEL, _SPELLED_DOT, _TOP)
 )
@@ -62,7 +62,7 @@ _WRITTEN_LOCAL = re.compile(
 )
 
 
-# Quoted-printable (RFC 2045) as headers leave it.
+# Quoted-printable (RFC 2045) in headers.
 _QUOTED = re.compile(
     rb"(?<![a-z0-9_.%%+\-=&?\\])[a-z][a-z0-9_.%%+\-]{2,63}=40%b(?:\.%b){0,4}\.%b(?![a-z0-9.\-])"
     % (_LABEL, _LABEL, _TOP)
@@ -79,7 +79,7 @@ _BRACKET = re.compile(rb"[\[({]")
 def _written(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     at, written = match.start(), match.group()
     if written[:1] == b"@" and (view.raw[at - 1 : at].isspace() or not _BRACKET.search(written)):
-        return None  # the address is no other than it looks
+        return None  # written normally: the other pattern matches it
     local = _WRITTEN_LOCAL.search(view.low, max(0, at - _LONGEST_WRITTEN), at)
     return (local.start(), match.end()) if local else None
 

@@ -1,4 +1,4 @@
-"""International bank account numbers (ISO 13616): country, its length, and the check digits.
+"""Match international bank account numbers (ISO 13616): country, its length, and the check digits.
 
 Check digits: ISO 7064 mod 97-10.
 """
@@ -22,20 +22,20 @@ _LENGTHS = dict(
     )
 )
 _LENGTH = {country.encode(): int(length) for country, length in _LENGTHS.items()}
-#: Countries whose account numbers have no letters: pieces of UUIDs have.
+#: Countries whose account numbers have no letters, unlike parts of UUIDs.
 _DIGITS_ONLY = frozenset(
     b"AE AT BA BE CR CZ DE DK EE ES FI FO GL HR HU IL IS LT LY ME MN MR NO PL PT RS SD SE SI SK SO TL TN VA XK".split()
 )
 _VALUES = {bytes([c]): b"%d" % (c - 55) for c in range(0x41, 0x5B)}
 _SEPARATORS = b" -.\t\n\r\xa0"
-# Only the first four are consumed: the next number may follow at once. Letters and digits with at most two separators between.
+# Only the first four characters are consumed: the next number may follow at once. At most two separators between letters and digits.
 _CANDIDATE = re.compile(rb"AA99(?<![A9_]AA99)(?=([ .\-]{0,2}+(?:[A9]{1,30}+[ .\-\n]{0,2}+){1,12}))")
-_IN_UUID = re.compile(rb"[0-9a-f]-")  # before a later group of it
+_IN_UUID = re.compile(rb"[0-9a-f]-")  # a later group of the UUID follows
 _LETTER = re.compile(rb"[A-Z]")
 
 
 def is_iban(number: bytes) -> bool:
-    """True for upper-case ASCII letters and digits of a known country's length with right check digits."""
+    """Check upper-case ASCII letters and digits: a known country, its length, and the check digits."""
     country = number[:2]
     if _LENGTH.get(country) != len(number) or (country in _DIGITS_ONLY and not number[2:].isdigit()):
         return False

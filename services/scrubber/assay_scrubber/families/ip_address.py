@@ -1,4 +1,4 @@
-"""IP addresses that may identify a person: not loopback, masks, multicast or unspecified."""
+"""Match IP addresses that may identify a person: not loopback, masks, multicast or unspecified."""
 
 import re
 import socket
@@ -6,14 +6,14 @@ import socket
 from assay_scrubber.family import Family, LiteralRule, Literals, Seen, ShapeRule, Shapes, View
 from assay_scrubber.taxonomy import Category
 
-# The first dot is found by the search for a literal; the digits before it are checked by the acceptance.
+# The search finds the first dot, a literal; the acceptance checks the digits before it.
 _V4 = re.compile(rb"\.(?<=9\.)9{1,3}\.9{1,3}\.9{1,3}(?![A9\x80]|\.9)")
 _OCTETS = re.compile(
     rb"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}"
 )
 _DIGITS = b"0123456789"
 _NO_LEFT = re.compile(rb"[A-Za-z0-9\x80._]")
-# A short word counts only whole: `server 10.20.30.40` and `recv: 10.20.30.40` are addresses, `ver 10.20.30.40` is none.
+# A short word counts only whole: `server 10.20.30.40` and `recv: 10.20.30.40` are addresses, `ver 10.20.30.40` is not.
 _VERSION = re.compile(
     rb"(?:(?<![a-z])(?:ver|vers|v|rev|sec|fig|oid|table|item|step|lib|pkg)|"
     rb"version|versions|release|revision|build|firmware|driver|section|chapter|clause|figure|"
@@ -27,9 +27,9 @@ _ANNOUNCED = re.compile(
 # Names of packages and comparisons: `lib-1.2.3.4`, `tool==1.2.3.4`, `pkg@1.2.3.4`.
 _PACKAGE = re.compile(rb"(?:[a-z]-|==|~=|>=|<=|!=|>|<|\^|~|[a-z]@|[a-z]_v?|#)$")
 
-#: Identifiers of objects (X.500, X.509, SNMP), of which four numbers are written like an address.
+#: Object identifiers (X.500, X.509, SNMP), in which four numbers look like an address.
 _OBJECT = re.compile(rb"2\.5\.(?:4|29)\.|1\.3\.(?:6\.1$|14\.|132\.)|1\.2\.840\.|0\.9\.")
-_TAG = re.compile(rb"<(?:/?[a-z][^<>]{0,20}/?)>$")  # what ends with it is no comparison
+_TAG = re.compile(rb"<(?:/?[a-z][^<>]{0,20}/?)>$")  # a `>` that ends a tag is not a comparison
 
 
 def _v4(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -92,7 +92,7 @@ def _v6(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return start, match.end() if match.group(2) and end == match.end(1) else end
 
 
-# `203.0.113[.]7`, `203[dot]0[dot]113[dot]7`, `203\\.0\\.113\\.7`: as reports write it so that nobody follows it.
+# `203.0.113[.]7`, `203[dot]0[dot]113[dot]7`, `203\\.0\\.113\\.7`: defanged addresses, as reports write them.
 _DEFANGED = re.compile(
     rb"(?<![0-9a-z\x80.])[0-9]{1,3}(?=\.|[\[({\\])(?:(?:\.|[\[({](?:\.|dot)[\])}]|\\\.)[0-9]{1,3}){3}(?![0-9a-z\x80]|[.\[({]{1,2}[0-9])"
 )

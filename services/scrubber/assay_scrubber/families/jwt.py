@@ -1,4 +1,4 @@
-"""JSON Web Tokens: signed, unsigned, encrypted (five segments), or cut off after the payload."""
+"""Match JSON Web Tokens: signed, unsigned, encrypted (five segments), or cut off after the payload."""
 
 import re
 
@@ -11,7 +11,7 @@ _LONGEST_HEADER = 8192
 _SHORTEST_SEGMENT = 8
 _OPEN_BRACE = b"eyJ"  # base64url of '{"'
 
-# Anchored at the first dot and consuming only it: every segment is read at most four times, however many dots follow.
+# Anchored at the first dot and consuming only it: every segment is read at most four times, for any number of dots.
 _AFTER_HEADER = re.compile(
     rb"\.(?<=[A-Za-z0-9_\-]{8}\.)(?=([A-Za-z0-9_\-]{8,}+|(?=\.[A-Za-z0-9_\-]{8}))(?:\.([A-Za-z0-9_\-]*+)(?:\.([A-Za-z0-9_\-]++)\.([A-Za-z0-9_\-]++))?)?)"
 )

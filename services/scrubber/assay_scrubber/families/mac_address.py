@@ -1,4 +1,4 @@
-"""Hardware addresses (EUI-48, EUI-64).
+"""Match hardware addresses (EUI-48, EUI-64).
 
 Six or eight pairs with colons or hyphens, or three groups of four with dots.
 """
@@ -11,7 +11,7 @@ from assay_scrubber.taxonomy import Category
 _X = rb"[0-9A-Fa-f]"
 _COLONS = re.compile(rb":(?<=%b{2}:)%b{2}(?::%b{2}){4}(?::%b{2}:%b{2})?+(?![0-9A-Za-z:])" % (_X, _X, _X, _X, _X))
 _HYPHENS = re.compile(rb"-(?<=%b{2}-)%b{2}(?:-%b{2}){4}(?:-%b{2}-%b{2})?+(?![0-9A-Za-z\-])" % (_X, _X, _X, _X, _X))
-_DOTS = re.compile(rb"\.(?<=[A9]{4}\.)[A9]{4}\.[A9]{4}(?![A9]|\.[A9])")  # over the text's shape
+_DOTS = re.compile(rb"\.(?<=[A9]{4}\.)[A9]{4}\.[A9]{4}(?![A9]|\.[A9])")  # runs on the text's shape
 _NO_LEFT = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:-._\x80"
 _NOT_HEX_LETTERS = bytes(b for b in range(256) if b not in b"abcdefABCDEF")
 _ANNOUNCED = re.compile(

@@ -1,8 +1,8 @@
-"""Identity and tax numbers of persons, by country.
+"""Match identity and tax numbers of persons, by country.
 
-Check digits always, and either a telling shape or the word before.
+Every number needs valid check digits, and either a distinctive format or a keyword before it.
 
-What the checks are: `person_numbers`.
+The checks are in `national_id_checks`.
 """
 
 import re
@@ -15,7 +15,7 @@ from assay_scrubber.lexicon import Announces
 from assay_scrubber.national_id_checks import valid
 from assay_scrubber.taxonomy import Category
 
-#: What announces a number, and the checks of it (`person_numbers`); none: the word is enough.
+#: Keywords, and the checks of the number after them (`national_id_checks`); without a check, the keyword is enough.
 ANNOUNCED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("cpf", ("br.cpf",)),
     ("pesel|peselu|peselem", ("pl.pesel",)),
@@ -132,22 +132,22 @@ _BY_WORDS: dict[bytes, tuple[str, ...]] = {}
 for _words, _checks in ANNOUNCED:
     for _phrase in _words.encode("latin-1").split(b"|"):
         _BY_WORDS[_phrase] = (*_BY_WORDS.get(_phrase, ()), *_checks)
-#: A number without one of these near costs one look.
+#: A number with none of these nearby costs one look-up.
 _ANNOUNCING = whole_phrase(_BY_WORDS)
 _MOST_WORDS, _MOST_STRANGERS = 10, 4
-#: Short words that mean nothing else; a shorter or commoner one has to stand right before its number.
+#: Short unambiguous words; a shorter or more common one must stand right before its number.
 _DISTINCT = frozenset((b"cnp", b"bsn", b"cpf", b"fnr", b"tckn", b"hetu", b"amka", b"jmbg", b"emso"))
 _SHORTEST_DISTINCT = 5
-#: Whose number it is: between a word and its number, as a filler is.
+#: Owners of a number, which can stand between a keyword and the number as filler.
 _QUALIFIERS = FILLERS | frozenset(
     b"argentina chile uruguay uy peru colombia venezuela ecuador brasil brazil portugal polska poland deutschland italia osoby".split()
 )
 
 
 def _announcing(before: bytes) -> tuple[str, ...] | None:
-    """The checks that the words before a number ask for: the nearest announcement decides.
+    """Return the checks that the nearest keyword before a number requires.
 
-    Between it and the number stand fillers, or a few words of any language when check digits decide in the end.
+    Filler may stand between them, or a few words of any language if check digits decide in the end.
     """
     words, strangers = words_of(before)[-_MOST_WORDS:], 0
     for index in range(len(words) - 1, -1, -1):
@@ -166,10 +166,10 @@ def _announcing(before: bytes) -> tuple[str, ...] | None:
     return None
 
 
-# Not the digits of an escape: what the text says then counts.
+# Not the digits of an escape: the unescaped text is searched too.
 _TOKEN = re.compile(rb"(?<![0-9])(?<!\\[ux])[0-9](?:[ .\-/+]{0,2}[0-9]){5,17}+(?![0-9])")
 _LETTERS = re.compile(rb"[A-Za-z]{1,3}-?$")
-# A parcel's number (UPU S10): what its two letters say is no word.
+# A parcel's number (UPU S10): its two letters are not a word.
 _PARCEL = re.compile(rb"[A-Z]{2}[0-9]{9}[A-Z]{2}(?![0-9A-Za-z])")
 _TRAILING = re.compile(rb"[ \-]{0,1}[A-Za-z]{1,2}(?![0-9A-Za-z])")
 
@@ -208,7 +208,7 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _checked(*names: str, upper: bool = False) -> Any:
-    """Accepts what one of the modules finds valid; `upper`: written in capitals, as such numbers are."""
+    """Accept a number that one of the modules validates; `upper`: only in capitals, as such numbers are written."""
 
     def accept(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         start, end = match.span()
@@ -235,7 +235,7 @@ def _nino(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def nric(number: str) -> bool:
-    """Singapore's NRIC and FIN."""
+    """Check Singapore's NRIC and FIN."""
     total = sum(weight * int(digit) for weight, digit in zip(_NRIC_WEIGHTS, number[1:8], strict=True))
     total += {"T": 4, "G": 4, "M": 3}.get(number[0], 0)
     letters = _NRIC_LETTERS[number[0]]
@@ -243,7 +243,7 @@ def nric(number: str) -> bool:
 
 
 def _nine(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """A letter, seven digits, a letter: Spain's NIE, Singapore's NRIC."""
+    """Accept a letter, seven digits and a letter: Spain's NIE, Singapore's NRIC."""
     number = view.raw[slice(*match.span())]
     if _NRIC.fullmatch(number) and nric(number.decode("ascii")):
         return match.span()
@@ -251,11 +251,11 @@ def _nine(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _shape(shape: bytes) -> re.Pattern[bytes]:
-    """`shape` standing alone; it begins with literals, which the search skips to."""
+    """Return a rule for `shape` as a whole word; it begins with literals, which the search skips to."""
     return re.compile(rb"%b(?<![A9_\-.\x80]%b)(?![A9_]|[\-.]9)" % (re.escape(shape), re.escape(shape)))
 
 
-#: The same for RE2, which has no look-around; nearly.
+#: An approximation for RE2, which has no look-around.
 _STANDING_ALONE = rb"(?:^|[^A9_\-.])%b(?:$|[^A9_])"
 
 
@@ -298,10 +298,10 @@ _TELLING = (
     (b"9" * 18, rb"[1-8][0-9]{5}(?:1[89]|20)[0-9]{2}[01][0-9][0-3][0-9]{5}", ("own.chinese",), 18, 18),
 )
 
-# Without its word it looks like an American telephone number, which one in eleven of them would pass for.
+# Without a keyword it looks like an American telephone number, one in eleven of which would pass its check.
 _NHS = tuple(rules_after("nhs nhsnumber nhsno", rb"([0-9]{3}([ \-.]?)[0-9]{3}\2[0-9]{4})(?![0-9])", _health_service))
 
-# Numbers with letters inside, which no run of digits holds together.
+# Numbers that contain letters, so they do not form one run of digits.
 _INSIDE = (
     *rules_after(
         "sozialversicherungsnummer sozialversicherungsnr rentenversicherungsnummer rentenversicherungsnr versicherungsnummer svnr rvnr",
@@ -340,11 +340,11 @@ _MARKED = rb"([a-z]{0,2}[0-9](?:[ .\-/]{0,2}[0-9]){6,17}(?:-?[a-z])?)(?![a-z0-9]
 
 
 def _marked(_: View, match: re.Match[bytes]) -> tuple[int, int]:
-    """After a word of another script, as after a general word: no check."""
+    """Accept a number after a keyword in another script, which requires no check, as after a general keyword."""
     return match.span(1)
 
 
-# Numbers for value added tax are persons' too, where a person trades; the country's letters stand before them.
+# A VAT number identifies a person who trades under their own name; the country's letters stand before it.
 _VAT = tuple(
     rules_after(
         "vat vatno idnr vatnumber tva ust ustid ustidnr mwst btw btwnummer iva nif piva moms cvr mva uid alv dph pvm \x80fa afa dds",

@@ -1,4 +1,4 @@
-"""Passport numbers after the word, and the machine-readable zone of passports (ICAO 9303)."""
+"""Match passport numbers after a keyword, and the machine-readable zone of passports (ICAO 9303)."""
 
 import re
 
@@ -19,7 +19,7 @@ _NUMBER = (
     rb"((?:[a-z]{1,3}|[0-9]{1,2}[a-z]{1,2}|[a-z][0-9]{1,2})[ \-][0-9]{2,8}(?:[ \-][0-9]{2,5}){0,2}[a-z]?"
     rb"|(?=[a-z]{0,8}[0-9])[a-z0-9]{6,10}|[0-9]{2,4}[ \-][0-9]{2,7}(?:[ \-][0-9]{2,5})?)(?![a-z0-9\x80])"
 )
-#: After a few words that say more of the passport only what looks like a number of one counts.
+#: After a few words that further describe the passport, only an unambiguous number counts.
 _FAR_NUMBER = (
     rb"(?:[^a-z0-9\x80\n]{1,3}+[a-z\x80]{1,14}(?![a-z0-9\x80])){1,5}?[^a-z0-9\x80\n]{1,4}+"
     rb"([a-z]{1,2}[ \-]?[0-9]{6,8}|[0-9]{2}[a-z]{2}[0-9]{5}|[0-9]{9}|(?=[a-z]{1,8}[0-9])[a-z0-9]{9,10})(?![a-z0-9\x80])"
@@ -43,7 +43,7 @@ def _number(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         if start < 0 or not view.raw[start : start + len(number)].isupper() or length < _SHORTEST_MIXED:
             return None
         if digits < _FEWEST_AMONG_CAPITALS and number.translate(None, b"aeiou") != number:
-            return None  # Germany's have no vowels
+            return None  # German numbers have no vowels
     return span_of_value(view, match)
 
 
@@ -53,7 +53,7 @@ def _far_number(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return _number(view, match) if in_capitals or number.isdigit() else None
 
 
-# `pass` alone is a word of every program.
+# `pass` alone is common in every program.
 _PASS_NUMBER = re.compile(rb"(?<![a-z\x80])pass[ \-](?:nr|no|nummer)(?![a-z\x80])%b%b" % (FILLER, _NUMBER))
 _SHORT_WORDS = tuple(
     AnnouncedRule(_PASS_NUMBER, _number, needle=word) for word in (b"pass-nr", b"pass nr", b"pass no", b"pass-nummer")
@@ -67,7 +67,7 @@ _FAR = tuple(
 )
 
 
-#: Visas, residence permits and identity cards, whose numbers are letters before digits or none.
+#: Visas, residence permits and identity cards, whose numbers have no letters or begin with them.
 _PAPERS = (
     b"residence permit", b"aufenthaltstitel", b"aufenthaltserlaubnis", b"green card", b"titre de s\x80jour", b"carte de s\x80jour",
     b"permesso di soggiorno", b"permiso de residencia", b"verblijfsvergunning", b"uppeh\x80llstillst\x80nd", b"karta pobytu",
@@ -76,14 +76,14 @@ _PAPERS = (
 )  # fmt: skip
 _PAPER_NUMBER = rb"([a-z]{0,3}[ \-]?[0-9]{5,13}[a-z]{0,2})(?![a-z0-9\x80])"
 
-#: After words of other scripts; Russia's have a sign between series and number.
+#: After keywords in other scripts; Russian ones have a sign between series and number.
 _AFTER_MARK = (
     rb"([a-z][0-9]{3}[a-z][0-9]{4}|[a-z]{0,3}[ \-]?[0-9]{2,9}(?:[^a-z0-9\n]{1,9}[0-9]{2,7}){0,2}[a-z]?)(?![a-z0-9])"
 )
 _OTHER_SCRIPTS = AnnouncedRule(Announces.PASSPORT.before(_AFTER_MARK), _number, needle=Announces.PASSPORT.byte)
 
 
-_LONGEST_LINE = 92  # two lines of 44 that lost what was between
+_LONGEST_LINE = 92  # two lines of 44 whose separator was lost
 _NEXT_LINE = re.compile(rb"(?:[ \t\r\n|]|\\[nr]){1,4}[A-Z0-9<]{28,46}(?![A-Za-z0-9<_])")
 _MOST_LINES = 3
 _SHORTEST_LINE, _FEWEST_FILLERS = 28, 3
@@ -92,14 +92,14 @@ _WEIGHTS = (7, 3, 1, 7, 3, 1)
 
 
 def _stretch(view: View, start: int, end: int) -> tuple[int, int]:
-    """The letters, digits and fillers of a zone that `start` to `end` stands in."""
+    """Return the run of letters, digits and fillers of a zone around `start` to `end`."""
     left = view.raw[max(0, start - _LONGEST_LINE) : start]
     right = view.raw[end : end + _LONGEST_LINE]
     return start - len(left) + len(left.rstrip(_LINE)), end + len(right) - len(right.lstrip(_LINE))
 
 
 def _filled(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """A line of names or of an identity card's number: capitals, digits and fillers, of a zone's length."""
+    """Match a line of names or of an identity card's number: capitals, digits and fillers, of a zone's length."""
     start, end = _stretch(view, *match.span())
     if view.raw[start - 1 : start] == b"\\" and start:
         start += 1  # the letter belongs to an escape
@@ -115,12 +115,12 @@ def _filled(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _checked(field: bytes) -> bool:
-    """The check digit of a date, ICAO 9303 part 3, 4.9."""
+    """Check the check digit of a date (ICAO 9303 part 3, 4.9)."""
     return sum(w * (d - 0x30) for w, d in zip(_WEIGHTS, field[:6], strict=True)) % 10 == field[6] - 0x30
 
 
 def _data(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """The line with the dates of birth and expiry, both with their check digits and the sex between."""
+    """Match the line with the dates of birth and expiry, both with their check digits, and the sex between them."""
     raw, (start, end) = view.raw, match.span()
     if raw[start + 7] not in b"MFX<" or not (_checked(raw[start : start + 7]) and _checked(raw[start + 8 : end])):
         return None

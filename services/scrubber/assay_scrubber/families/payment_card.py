@@ -1,7 +1,7 @@
-"""Payment cards: a card's grouping, an issuer's prefix and length, and the Luhn check digit.
+"""Match payment cards: a card's grouping, an issuer's prefix and length, and the Luhn check digit.
 
-All three, because one random number in ten passes Luhn alone. Windows inside a longer run of digits are tried, so that
-an expiry date, a CVV or another number beside the card does not hide it. What a magnetic stripe has beside the number goes with it.
+All three, because one random number in ten passes Luhn alone. Windows inside a longer run of digits are tried, so that an expiry date, a
+CVV or another number next to the card does not hide it. The rest of a magnetic stripe is redacted with the number.
 """
 
 import re
@@ -45,27 +45,27 @@ _LENGTHS = {b"%d" % prefix: lengths for first, last, lengths in _ISSUERS for pre
 
 
 def luhn(digits: bytes) -> bool:
-    """ISO/IEC 7812-1 annex B over ASCII digits."""
+    """Check the Luhn digit (ISO/IEC 7812-1 annex B) of ASCII digits."""
     total = sum(digits[-1::-2]) + sum(digits[-2::-2].translate(_DOUBLED)) - 0x30 * len(digits)
     return total % 10 == 0
 
 
 def is_card(digits: bytes) -> bool:
-    """True for ASCII digits with a known issuer's prefix, that issuer's length and a right check digit."""
+    """Check ASCII digits: a known issuer's prefix, that issuer's length, and the Luhn digit."""
     return len(digits) in _LENGTHS.get(digits[:4], ()) and luhn(digits)
 
 
-# What four digits at an even distance from the right add to the Luhn sum: a text full of groups of four stays cheap.
+# The contribution of four digits at an even distance from the right to the Luhn sum: a text full of groups of four is cheap.
 _SUMS = {
     group: sum(group[1::2]) + sum(group[::2].translate(_DOUBLED)) - 4 * 0x30
     for group in (b"%04d" % number for number in range(10_000))
 }
 _SEPARATOR = rb"[ .\-]{1,2}"
 _LEFT = rb"(?<![0-9A-Za-z\x80$+])(?<![0-9]\.)"
-# A number of a program may be written `.0`; a stripe has a letter at either side.
+# Programs may print a number with `.0`; a stripe has a letter on either side.
 _RIGHT = rb"(?![0-9A-CE-Za-z\x80]|D[^0-9]|\.[1-9]|\.0[1-9])"
 _SOLID = re.compile(_LEFT + rb"B?([2-9][0-9]{12,18}+)" + _RIGHT)
-# ISO/IEC 7813: expiry, service code and what the issuer likes, after the number and, on track 1, the name.
+# ISO/IEC 7813: expiry, service code and the issuer's data, after the number and, on track 1, the name.
 _TRACK = re.compile(
     rb"\^[^^\n]{1,32}\^[0-9]{4}[0-9A-Za-z ^*]{0,64}\??|[=D][0-9]{4}[0-9]{0,32}\??|\|[01]?[0-9]\|(?:20)?[0-9]{2}\|[0-9]{3,4}(?![0-9A-Za-z])"
 )
@@ -77,7 +77,7 @@ _GROUPED = re.compile(
     + rb"|(?:%b[0-9]{3}){3}(?![0-9A-Za-z\x80])" % _SEPARATOR
     + rb"))(%b[0-9]{1,3}(?![0-9A-Za-z\x80]))?)[0-9]{4}" % _SEPARATOR
 )
-# Any grouping at all, when the whole run is one candidate and no piece of a UUID.
+# Any grouping, if the whole run is one candidate and not part of a UUID.
 _WHOLE = re.compile(
     rb"(?<![0-9A-Za-z\x80$+.])(?<![0-9] )(?<![0-9A-Za-z]-)[2-9](?:[ \-]?[0-9]){12,18}+"
     rb"(?![ \-]{0,2}[0-9]|-?[A-Za-z\x80]|\.[0-9])"
@@ -85,7 +85,7 @@ _WHOLE = re.compile(
 _ANNOUNCED = re.compile(
     rb"card|karte|karta|kart(?![a-z])|kort|carte|tarjeta|cart\x80o|carta |visa|master|amex|maestro|\x8a|(?<![a-z])(?:cc|pan)(?![a-z])"
 )
-# Four groups of four with the same few signs between each, or a line that was broken: `4111|1111|1111|1111`, `**4111** **1111** ...`.
+# Four groups of four with the same few signs between them, or a wrapped line: `4111|1111|1111|1111`, `**4111** **1111** ...`.
 _APART = rb"(?:[^A9\x80]{1,8}|[ ]?<AA[ ]?/?>[^A9\x80]{0,2})"
 _SPLIT_GATE = rb"9999%b9999%b9999%b9999" % (_APART, _APART, _APART)
 _WRAPPED = rb"(?:[ \-]?\r?\n[ \-]?|[ \-])"
@@ -93,12 +93,12 @@ _SPLIT = re.compile(
     rb"9999(?<![A9\x80]9999)(?:(?P<between>%b)9999(?P=between)9999(?P=between)|%b9999%b9999%b)9999(?![A9\x80])"
     % (_APART, _WRAPPED, _WRAPPED, _WRAPPED)
 )
-_MOST_SPREAD = 2000  # of a list in order: 4000, 4100, 4200, 4300
+_MOST_SPREAD = 2000  # rules out an ordered list: 4000, 4100, 4200, 4300
 _SHORTEST_TRACK = 7
 _USUAL = 16  # digits in four groups of four
 _MOST_GROUPS = 6
 _LONGEST = 19
-_ARTICLE = 13  # digits of an article's number (EAN), of which one in ten that begin as cards do passes for one
+_ARTICLE = 13  # digits of an article number (EAN); one in ten of those with a card's prefix pass as a card
 
 
 def _is_article(view: View, start: int, end: int) -> bool:
@@ -121,7 +121,7 @@ def _card(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return (start, _with_code(view, end)) if start == match.start() else None  # a letter before it is a stripe's
 
 
-# The code on the back, behind a stroke or behind the expiry date: `…/737`, `… 12/27 737`. The date goes with it.
+# The code on the back, after a slash or after the expiry date: `…/737`, `… 12/27 737`. The date is redacted with it.
 _CODE_BEHIND = re.compile(
     rb"(?: [/|] (?=[0-9]{3}(?![0-9]))|[/|]|[ ,;/|]{1,2}(?:exp(?:\.|iry|ires)?:? ?)?(?:0[1-9]|1[0-2]) ?[/\-] ?(?:20)?[2-4][0-9][ ,;/|]{1,3})"
     rb"[0-9]{3,4}(?![0-9A-Za-z\x80]|[/.\-][0-9])"
@@ -129,7 +129,7 @@ _CODE_BEHIND = re.compile(
 
 
 def _with_code(view: View, end: int) -> int:
-    """Where a card ends that goes to `end`, with its code if that follows."""
+    """Return the end of a card that ends at `end`, including a code that follows."""
     code = _CODE_BEHIND.match(view.low, end)
     return code.end() if code is not None else end
 
@@ -149,7 +149,7 @@ def _grouped(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _split(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """Four groups that no run of digits holds together. Unannounced, no list of numbers may be what they are."""
+    """Accept four groups that do not form one run of digits. Without a keyword, they must not look like a list of numbers."""
     start, end = match.span()
     number = view.raw[start:end].translate(None, _NOT_DIGITS)
     if not is_card(number):

@@ -1,8 +1,7 @@
-"""Telephone numbers.
+"""Match telephone numbers.
 
-Four shapes: North American formatting, `+` and a country code, `00`/`011` and a country code, and any national number
-that a word (or the key of a JSON value) announces. Bare digits that nothing announces are left alone: order numbers,
-timestamps and ids look exactly like them.
+Four formats: North American, `+` and a country code, `00`/`011` and a country code, and any national number after a keyword or under a
+key that contains one. Bare digits without a keyword are kept: order numbers, timestamps and IDs look exactly like them.
 """
 
 import re
@@ -33,13 +32,13 @@ _THREE_DIGIT_CODES = frozenset(
     )
     for code in range(first, last + 1)
 )  # fmt: skip
-# Digits with the country code where the plan has one length: tells where the number ends when more digits follow.
+# Digits including the country code, where the plan has one length: this gives the number's end if more digits follow.
 _FIXED_LENGTHS = {
     1: 11, 7: 11, 27: 11, 30: 12, 31: 11, 33: 11, 34: 11, 41: 11, 44: 12, 45: 10, 47: 10, 48: 11, 51: 11, 52: 12,
     57: 12, 61: 11, 63: 12, 65: 10, 66: 11, 81: 12, 82: 12, 86: 13, 90: 12, 91: 12, 92: 12, 351: 12, 353: 12, 420: 12,
     852: 11, 971: 12, 972: 12,
 }  # fmt: skip
-# Plans whose whole numbers are shorter than `_SHORTEST_SOLID` and `_SHORTEST_SEPARATED`: fewest digits with the country code.
+# Plans with whole numbers shorter than `_SHORTEST_SOLID` and `_SHORTEST_SEPARATED`: fewest digits including the country code.
 _SHORT_PLANS = {
     46: 9, 247: 8, 290: 7, 298: 9, 299: 9, 352: 8, 358: 9, 359: 9, 376: 9, 421: 9, 500: 8, 508: 9, 597: 9, 672: 9, 676: 8, 677: 8,
     678: 8, 681: 9, 682: 8, 683: 7, 685: 8, 686: 8, 687: 9, 688: 8, 690: 7,
@@ -50,7 +49,7 @@ _SHORTEST_SOLID = 10
 
 
 def country_code(digits: bytes) -> int | None:
-    """The assigned ITU-T country code that `digits` start with."""
+    """Return the assigned ITU-T country code that `digits` start with."""
     if digits[:1] in (b"1", b"7"):
         return int(digits[:1])
     if int(digits[:2] or b"0") in _TWO_DIGIT_CODES:
@@ -80,7 +79,7 @@ _DATE = re.compile(
     rb"|(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9])"
 )
 
-# What a word says of the number after it; the nearest that says anything decides.
+# Words before a number and what they indicate; the nearest one decides.
 _STRONG = frozenset(
     """
 phone phones telephone telephones cellphone smartphone mobilephone phonenumber phonenumbers phoneno phonenr homephone workphone
@@ -98,11 +97,11 @@ nohp simu cel celu ph
 ponsel bimbit tho\x80i s\x80t sdt
 """.encode("latin-1").split()
 )
-#: Verbs that have other objects too.
+#: Verbs that also have other objects.
 _WEAK = frozenset(
     b"call called calling calls ring rang text texted texting reach reached reachable contact message signal bel liga".split()
 )
-#: Verbs for which a number is a telephone's.
+#: Verbs whose object is a telephone number.
 _VERBS = frozenset(
     """
 ruf rufe rufen anrufen anruf erreichbar erreichen erreichst r\x80ckruf appelez appeler appelle rappelez rappeler joindre joignable
@@ -111,7 +110,7 @@ ligue ligar liguem bellen bereikbaar ringa ringe soita soittakaa soittaa zadzwo\
 zavolej volajte zavolajte h\x80vjon h\x80vj h\x80vja suna\x80i sunati sun\x80 nazovite pozovite hubungi
 """.encode("latin-1").split()
 )
-#: What makes a weak verb one of calling: `reach us on`, `ring mig p\x80`.
+#: Words that show a weak verb to mean calling: `reach us on`, `ring mig p\x80`.
 _PERSONS = frozenset(b"me us him her them mich uns ihn ihm moi nous mig meg oss mij ons please".split())
 _LINKS = frozenset("at on under via unter auf to au al p\x80 op para pod na la sur ao no an".encode("latin-1").split())
 _NUMBERS = frozenset("number numbers num numer nummer numero numeroon n\x80mero num\x80ro".encode("latin-1").split())
@@ -126,23 +125,23 @@ international toll free ext saya just only still either best right kom cep priva
 """.split()
     )
 )
-#: Two words that are one.
+#: Two words that count as one.
 _PAIRED = frozenset((b"no hp", b"nomor hp", b"nomer hp", b"cep no", b"cep tel", b"cep numaram", b"cep numaras\x80"))
 _NO_CALLS = frozenset((b"tool", b"function", b"api", b"rpc", b"system", b"method", b"each", b"per", b"procedure"))
 _WORDS_AFTER = (b"mobile", b"cell", b"office", b"fax", b"tel", b"phone", b"home", b"work", b"m", b"h", b"w", b"o")
-#: Whose number is given without saying a number of what; in a signature one letter says it.
+#: Owners, for a number given without a keyword; in a signature, one letter is enough.
 _OWNERS = frozenset(
     b"contact my his her our your their new home work office direct emergency meine mi mon mijn mio ma moj meu minha nosso nossa"
     b" nuestro notre nostro".split()
 )
 _SIGNATURE = re.compile(rb"(?:^|[\n|,;] ?|  )[tmpf][:.] {0,2}$")
-#: A number without one of these near costs one look.
+#: A number with none of these nearby costs one look-up.
 _ANNOUNCING = (
     whole_phrase(word for word in (*_STRONG, *_PAIRED, *_WEAK, *_VERBS, *_WORDS_AFTER, *_NUMBERS) if len(word) > 1)
     + rb"|\([mhwo]\)|(?:^|[^a-z0-9])[tmpf][:.]"
 )
 _MOST_WORDS, _MOST_STRANGERS = 9, 4
-# How surely a telephone number follows.
+# How certain it is that a telephone number follows.
 _UNLIKELY, _POSSIBLE, _LIKELY, _CERTAIN = range(4)
 _THREE_BY_THREE = re.compile(rb"[5-9][0-9]{2}([ .])[0-9]{3}\1[0-9]{3}")
 _LOCAL = re.compile(
@@ -152,7 +151,7 @@ _GROUPED = re.compile(rb"[0-9]{1,6}(?:([ .\-/])[0-9]{2,6})(?:[ .\-/][0-9]{2,6}){
 _MOST_GROUPED = 12
 _YEARS = re.compile(rb"(?:19|20)[0-9]{2}(?:[\-/](?:19|20)[0-9]{2}|(?: (?:19|20)[0-9]{2}){2,5})")
 _TWO_YEARS = re.compile(rb"(?:19|20)[0-9]{2} (?:19|20)[0-9]{2}")
-# `mi número es 612345678`: a number of a length and beginning that mobile telephones have where the language is spoken.
+# `mi número es 612345678`: the length and prefix of mobile numbers where the language is spoken.
 _OWN_NUMBER = re.compile(rb"[3679][0-9]{8}|3[0-9]{9}|0[1-9][0-9]{8}")
 _MINE = re.compile(
     rb"(?<![a-z\x80])(?:mi|il mio|mio|mon|o meu|meu|nuestro|notre|nostro) (?:n\x80mero|numero|num\x80ro|num)(?![a-z])[^\n]{0,24}$"
@@ -165,9 +164,9 @@ _AFTER = re.compile(
 
 
 def _likely(before: bytes) -> int:
-    """How surely the words before a number announce a telephone number."""
+    """Return how clearly the words before a number identify it as a telephone number."""
     line = before.rpartition(b"\n")[2]
-    at_start = not line.strip()  # of a line: a heading may stand over it
+    at_start = not line.strip()  # start of a line: a heading may stand above it
     words, strangers, person, linked = words_of(before if at_start else line)[-_MOST_WORDS:], 0, False, False
     otherwise = _LIKELY if _SIGNATURE.search(before) else _UNLIKELY
     for index in range(len(words) - 1, -1, -1):
@@ -190,7 +189,7 @@ def _likely(before: bytes) -> int:
 
 
 def _of_verb(word: bytes, previous: bytes, strangers: int, person: bool, linked: bool) -> int:
-    """How surely a number is one to call, after a verb: with an object (`reach us`) and a link (`on`) most of all."""
+    """Return how clearly a verb's object is a number to call; an object (`reach us`) and a link (`on`) count most."""
     if previous in _NO_CALLS:
         return _UNLIKELY
     if strangers:
@@ -207,7 +206,7 @@ def _american(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if area[:1] in (b"0", b"1") or {first, second} == {b".", b"-"}:  # 252.227-7014 is a clause number
         return None
     if first == second == b" " and exchange in b"01":
-        # "300 150 4000" in a row of numbers; alone it is a telephone number written with spaces
+        # "300 150 4000" in a row of numbers; alone, it is a telephone number written with spaces.
         raw, (start, end) = match.string, match.span()
         if raw[start - 2 : start - 1].isdigit() or raw[end + 1 : end + 2].isdigit():
             return None
@@ -215,7 +214,7 @@ def _american(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _end_of_number(match: re.Match[bytes], start: int, digits_before: int, code: int) -> int | None:
-    """Where the number that starts with `code` ends, at the boundary of a group; None when it is no number."""
+    """Return the end, at a group boundary, of the number that starts with `code`; None if it is not a number."""
     fixed, count, best = _FIXED_LENGTHS.get(code), 0, None
     for group in _GROUPS.finditer(match.string, start, match.end()):
         count += group.end() - group.start()
@@ -280,7 +279,7 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if likely == _UNLIKELY:
         return None
     digits = number.translate(None, _NOT_DIGITS)
-    # A trunk prefix, an area in parentheses, or three groups of three: no order number is written so.
+    # A trunk prefix, an area in parentheses, or three groups of three: order numbers are never written like this.
     national = digits[:1] == b"0" or number[:1] == b"(" or _THREE_BY_THREE.fullmatch(number) is not None
     if likely == _LIKELY and _OWN_NUMBER.fullmatch(digits) and _MINE.search(view.before(match.start())):
         return match.span()
@@ -306,7 +305,7 @@ _FEW_WORDS = (
 
 
 def _few(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """Numbers of five and six digits: in groups, or when the word says that it is a number or can mean nothing else."""
+    """Accept numbers of five and six digits: in groups, or after a keyword that names a number or is unambiguous."""
     number = match.group(1)
     digits = number.translate(None, _NOT_DIGITS)
     if not _FEWEST <= len(digits) <= _MOST or _DAY.fullmatch(number):
@@ -328,7 +327,7 @@ def _marked(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return None if _DATE.match(match.group(1)) else match.span(1)
 
 
-# Whose number, without a word for telephones: right before the number, and long enough for one.
+# An owner without a telephone keyword: right before the number, which must be long enough for one.
 _OWN = AnnouncedRule(
     re.compile(
         Announces.OWN_NUMBER.word
@@ -338,13 +337,13 @@ _OWN = AnnouncedRule(
     _marked,
     needle=Announces.OWN_NUMBER.byte,
 )
-# Indonesia's word for a mobile telephone is the name of a maker and a unit too.
+# Indonesian `hp` (mobile telephone) is also a manufacturer and a unit.
 _INDONESIAN = tuple(
     rules_after("hp wa", rb"((?:0|62|\+62 ?)8[0-9]{2}[ .\-]?[0-9]{3,4}[ .\-]?[0-9]{3,5})(?![0-9])", _marked)
 )
 _OTHER_SCRIPTS = AnnouncedRule(Announces.PHONE.before(_MARKED), _marked, needle=Announces.PHONE.byte)
-# National forms that nothing else is written in, trunk zero or area in parentheses included: Russia, Japan, Korea, China, Brazil, France,
-# Britain's mobiles, Turkey, Pakistan.
+# Unambiguous national formats, trunk zero or area in parentheses included: Russia, Japan, Korea, China, Brazil, France,
+# British mobiles, Turkey, Pakistan.
 _NATIONAL = re.compile(
     rb"(?<![0-9A-Za-z\x80])(?<![0-9][ \-./_])(?:8 ?\([0-9]{3}\) ?[0-9]{3}-[0-9]{2}-[0-9]{2}"
     rb"|0[789]0-[0-9]{4}-[0-9]{4}|01[016789]-[0-9]{3,4}-[0-9]{4}"

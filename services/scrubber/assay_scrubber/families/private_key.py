@@ -1,11 +1,11 @@
-"""Private keys as text: PEM, OpenSSH, PGP, SSH2, PuTTY; whole, cut off, or on one line."""
+"""Match private keys as text: PEM, OpenSSH, PGP, SSH2, PuTTY; whole, cut off, or on one line."""
 
 import re
 
 from assay_scrubber.family import Family, LiteralRule, Literals, View
 from assay_scrubber.taxonomy import Category
 
-# What stands between the two lines: base64, its line ends however written, and headers such as `Proc-Type: 4,ENCRYPTED`.
+# The content between the two lines: base64, line ends in any form, and headers such as `Proc-Type: 4,ENCRYPTED`.
 _BODY = rb"(?:[a-z0-9+/=_\s\\:,.;()<>@\"'|>*\[\]]++|-(?!----|--- ?end))*+"
 _PEM = re.compile(
     rb"-{4,5} ?begin [a-z0-9 ]{0,40}?private key(?: block)? ?-{0,5}(%b)(-{4,5} ?end [a-z0-9 ]{0,60}-{0,5})?" % _BODY
@@ -17,7 +17,7 @@ _LONG = re.compile(rb"[a-z0-9+/=_\-]{16,}+(?:(?:\s|\\[nr])++[a-z0-9+/]{1,63}={0,
 def _pem(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     if match.group(2) is not None:
         return match.span()
-    # Cut off: what follows may be prose, so the key ends with its last long piece.
+    # Cut off: prose may follow, so the key ends with its last long piece.
     end = 0
     for piece in _LONG.finditer(match.string, match.start(1), match.end(1)):
         end = piece.end()

@@ -1,4 +1,4 @@
-"""Passwords, keys, tokens and codes that something other than a prefix gives away.
+"""Match passwords, keys, tokens and codes that have no vendor prefix.
 
 See `assay_scrubber.secrets`.
 """

@@ -1,4 +1,4 @@
-"""US social security numbers (and the taxpayer numbers of the same shape)."""
+"""Match US social security numbers (and the taxpayer numbers of the same format)."""
 
 import re
 

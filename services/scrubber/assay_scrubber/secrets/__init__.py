@@ -1,1 +1,1 @@
-"""The ways in which secrets are announced, one module each; the family `secret` is made of them."""
+"""Rules for the family `secret`, one module for each way in which secrets appear."""

@@ -1,4 +1,4 @@
-"""Secrets in URLs: codes of OAuth, signatures, links that log in, reset or invite."""
+"""Match secrets in URLs: OAuth codes, signatures, links that log in, reset or invite."""
 
 import re
 
@@ -35,7 +35,7 @@ _SHORTEST_HARMLESS, _SHORTEST_PART = 20, 16
 
 
 def _is_of_all_kinds(value: bytes) -> bool:
-    """Letters of both cases and digits."""
+    """Return whether a value has letters of both cases and digits."""
     return not value.islower() and not value.isupper() and any(c in b"0123456789" for c in value)
 
 
@@ -53,7 +53,7 @@ def _link(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return (start, end) if is_token(value) or is_token(value.replace(b"-", b"")) else None
 
 
-# A code that a link hands over where one logs in or confirms: `/verify?code=482913`; the secret address of a calendar.
+# A code in a link that logs in or confirms: `/verify?code=482913`; the secret address of a calendar.
 _CODE = re.compile(
     rb"(?:confirm|verif|log-?in|sign-?in|otp|2fa|mfa|activat|reset|auth)[a-z\-]{0,16}/?\?(?:[\w\-]{1,24}=[\w.%@+\-]{0,64}&(?:amp;)?){0,3}?"
     rb"(?:code|c|pin|token)=(?P<value>[0-9]{4,8})(?![\w.%])"
@@ -66,7 +66,7 @@ def _value(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _parameter(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """The value of a parameter that hands something over, if it looks random."""
+    """Return the value of a parameter that grants access, if it looks random."""
     start, end = match.span(1)
     value = view.raw[start:end]
     name = match.group(0)[1 : start - match.start() - 1].removeprefix(b"amp;")

@@ -1,4 +1,4 @@
-"""Values assigned to a word that names a secret: `password=…`, `"api_key": "…"`.
+"""Match values assigned to a word that names a secret: `password=…`, `"api_key": "…"`.
 
 Also `<td>token</td><td>…`.
 """
@@ -27,7 +27,7 @@ from .values import (
     reads_as_prose,
 )
 
-#: Words for passwords in languages of Latin letters, as the projection has them.
+#: Words for passwords in languages with Latin letters, in projected form.
 FOREIGN = tuple(
     "contrase\x80a|contrasena|senha|wachtwoord|kennwort|has\x80o|haslo|heslo|salasana|l\x80senord|losenord|adgangskode|kodeord|parola"
     "|\x80ifre|sifre|jelsz\x80|jelszo|m\x80t kh\x80u|mat khau|palavra-passe|lozinka|parool|geslo|kata sandi|parol\x80|slapta\x80odis"
@@ -35,7 +35,7 @@ FOREIGN = tuple(
 )
 
 VALUE = (
-    # String literals of programming languages, and what makes a secret's type of one.
+    # String literals of programming languages, and calls that make a value of a secret's type.
     rb"(?:(?:secretstr|secret|string(?:::from|\.valueof)?|str|new string|convertto-securestring(?: -string)?"
     rb"|\[\]byte|(?:md5|sha[0-9]{1,3}|(?:en)?crypt|hash)(?=\([\"'][^\"'\n]{1,256}[\"']\)))[( ] {0,2}(?=[\"'])|<!\[cdata\["
     rb"|[brufnl@]{1,2}(?=[\"'])|q{1,2}[{(|/]|!{1,2}[a-z]{1,8} "
@@ -57,7 +57,7 @@ _LINK = (
     % NOW
 )
 _TAIL = SUFFIX + _CLOSE + _LINK + VALUE
-# Each begins with a literal, which the search skips to; what stands before the word is looked at last.
+# Each begins with a literal, which the search skips to; the text before the word is checked last.
 _HEAD_PASS = rb"pass(words?|wd|phrase|code|wort|ord|e)?"
 _HEAD_SECRET = rb"secret((?:[_\- ]?access)?[_\- ]?(?:key)?)"
 _PASS = re.compile(_HEAD_PASS + _TAIL)
@@ -108,13 +108,13 @@ _GETTER = re.compile(
     rb"(?:get|read|fetch|load|find|require|env|check|validate|verify|hash|is|has|no|input|parse|create|make)_?$"
 )
 _SHORTEST_OF_LETTERS = 6
-_CLOSE_BY = 6  # what is between such a word and digits that are a password
-_NEAR = 16  # how far from a word of another script its value may be as it likes
+_CLOSE_BY = 6  # longest text between such a word and digits that are a password
+_NEAR = 16  # how far from a keyword in another script any value is accepted
 _DIGITS_OR_MARKS = b"0123456789!@#$%^&*+~?"
 
 
 def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) -> bool:
-    """True where nothing but a value can stand: in JSON, in a form that is posted, after a variable of the environment."""
+    """Return whether the position allows only a value: in JSON, in form data, after an environment variable."""
     link, quote, at, raw = match["link"], match["quote"], match.start("link"), view.raw
     if link == b":" and quote == b'"' and raw[max(0, at - 4) : at].rstrip().endswith(b'"'):
         return True
@@ -154,7 +154,7 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     option = before == b"--"
     named = before[-1:] == b":" or _DEFINED.search(view.low, max(0, match.start() - 48), match.start()) is not None
     if not link and not option and not (named and match["quote"]) and not _is_row(view, match):
-        return None  # what has its value behind nothing but a space: an option, a keyword of Lisp, a macro of C
+        return None  # only a space before the value: an option, a keyword of Lisp, a macro of C
     start, end, value, quoted = value_of(match, view.raw)
     if not quoted and view.raw[end : end + 1] == b"(" and not value.translate(None, OF_NAMES):
         return None  # a call
@@ -176,7 +176,7 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         kind is not None and is_written(value) and _only_a_value(view, match, value, end)
     )
     if not good and is_written_with_digits(value):
-        # No code has words of other languages; an option and an element hold nothing but values.
+        # Words of other languages do not occur in code; an option and an element contain only values.
         element = link.endswith(b">") and view.raw[end : end + 2] == b"</"
         good = (foreign and link in (b":", b"")) or b"\n" in link or element or not link
     if not good and not quoted and kind is not None and is_scrambled(value):
@@ -184,7 +184,7 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return (start, end) if good else None
 
 
-# A name and its value in columns, and nothing else on the line.
+# A name and its value in columns, alone on the line.
 _ROW = re.compile(rb"(?:^|\n)[ \t]{0,16}[\w.\-]{0,48}$")
 _ROW_ENDS = re.compile(rb"[ \t]{0,16}(?:\r?\n|$)")
 
@@ -197,7 +197,7 @@ def _is_row(view: View, match: re.Match[bytes]) -> bool:
     return _ROW_ENDS.match(view.raw, match.end()) is not None and is_written_with_digits(match["bare"] or b"")
 
 
-# A password with a semicolon or a comma in it, which nothing follows on its line: no list, no next field of a connection.
+# A password with a semicolon or comma that ends its line: neither a list nor the next field of a connection string.
 _REST_OF_LINE = re.compile(rb"(?:[,;]{1,2}[^\s\"'`,;&<>()\[\]{}|=:]{1,64}+){1,8}+(?=[ \t]*(?:\r?\n|$))")
 # `pass=120/123` in the summary of a test run.
 _COUNT = re.compile(rb"[0-9]+[./:,%][0-9./:,%]*")
@@ -213,16 +213,16 @@ _SHORTEST_DIGITS = 5
 
 
 def is_digits(low: bytes, value: bytes, end: int) -> bool:
-    """True for digits that are a password, which ends at `end`, and no count of anything."""
+    """Return whether a value that ends at `end` is digits and not a count."""
     return value.isdigit() and len(value) >= _SHORTEST_DIGITS and _UNITS.match(low, end) is None
 
 
-# `InvalidPassword: 48213`: what a traceback ends with.
+# `InvalidPassword: 48213`: the end of a traceback.
 _CLASS_OF_ERROR = re.compile(rb"(?:Invalid|Incorrect|Wrong|Bad|Missing|Unknown|Weak|Expired|Empty|Unusable)$")
 
 
 def _is_alone(view: View, match: re.Match[bytes]) -> bool:
-    """Whether the word is the password itself: `password_id` and `password_age` are others."""
+    """Return whether the word names the password itself, unlike `password_id` or `password_age`."""
     return view.low[match.end(1) : match.start("link")].strip(b" \t\"'`*\\[])") in _BESIDE
 
 
@@ -238,7 +238,7 @@ def _is_line(view: View, match: re.Match[bytes]) -> bool:
 
 
 def _shortest(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """After `pw`, which means other things too, a width among them."""
+    """Match after `pw`, which also has other meanings, such as a width."""
     if match["link"] in (b"", b"==") or view.raw[max(0, match.start() - 1) : match.start()].isalnum():
         return None
     start, end, value, quoted = value_of(match, view.raw)
@@ -252,17 +252,17 @@ _DEFINED = re.compile(rb"#[ \t]?define[ \t]{1,4}[a-z0-9_]{0,32}$")
 
 
 def _is_camel(view: View, match: re.Match[bytes]) -> bool:
-    """`dbPass`, `smtppwd`, but not `bypass`."""
+    """Return whether the word is part of a camel-case name: `dbPass`, `smtppwd`, but not `bypass`."""
     return _CAMEL_OR_KNOWN.search(view.raw, max(0, match.start() - 12), match.start() + 1) is not None
 
 
-# Tokens that only say where a list goes on, or which request this is.
+# Tokens for pagination or for identifying a request.
 PAGES = re.compile(
     rb"(?:page|next|continuation|pagination|cursor|sync|idempotency|request|scroll|resume|skip|delta|start|marker)[_\- ]?(?:token )?$"
 )
 
 
-# What makes a key or a token a credential, and nothing else.
+# Words that make a key or a token unambiguously a credential.
 _CLEAR_KEY = re.compile(
     rb"(?<![a-z])(?:x-)?(?:api|secret|auth|access|client|consumer|app|signing|encryption|master|private|admin|webhook|license|account|service"
     rb"|deploy|subscription|[a-z]{2,16}[_\-. ]api)[_\-. ]?$"
@@ -272,7 +272,7 @@ _CLEAR_TOKEN = re.compile(
     rb"|jwt|service|webhook|login|reset|vault|github|gitlab|slack|telegram|discord|npm|ci|registry|device|push|invite|id|session|csrf|xsrf"
     rb"|user|x|personal[_\-. ]access)[_\-. ]?$"
 )
-# A header of a maker's own is a credential too, unless it names a request, a page or a place in a cache.
+# A custom header is a credential too, unless it names a request, a page or a cache key.
 _OWN_HEADER = re.compile(
     rb"(?<![a-z0-9\-])x[\-_](?!idem|cache|surr|req|part|sort|obj|row|trace|corr|page|next|cont|span|build|object)"
     rb"[a-z0-9\-_]{2,24}[\-_]$"
@@ -290,7 +290,7 @@ def is_clear(low: bytes, position: int) -> bool:
 
 
 def _short(view: View, match: re.Match[bytes], span: tuple[int, int], *, quoted: bool) -> tuple[int, int] | None:
-    """A value that is shorter than tokens are, after a word that can name nothing but a credential, or where only a value can stand."""
+    """Accept a value shorter than a token, after an unambiguous keyword or where only a value can stand."""
     start, end = span
     value, link, at, raw = view.raw[start:end], match["link"], match.start("link"), view.raw
     if len(value) < _SHORTEST_OF_LETTERS or not is_credential(value) or (value.isdigit() and not quoted):
@@ -304,7 +304,7 @@ def _short(view: View, match: re.Match[bytes], span: tuple[int, int], *, quoted:
         names = _CLEAR_KEY if match.re is _KEY else _CLEAR_TOKEN
         clear = names.search(before) is not None or _OWN_HEADER.search(before) is not None
         if match.re is _TOKEN and link == b"=" and _PARAMETER.search(raw, max(0, match.start() - 50), match.start()):
-            clear = True  # `?rss_token=…`: what only pages has been left out before
+            clear = True  # `?rss_token=…`: pagination tokens were excluded before
         if (
             match.re is _TOKEN
             and not clear
@@ -352,7 +352,7 @@ _MAY_BE_SHORT = (_SECRET, _KEY, _TOKEN)
 
 
 def _secret(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """Secrets are made by programs, as a rule; in the environment people make up some."""
+    """Accept a secret, which is usually generated; in environment variables also one that a person made up."""
     found = _token(view, match)
     if found is None and match["link"] == b"=":
         start, end, value, _ = value_of(match, view.raw)
@@ -365,12 +365,12 @@ def _key(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     before = _BEFORE_KEY.search(view.low, max(0, match.start() - 20), match.start())
     found = _token(view, match) if before else None
     if found and before and before.group().startswith(b"routing") and view.raw.find(b".", *found) >= 0:
-        return None  # of a queue: `user.42.events`
+        return None  # a queue: `user.42.events`
     return found
 
 
 def _signature(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """Of a request: a header, or a parameter of an address. What signs a file is no secret."""
+    """Accept the signature of a request, in a header or URL parameter. A file's signature is not a secret."""
     if view.raw[max(0, match.start() - 1) : match.start()].isalnum():
         return None
     if match.group(1) and not _HEADER.search(view.low, max(0, match.start() - 40), match.start()):
@@ -392,7 +392,7 @@ _ACCOUNT = re.compile(rb"[a-z]{2,}[0-9]{1,2}")
 
 
 def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """What changes the script after the word is its value, unless it reads as a word of prose."""
+    """Accept a value after a keyword in another script, unless it reads as a word of prose."""
     quote = match["quote"]
     start, end = match.span("quoted" if quote else "bare")
     value = view.raw[start:end] if quote else view.raw[start:end].rstrip(b".,;:?)]}\"'\\")
@@ -400,11 +400,11 @@ def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None
     named = quote is not None or any(
         c in b"0123456789" for c in value
-    )  # a name in code has no word of another script before it
+    )  # names in code never follow a keyword in another script
     if view.raw[match.start()] == Announces.TOKEN:
         good = is_token(value)
     elif quote is None and (len(match["between"]) > _NEAR or match["between"].find(b" \x80") >= 0):
-        colon = match["between"].rstrip().endswith(b":")  # words between may be of anything: `пароль от сервера db-2`
+        colon = match["between"].rstrip().endswith(b":")  # any words may stand between: `пароль от сервера db-2`
         good = is_disguised(value) or (
             is_written_with_digits(value) if colon else is_spoken(value) and not _ACCOUNT.fullmatch(value)
         )
@@ -430,7 +430,7 @@ _FIELD = re.compile(rb"[a-z_]{4,}[0-9]")
 
 
 def is_meant(view: View, at: int, name: bytes, value: bytes) -> bool:
-    """Return whether `value` fits the word that begins `at`, where only a value can stand."""
+    """Return whether `value` fits the keyword at `at`, where only a value can stand."""
     if name.startswith((b"pass", b"pwd", b"psk")):
         return is_written(value)
     if name.startswith(b"key") and not _BEFORE_KEY.search(view.low, max(0, at - 20), at):
@@ -439,7 +439,7 @@ def is_meant(view: View, at: int, name: bytes, value: bytes) -> bool:
 
 
 def _next(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """In a call or a tuple of two: `("password", "…")`. A list of names is none."""
+    """Match in a call or a tuple of two: `("password", "…")`, but not in a list of names."""
     start, end, value, _ = (
         ending(match["quote"], match.span("quoted"), view.raw, whole=True) if match["quote"] else (0, 0, b"", False)
     )
@@ -464,7 +464,7 @@ _LAST_ARGUMENT = re.compile(
 
 
 def _call(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """`setPassword("…")`, `PASSWORD('…')`, but not what looks one up: `get_password("…")`."""
+    """Match `setPassword("…")` and `PASSWORD('…')`, but not look-ups such as `get_password("…")`."""
     if _GETTER.search(view.low, max(0, match.start() - 12), match.start()):
         return None
     start, end, value, _ = ending(match["quote"], match.span("quoted"), view.raw, whole=True)
@@ -486,7 +486,7 @@ def _call(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return (start, end) if is_token(value, quoted=True) else None
 
 
-# A part of a form (RFC 7578).
+# A part of a multipart form (RFC 7578).
 _PART = re.compile(
     rb"name=\"[a-z_\-]{0,24}(?:pass|pwd|secret|token|pin)[a-z_\-]{0,16}\"\s{0,4}\n\s{0,4}(?P<value>[^\r\n]{4,256}+)"
 )
@@ -498,7 +498,7 @@ _ARGUMENTS = re.compile(
 )
 
 
-# A connection with its user and password in order: `new PDO("…", "ana", "…")`.
+# A connection with user and password as positional arguments: `new PDO("…", "ana", "…")`.
 _CONNECTION = re.compile(
     rb"(?:pdo|connect|getconnection|mysqli|connection)\(\s{0,8}(?:[^,()\n]{1,128},\s{0,8}){1,2}?[\"'][^\"'\n]{1,64}[\"'],\s{0,8}[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
 )
@@ -519,13 +519,13 @@ def _argument(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 _CHARSET = re.compile(rb"(?i)utf[\-_]?(?:8|16|32)\w{0,16}|latin[\-_]?1|iso[\-_]?8859[\-_0-9]{0,4}|cp[0-9]{3,4}")
 
 
-# What a test types into a field: `find("password").send_keys("…")`, `fill in "Password" with "…"`, `password.setText("…")`.
+# Text that a test types into a field: `find("password").send_keys("…")`, `fill in "Password" with "…"`, `password.setText("…")`.
 _TYPED = re.compile(
     rb"(?:pass(?:word|wd|phrase)?|(?<=[\"'#])pwd?)[a-z_]{0,12}(?:[\"']\]?[\"']?\){0,2})?"
     rb"(?: with |\.(?:send_?keys|type|fill|set_?value|set_?text)\()"
     rb"[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
 )
-# Calls that are given a password or the key that signs: `bcrypt.hash("…", 10)`, `jwt.sign(payload, "…")`, `createHmac("sha256", "…")`.
+# Calls that take a password or signing key: `bcrypt.hash("…", 10)`, `jwt.sign(payload, "…")`, `createHmac("sha256", "…")`.
 _CALLS = (
     b"bcrypt", b"argon2", b"scrypt", b"hashpw", b"checkpw", b"password_hash", b"password_verify", b"make_password", b"check_password",
     b"generate_password_hash", b"jwt.encode", b"jwt.decode", b"jwt.sign", b"jwt.verify", b"createhmac", b"hmac.new", b"wifi.begin",
@@ -538,13 +538,13 @@ _CALLED = re.compile(
     rb"|(?<=begin\()[\"'][^\"'\n]{1,64}[\"']),\s{0,8})?"
     rb"b?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
 )
-# `password <- "…"` of R; a login or a hash that is made in SQL.
+# `password <- "…"` of R; a login or a hash created in SQL.
 _ARROW = re.compile(rb"(?:pass(?:word|wd|phrase)?|pwd) ?<- ?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']")
 _IN_SQL = re.compile(
     rb"(?:sp_addlogin n?'[^'\n]{1,64}', ?n?|sp_password (?:[^,\n]{1,64}, ?)?n?|(?<![a-z])crypt\()'(?P<value>[^'\n]{4,128}+)'(?!, ?'\$)"
 )
 
-# What frameworks write into a new project, and hashes of passwords as Unix and libraries write them (crypt(5), PHC).
+# Defaults that frameworks write into a new project, and password hashes in the formats of Unix and libraries (crypt(5), PHC).
 _DJANGO = re.compile(rb"django-insecure-[^\s\"'`\\<>]{20,80}+")
 _CRYPT = re.compile(
     rb"\$(?:2[abxy]\$[0-9]{2}\$[./A-Za-z0-9]{50,60}+|[156]\$(?:rounds=[0-9]{1,9}\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{20,90}+"
@@ -566,7 +566,7 @@ def _listed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return judged(view, match, is_written)
 
 
-# What the flows of OAuth 2.0 hand over (RFC 6749, 7636, 8628), and signed tokens, by their own names.
+# Values of the OAuth 2.0 flows (RFC 6749, 7636, 8628), and signed tokens, by their own names.
 _HANDED = re.compile(
     rb"(?:device_code|user_code|code_verifier|jwt(?:[_\-](?:token|assertion))?|client_assertion|saml_?response)()"
     + _CLOSE
@@ -644,7 +644,7 @@ RULES = (
 )
 IN_OTHER_LANGUAGES = (*(LiteralRule(_FOREIGN, _password, lower=True, anchored=True, needle=word) for word in FOREIGN),)
 OPTION = LiteralRule(_PASS, _password, lower=True, needle=b"--pass")
-#: These need no mark that assigns.
+#: Rules that need no assignment mark.
 UNMARKED = (
     LiteralRule(
         _PASS, _password, lower=True, anchored=True, needle=b"pass", opens=rb"#[ \t]?define[ \t]+[a-z0-9_]*pass"

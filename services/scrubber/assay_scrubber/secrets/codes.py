@@ -1,4 +1,4 @@
-"""One-time codes and codes of cards: `Your verification code is …`, `OTP: …`, `CVV …`."""
+"""Match one-time codes and codes of cards: `Your verification code is …`, `OTP: …`, `CVV …`."""
 
 import re
 
@@ -15,7 +15,7 @@ _BE = (
     rb"(?:[ \t]{0,2}(?:is|ist|lautet|est|est le|es|\x80|e'|:|=|was|er|\x80r|jest|to|on|code|kod|number|no|\x80:|is:|are|\x81|=>|-|\x80\x80"
     rb"|\(otp\)|\"\s?:)){0,4}"
 )
-#: What kind of code, before the word for it or in one with it.
+#: Kinds of code, before the word for it or in one with it.
 _KIND = (
     rb"(?:verification|verify|security|access|login|log-?in|sign-?in|authentication|authenticator|authorization|auth|confirmation"
     rb"|one[ \-]?time|2fa|mfa|two-factor|otp|sms"
@@ -60,7 +60,7 @@ _OTHER_CODES = re.compile(
     rb"(?:error|status|exit|zip|postal|post|area|country|response|http|return|product|promo|coupon|discount|source|voucher"
     rb"|currency|dress) code"
 )
-# To what else one may enter a number.
+# Other things that one may enter a number into.
 _VAGUE, _SHORTEST_VAGUE = re.compile(rb" to (?:complete|continue|finish|reset|access)"), 6
 _USED = re.compile(rb"(?:use|enter|type|(code|otp|pin))(?: the)?( code)?[ :]{1,3}[\"'*]{0,2}$")
 _PIN = re.compile(
@@ -95,7 +95,7 @@ _OTHER_SCRIPT = re.compile(
 )
 
 
-#: Whose code, before a code of no kind; and what says that it follows.
+#: The owner of a code of unspecified kind, and words that introduce it.
 _YOURS = re.compile(
     rb"(?:^|[^a-z\x80])(?:your|ihr|dein|euer|votre|ton|tu|su|seu|teu|tuo|suo|vostro|jouw|je|uw|din|twoj|tw\x80j|vas|v\x80"
     rb"|(?:sent|texted|e-?mailed|messaged) (?:you )?(?:a|the|this))[ ]$"
@@ -115,7 +115,7 @@ def _code(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span("code")
 
 
-# Pins of a chip, and what is counted: `GPIO pin = 1234`, `pin: 1024 connections`.
+# Pins of a chip, and counts: `GPIO pin = 1234`, `pin: 1024 connections`.
 _OF_A_CHIP = re.compile(
     rb"(?:gpio|pcb|chip|board|header|connector|arduino|esp32|data|clock|reset|interrupt|analog|digital|output|input|led|adc|pwm)[ _\-]?$"
 )
@@ -131,7 +131,7 @@ def _pin(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _before(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """`123456 is your login code`: the code stands right before the words."""
+    """Match `123456 is your login code`: the code stands right before the words."""
     numbers = [
         number
         for number in _NUMBER.finditer(view.low, max(0, match.start() - 14), match.start())
@@ -160,7 +160,7 @@ def _year(code: bytes) -> bool:
 
 
 def _word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """Some kind of code, by the word before, in or after the word for it: `error code 504813` is none."""
+    """Match a code by the word before, in or after the word for it; `error code 504813` is not one."""
     at = match.start()
     if match["kind"] is None and match["sent"] is None and _is_yours(view, at):
         # `Your code is 482913`, but not `your code is 1200 lines long`
@@ -179,7 +179,7 @@ def _word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _is_yours(view: View, at: int) -> bool:
-    """`your code`, `your Uber code`, but not `your zip code`."""
+    """Match `your code` and `your Uber code`, but not `your zip code`."""
     if _YOURS.search(view.low, max(0, at - 24), at):
         return True
     return _OF_A_MAKER.search(view.raw, max(0, at - 24), at) is not None and not _OTHER_CODES.match(
@@ -188,7 +188,7 @@ def _is_yours(view: View, at: int) -> bool:
 
 
 def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """No year (`the security code 2024`), unless something says that it is the code."""
+    """Reject a year (`the security code 2024`), unless a word identifies it as the code."""
     code, start = match["code"], match.start("code")
     if match.group(0).startswith(b"tan") and view.raw[match.start() : match.start() + 3] != b"TAN":
         return None  # a tangent

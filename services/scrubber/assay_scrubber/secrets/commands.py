@@ -1,4 +1,4 @@
-"""Credentials on command lines: `curl -u user:…`, `mysql -p…`, `echo … | sudo -S`."""
+"""Match credentials on command lines: `curl -u user:…`, `mysql -p…`, `echo … | sudo -S`."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ _USER_AND = rb"(?:\\{0,3}'%b([^'\n]{1,256}?)\\{0,3}'|\\{0,3}\"%b([^\"\n]{1,256}?
 )
 _FREE = rb"(?<=[ \t])"
 
-#: By what a tool is called: the options of which the argument is a secret, as patterns in front of the argument.
+#: By tool: the options whose argument is a secret, as patterns before the argument.
 _TOOLS: tuple[tuple[bytes, bytes], ...] = (
     (
         b"curl|wget|http|https|xh|nexus-cli|lftp|etcdctl|jenkins-cli",
@@ -94,14 +94,14 @@ _TOOLS: tuple[tuple[bytes, bytes], ...] = (
 _COMMAND = re.compile(rb"(?:[^\n\r\\]|\\\r?\n|\\.){1,1500}+")
 _STOPS = re.compile(rb"(?<!\\)(?:&&|\|\||;(?= ))")
 _SHORTEST = 3
-# What stands between two strings: no value is of marks alone.
+# Text between two strings: a value never consists of marks alone.
 _MARKS = re.compile(rb"[\x20-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]+")
 _ALGORITHM = re.compile(rb"(?i:sha|md|aes|des|rsa)[\-_]?[0-9]{0,4}(?:[\-_](?:cbc|gcm|ctr|[0-9]{3}))?")
 _NUMBERS = re.compile(rb"[0-9]{1,5}(?:[,\-][0-9]{1,5}){0,8}(?::[0-9]{1,5}){0,2}(?:/(?:tcp|udp))?")
 
 
 _LOOKS_LIKE_OPTIONS = rb"(?:[\x22']?[\-/]|[^\n]*(?: [\x22']?[\-/]|%|<|_pw|pass|basic|[a-z0-9]/))"
-#: Rare names of tools that take a password without an option.
+#: Distinctive names of tools that take a password without an option.
 _BARE = frozenset(
     b"wpa_passphrase rabbitmqctl ansible-vault rclone db2 grafana-cli neo4j-admin drush mc redis-cli valkey-cli psexec.py smbexec.py"
     b" wmiexec.py"
@@ -132,7 +132,7 @@ def _rules(tools: bytes, options: bytes) -> Iterator[LiteralRule]:
 
 
 def _is_argument(value: bytes) -> bool:
-    """What a person would type there: no option, variable, path, port or placeholder."""
+    """Return whether a value can be a typed argument: not an option, variable, path, port or placeholder."""
     if len(value) < _SHORTEST or TEMPLATE.fullmatch(value) or value[:1] in b"-$`" or is_placeholder(value):
         return False
     if _MARKS.fullmatch(value) or _ALGORITHM.fullmatch(value):
@@ -185,7 +185,7 @@ _SET = re.compile(
 _NAMED = re.compile(
     rb"(?i)pass(?:w|phrase|$)|pwd|secret|token|(?:api|access|private|signing|encryption|account)_?key|_key$|credential|_auth"
 )
-# What is said of a secret, and is none: `TOKEN_LIMIT`, `PASSWORD_FILE`.
+# Words about a secret rather than its value: `TOKEN_LIMIT`, `PASSWORD_FILE`.
 _MEASURED = re.compile(
     rb"(?i)(?:limit|ttl|count|size|length|max|min|timeout|expiry|days|url|uri|file|path|name|dir|header|type|id|enabled|policy|budget)$"
 )
@@ -211,10 +211,10 @@ def _set(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span(group) if _is_argument(value) and any(c in b"0123456789!@#$%^&*+~?/" for c in value) else None
 
 
-# Whatever the tool: a user, and then a password.
+# Any tool: a user, and then a password.
 _USER_THEN = re.compile(rb" -p[ =]{0,2}" + _ARGUMENT)
 _USER_BEFORE = re.compile(rb" (?:-u|-U|-l|--user|--username|--login)[ =]?[\w.@\\/\-]{1,64}(?: [^\n|;]{0,160})?$")
-# Whatever the tool: an option that is called so, of one hyphen or with more words.
+# Any tool: an option with such a name, with one hyphen or with more words.
 _OPTION = re.compile(rb"(?<![^\s\"'])--?(?:[a-z]{1,16}-){0,3}(?:pass(?:word|wd|phrase)?|pwd?)[ =]{1,2}" + _ARGUMENT)
 _STRING = re.compile(rb"(?i:convertto-securestring(?: -(?:asplaintext|force|string))*+) " + _ARGUMENT)
 _AT_HOST = re.compile(rb":(?:'([^'\n]{3,64})'|\"([^\"\n]{3,64})\")@[\w\[]")
@@ -227,7 +227,7 @@ _DIRECTIVE = re.compile(
 )
 
 
-# What a script of expect types where a password is asked for; a line of `.pgpass`.
+# The answer that an expect script sends to a password prompt; a line of `.pgpass`.
 _SENT = re.compile(rb"send (?:-- )?\\{0,3}\"(?P<value>[^\"\n]{3,128}?)(?:\\{1,3}[rn])?\\{0,3}\"")
 _ASKED = re.compile(rb"(?:assword|assphrase)[^\n]{0,24}\s[^\n]{0,24}$")
 _PORTS = (b"5432", b"5433", b"6432")

@@ -1,4 +1,4 @@
-"""The extent of a secret's value.
+"""Determine the extent of a secret's value.
 
 As matched, to the closing quote, past marks inside it, or to the end of its element or block.
 """
@@ -13,18 +13,21 @@ _REST = re.compile(
     rb"(?:&(?!quot|amp|lt|gt|apos|nbsp|#)[^\s\"'`<>&;]{1,64}(?![^\s\"'`<>&]{0,64}=))?"
 )  # an ampersand in a password, but not the next parameter
 _WIDE = re.compile(rb"[^\s\"'`\\<>]{8,128}+")
-_TO_TAG = re.compile(rb"[^\s<>]{4,256}?(?<!\))(?=</|\]\]>)")  # no call
+_TO_TAG = re.compile(rb"[^\s<>]{4,256}?(?<!\))(?=</|\]\]>)")  # not a call
 _OTHER_QUOTE = re.compile(rb"[\"'`][^\s\\]{0,128}+")
 _LONGEST_QUOTED, _MOST_LINES = 512, 32
 
 
 def judged(view: View, match: re.Match[bytes], judge: Judge) -> tuple[int, int] | None:
-    """The group `value` of a match, if `judge` takes it for one."""
+    """Return the group `value` of a match if `judge` accepts it."""
     return match.span("value") if judge(view.raw[slice(*match.span("value"))]) else None
 
 
 def _closing(raw: bytes, start: int, quote: bytes) -> int:
-    """Where the value ends whose quote stands before `start`: at one as deep in escapes (`\\"` in a string of JSON); -1: nowhere near."""
+    """Return the end of the value whose opening quote stands before `start`, or -1 if it is not nearby.
+
+    The closing quote has as many backslashes as the opening one (`\\"` in a JSON string).
+    """
     depth = _backslashes(raw, start - 1)
     at = raw.find(quote, start, start + _LONGEST_QUOTED)
     while at >= 0:
@@ -41,14 +44,14 @@ def _backslashes(raw: bytes, position: int) -> int:
 
 
 def ending(quote: bytes | None, span: tuple[int, int], raw: bytes, *, whole: bool) -> tuple[int, int, bytes, bool]:
-    """Return a value with its place, and whether it counts as quoted.
+    """Return a value with its span, and whether it counts as quoted.
 
     `whole`: not a parameter of a URL, which would end at an ampersand.
     """
     start, end = span
     if quote:
         other = _OTHER_QUOTE.match(raw, end)
-        if raw[end : end + 1] == b"\\":  # an escape inside, or the one before the quote that closes
+        if raw[end : end + 1] == b"\\":  # an escape inside, or the one before the closing quote
             end = max(end, _closing(raw, start, quote))
         elif other and raw[end : end + 1] != quote:  # an apostrophe in double quotes
             close = raw.find(quote, end, other.end() + 1)
@@ -64,7 +67,7 @@ def ending(quote: bytes | None, span: tuple[int, int], raw: bytes, *, whole: boo
 
 
 def value_of(match: re.Match[bytes], raw: bytes) -> tuple[int, int, bytes, bool]:
-    """Return what `ending` does, for a match with `quote`, `quoted` or `bare`, and `link`.
+    """Return the result of `ending` for a match with `quote`, `quoted` or `bare`, and `link`.
 
     `link` attaches the value to its word.
     """
@@ -78,7 +81,7 @@ def value_of(match: re.Match[bytes], raw: bytes) -> tuple[int, int, bytes, bool]
 
 
 def _end_of_block(raw: bytes, start: int) -> int:
-    """Where a block of YAML ends, whose lines are all indented as the one that `start` stands in."""
+    """Return the end of a YAML block, whose lines are all indented like the line of `start`."""
     indent = raw[raw.rfind(b"\n", 0, start) : start]
     end = start
     for _ in range(_MOST_LINES):

@@ -1,4 +1,4 @@
-"""HTTP headers that hold credentials: `Authorization` (RFC 9110), cookies and session ids."""
+"""Match HTTP headers that contain credentials: `Authorization` (RFC 9110), cookies and session IDs."""
 
 import re
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ _SHORTEST, _SHORTEST_ID, _FEWEST_DIGITS, _LONG = 8, 20, 4, 40
 
 
 def _authorization(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """The credentials after the scheme, which stays; with parameters (Digest, AWS4) all of them."""
+    """Match the credentials after the scheme, which is kept; with parameters (Digest, AWS4) all of them."""
     start, end = match.span("value")
     if match["scheme"] is None and view.low.startswith(b"bearer ", start):
-        return None  # of a family of its own
+        return None  # matched by its own family
     if match["quote"] and (close := view.raw.find(match["quote"], start, end)) >= 0:
         end = close
     value = view.raw[start:end].rstrip(b" \t'\"`\\,)]}")
@@ -64,7 +64,7 @@ _NOT_OPAQUE = re.compile(
 
 
 def _is_numbered(value: bytes) -> bool:
-    """Long, with digits: what stands behind a scheme that nobody has heard of."""
+    """Return whether a value is long with digits, like the credentials after an unknown scheme."""
     return len(value) >= 2 * _SHORTEST and sum(c in b"0123456789" for c in value) >= _FEWEST_DIGITS
 
 
@@ -73,7 +73,7 @@ def _is_opaque(value: bytes) -> bool:
 
 
 def _basic(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """What decodes to `user:password` (RFC 7617), or stands in an Authorization header."""
+    """Match text that decodes to `user:password` (RFC 7617), or stands in an Authorization header."""
     value = match.group(1)
     found = base64_at(value, 0, 0)
     if (found is None or ":" not in found[2]) and b"authorization" not in view.before(match.start()):
@@ -90,7 +90,7 @@ _COOKIE_OPTION = re.compile(rb"(?:-b|--cookie) {0,2}[= ]\\{0,6}[\"']?(?=[\w.\-]{
 _ONE_COOKIE = re.compile(
     rb"(?<![\w.\-$!%~=])(?P<name>[\w.\-$!%~]{1,96})\\{0,3}[\"']?(?:=|: ?)\\{0,3}[\"']?(?P<value>[^;,\s\"'`\\]{6,4096})"
 )
-#: Cookies that hold a session, whoever reads their names: the value needs little to be taken for one.
+#: Well-known session cookies: the name is distinctive, so the check of the value is weak.
 _SESSION = re.compile(
     rb"^pw$|sess|logged|sid|auth|token|csrf|xsrf|jwt|login|remember|secret"
     rb"|credential|passw|user|account|ticket|cf_clearance|__host|__secure"
@@ -116,14 +116,14 @@ def _cookies(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
 
 
 def _is_session(name: bytes, value: bytes) -> bool:
-    """Whether a cookie of this name (lower case) and value holds what opens something."""
+    """Return whether a cookie of this name (lower case) and value contains a credential."""
     named = _SESSION.search(name) is not None and len(value) >= _SHORTEST
     if named and (any(c in b"0123456789" for c in value) or _MIXED.fullmatch(value)):
         return True
     return is_token(value) and not is_slug(value)
 
 
-# Where no header says that it is a cookie, only names of frameworks do; `session_id` is a column of many tables.
+# Without a cookie header, only framework names count; `session_id` is a column of many tables.
 _SESSION_ID = re.compile(
     rb"(?:j(?=s)|php|asp|asp\.net_|laravel_|ci_|django_|express\.)?sess(?:ion)?(?:_?id)?[a-z]{0,8}[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?"
     rb"(?P<value>[\w.\-%~+/]{16,512}+)"
@@ -136,16 +136,16 @@ _NAMED_ID = re.compile(
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-# A session's own name, whatever framework: the value then has letters of both cases; ids of analytics have not.
+# A generic session name, of any framework: the value must have letters of both cases, unlike analytics IDs.
 _SID = re.compile(
     rb"(?<![a-z0-9])(?:sid|session(?:[_\-]?id)?)\\{0,3}[\"']?[ \t]{0,2}[:=][ \t]{0,2}\\{0,3}[\"']?(?P<value>[\w.\-%~+/]{20,512}+)"
 )
 
 
 def is_session(value: bytes) -> bool:
-    """Return whether the value of a session's own name is random.
+    """Return whether the value of a generic session name is random.
 
-    Ids of analytics have letters of one case only.
+    Analytics IDs have letters of one case only.
     """
     if value.islower() or value.isupper():
         return False
@@ -157,7 +157,7 @@ def is_session(value: bytes) -> bool:
 
 
 def is_session_cookie(value: bytes) -> bool:
-    """Return whether a framework's own session cookie holds a session."""
+    """Return whether a framework's own session cookie contains a session."""
     return is_token(value) or _UUID.fullmatch(value) is not None
 
 
@@ -174,7 +174,7 @@ def _session_id(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span("value") if known and (is_token(raw) or _UUID.fullmatch(raw)) else None
 
 
-# Headers that say of themselves that they are secret in no word of the other rules; a bearer's token for a websocket.
+# Secret headers whose names contain no keyword of the other rules; a bearer token for a websocket.
 _NAMES = (
     b"x-session-id x-amzn-oidc-data x-jfrog-art-api cf-access-client-id fastly-key grafana-session sec-websocket-protocol"
     b" x-ms-client-principal www-authenticate"
@@ -184,7 +184,7 @@ _NAMED_HEADER = re.compile(
     rb"|base64url\.bearer\.authorization\.k8s\.io\.)?"
     rb"(?P<value>[\w.\-%%~+/=]{16,4096}+)" % b"|".join(_NAMES)
 )
-# `the session cookie is …`; a file of cookies as curl and wget keep them.
+# `the session cookie is …`; a cookie file as curl and wget write it.
 _COOKIE_SAID = re.compile(
     rb"cookie(?: [\w.\-]{2,24}){0,2}?(?: is| was| set to|:|=| ->){1,2}[ \t]{0,2}[\"'`]?(?P<value>[\w.\-%~+/]{16,512}+)(?!=)"
 )
@@ -218,9 +218,9 @@ def _sent(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def is_authorization(value: bytes) -> bool:
-    """Return whether the value of an Authorization header holds credentials.
+    """Return whether the value of an Authorization header contains credentials.
 
-    What follows `Bearer` has its own family.
+    The token after `Bearer` has its own family.
     """
     text = b"authorization: " + value
     match = _AUTHORIZATION.match(text.lower())
@@ -228,7 +228,7 @@ def is_authorization(value: bytes) -> bool:
 
 
 def is_cookie(value: bytes) -> bool:
-    """Return whether a cookie, or the value of one, holds a session or a token."""
+    """Return whether a cookie, or the value of one, contains a session or a token."""
     if is_token(value):
         return True
     text = b"cookie: " + value

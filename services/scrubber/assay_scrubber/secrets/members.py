@@ -1,4 +1,4 @@
-"""Secrets under keys of objects, in documents and in their text alike.
+"""Match secrets under keys of objects, in documents and in their text alike.
 
 In a log line, pretty-printed, or in a string.
 """
@@ -27,7 +27,7 @@ _HINT_TOKEN = re.compile(
 )
 
 
-# Keys that name nothing but a credential: what stands under them may be short.
+# Keys that name only credentials: the value may be short.
 _HINT_SHORT = re.compile(
     rb"(?:^| )(?:secret(?: (?:access )?key)?|apikey|apitoken|authtoken|accesstoken|secretkey|clientsecret|appsecret|apisecret"
     rb"|(?:api|access|auth|secret|client|consumer|app|signing|encryption|master|private|admin|webhook|license|wifi|wi fi|wlan|network) key"
@@ -58,7 +58,7 @@ _HINT_AUTHORIZATION = re.compile(rb"(?:^| )authorization $")
 _HINT_COOKIE = re.compile(rb"(?:^| )cookies? (?:value )?$")
 
 
-# The name of a session, whatever framework; `_session_id` is a cookie's, `session_id` a column of many tables.
+# Generic session names, of any framework; `_session_id` is a cookie's, `session_id` a column of many tables.
 _HINT_SESSION = re.compile(rb"(?:^| )(?:sid|session(?: ?id)?) $")
 _HINT_COOKIE_OF_SESSION = re.compile(rb"^(?: session id|connect sid) $")
 _HINT_PW = re.compile(rb"(?:^| )pw $")
@@ -74,7 +74,7 @@ def _is_passcode(value: bytes) -> bool:
 
 
 def _is_pw(value: bytes) -> bool:
-    """`pw` means other things too, a width among them."""
+    """Judge a value of `pw`, which also has other meanings, such as a width."""
     return not is_length(value) and (is_spoken(value) or (is_written_with_digits(value) and is_token(value)))
 
 
@@ -105,7 +105,7 @@ def keyed(hint: bytes) -> Judge | None:
     return is_token if _HINT_TOKEN.search(hint) else None
 
 
-# A member of an object in text, as JSON and Python print it: what its key announces is told as for a document.
+# A member of an object in text, as JSON and Python print it: its key is judged as in a document.
 _MEMBER = re.compile(
     rb"(?:signature|cookies?|token|secret|jwt|verifier|code|phrase|key|session(?:[_\-]?id)?|sid|answer|pin)(?P<escapes>\\{0,15})(?P<quote>[\"'])"
     rb"[ \t]{0,8}:[ \t]{0,8}(?:\\{0,15}(?P=quote)(?P<value>[^\"'\n\\]{4,4096}+)\\{0,15}(?P=quote)|(?P<number>[0-9]{3,8})(?=[\s,}\]]))"
@@ -114,7 +114,7 @@ _KEY = re.compile(rb"[\"']([\w.\-]{1,48})$")
 _LONGEST_KEY = 50
 
 
-#: Under which keys a number may be a secret.
+#: Keys under which a number may be a secret.
 _OF_NUMBERS = frozenset((_is_code, _is_passcode))
 
 

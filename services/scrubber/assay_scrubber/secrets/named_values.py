@@ -1,4 +1,4 @@
-"""A name and its value apart: `{"name": "token", "value": "…"}`, `Name=…;Value=…`.
+"""Match a name and its value in separate fields: `{"name": "token", "value": "…"}`, `Name=…;Value=…`.
 
 In either order: `<add value="…" key="DbPassword"/>`.
 """
@@ -12,7 +12,7 @@ from .assigned import NAMES, SUFFIX, VALUE, is_meant
 from .extent import ending
 from .members import keyed
 
-# The value, and before it the word that names it, whatever stands there: `<property name="password" value="…"/>`.
+# The value and, before it, the word that names it, in any context: `<property name="password" value="…"/>`.
 _HELD = re.compile(rb"(?:value|val|default|content|data|[\"' ]v)\\{0,6}[\"']?[ \t]{0,4}[:=][ \t]{0,4}" + VALUE)
 _NAME_BEFORE = re.compile(
     rb"(?P<name>" + NAMES + rb")" + SUFFIX + rb"\\{0,6}[\"']?[,;]?(?:\s{1,20}|[ \t]?\{\s{0,20}|\s{0,4}\\{0,6}[\"'])"
@@ -20,7 +20,7 @@ _NAME_BEFORE = re.compile(
     rb"|\\{0,6}\"?[a-z]{1,12}\\{0,6}\"?[ \t]{0,4}[:=][ \t]{0,4}\\{0,6}\"?[a-z]{1,12}\\{0,6}\"?[,\s]\s{0,16}"
     rb"|\\{0,6}[\"']){0,4}$"
 )
-# What says that a name follows; how the name ends, and what may stand between it and its value.
+# Text before a name, the end of a name, and text between a name and its value.
 _NAMING = (
     rb"(?:(?:parameter|env|environment|setting|property|header|cookie|field|option|config|secret|attribute)?[_\- ]?(?:name|key)"
     rb"|(?<![a-z0-9])k|variable|header|field|setting|option|param(?:eter)?|property|attribute|label)"
@@ -46,7 +46,7 @@ _BEFORE = re.compile(
 _AFTER = re.compile(
     _QUOTE + _GAP + _QUOTE + _NAMING + _QUOTE + _ASSIGNS + _QUOTE + _NAME + rb"(?=[\"'\\,;&\s}/>|)\]]|$)"
 )
-# A part of each word that the patterns above begin with. Most values have none near them, and a look for a literal costs least.
+# A part of each word that the patterns above begin with. Most values have none nearby, and a search for a literal is cheap.
 _PARTS_OF_NAMES = (b"pass", b"pwd", b"psk", b"secret", b"token", b"key", b"credential", b"sid", b"session", b"x-auth")
 _PARTS_OF_NAMING = (
     b"name",
@@ -75,7 +75,7 @@ _OPTION_BEFORE = re.compile(
 
 
 def _judged(name: bytes, value: bytes) -> bool:
-    """Whether a name, or the last step of a path of names, announces such a value."""
+    """Return whether a name, or the last step of a path of names, is a keyword for such a value."""
     judge = keyed(hint_of(name.rpartition(b"/")[2].decode("latin-1")))
     return judge is not None and judge(value)
 

@@ -1,4 +1,4 @@
-"""A user and a password together: `ID/PW: ana/…`, `login ana / …`, `basic_auth: ana:…`."""
+"""Match a user and a password together: `ID/PW: ana/…`, `login ana / …`, `basic_auth: ana:…`."""
 
 import re
 from collections.abc import Iterator
@@ -13,17 +13,17 @@ _VALUE = rb"(?P<value>[^\s\"'`,;<>()\[\]{}|/]{5,128}+)(?!/)"
 _PASSWORD = rb"(?:pw|pwd|pass(?:word|wd)?)"
 _WHO = re.compile(rb"(?:(?<![a-z])(?:id|user(?:name)?|login|account)|[\x80\x81]{2,3})[ )]{0,2}[/:&,( ]{1,2}\(?$")
 
-# Both words, and then both of what they name: `ID/PW: ana/…`, `(ID&PWD) ana:…`, `id pw ana // …`.
+# Both keywords, and then both values: `ID/PW: ana/…`, `(ID&PWD) ana:…`, `id pw ana // …`.
 _NAMED = re.compile(
     _PASSWORD
     + rb"(?:[)]?(?: for %b)?[ \t]{0,2}(?:->|=>|[:=\-(])?[ \t]{0,2}\(?%b(?:[ \t]{0,2}/{1,2}[ \t]{0,2}|[:,(]|[ \t]{1,2}))"
     % (_USER, _USER)
     + _VALUE
 )
-# Each word with its own: `id(ana)/pwd(…)`, `(ID)ana/(PW)…`, `ID-ana / PASS - …`.
+# Each keyword with its own value: `id(ana)/pwd(…)`, `(ID)ana/(PW)…`, `ID-ana / PASS - …`.
 _EACH = re.compile(_PASSWORD + rb"\)?[ \t]{0,2}[\-:(]?[ \t]{0,2}" + _VALUE)
 _BEFORE_EACH = re.compile(rb"(?<![a-z])(?:id|user(?:name)?|login|account)\)?[\-:( ]{0,3}%b\)? ?/ ?\(?$" % _USER)
-# What the password opens, by one word, and both with a stroke between: `login ana / …`, `wifi: guests / …`, `creds: ana/…`.
+# One keyword, then both values with a slash between: `login ana / …`, `wifi: guests / …`, `creds: ana/…`.
 _OF_WHAT = rb" (?:for|to|of|on|at)(?: [\w.\-]{1,24}){1,4}:"
 _STROKE = re.compile(
     rb"(?:(?:login|user(?:name)?|wi-?fi|wlan)(?:%b| is|:)? %b / |cred(?:s|entials)?(?:%b| are|:)? %b ?/ ?)"
@@ -31,12 +31,12 @@ _STROKE = re.compile(
     + _VALUE
 )
 _AT_HOST = re.compile(rb"[0-9]{1,3}\.[0-9]{1,3} ?\(%b/" % _USER + _VALUE + rb"[,) ]")
-# The same of a user in quotes, or behind an arrow: creds → `ana` / `…`.
+# The same form with the user in quotes or after an arrow: creds → `ana` / `…`.
 _STROKE_QUOTED = re.compile(
     rb"(?:login|user(?:name)?|cred(?:s|entials)?)(?: is| are)?[ :\-=>\x81]{1,5}[\"'`]%b[\"'`] ?[/:|] ?[\"'`]" % _USER
     + _VALUE
 )
-# In brackets after its word: `password(…)`.
+# In brackets after its keyword: `password(…)`.
 _IN_BRACKETS = re.compile(rb"(?<![a-z])" + _PASSWORD + rb"\((?:default:)?" + _VALUE + rb"\)")
 _IN_ONE = re.compile(
     rb"(?:basic_?auth[\"']?[ \t]{0,2}[:=][ \t]{0,2}[\"']?%b:|neo4j_auth=[\w\-]{1,32}/)(?P<value>[^\s\"',;{}]{4,128}+)"
@@ -44,12 +44,12 @@ _IN_ONE = re.compile(
 )
 
 
-# An address as the user: `ana@example.com:…`, as lists of them are written. What a copy names has the same form.
+# An address as the user: `ana@example.com:…`, as in lists of leaked logins. The destination of a copy command has the same form.
 _AFTER_ADDRESS = re.compile(
     rb"@(?:[a-z0-9\-]{1,63}+\.){1,6}+[a-z]{2,24}+(?:[:|]|(?P<spaced> [:|/\-] |: ))(?P<value>[^\s\"'`<>,;:|/()\[\]{}]{6,64}+)(?![/(:])"
 )
 _COPIES = re.compile(rb"(?:scp|rsync|sftp|ssh|git|clone|remote|pull|push|borg|restic|mount)\b")
-# Accounts that every system has, and what opens them: `admin / …`, `root:…` alone on its line.
+# Standard accounts with their password: `admin / …`, `root:…` alone on its line.
 _KNOWN = re.compile(
     rb"(?<![\w.@/\-])(?:admin|administrator|root|postgres|superuser|sysadmin|guest)[\"'`]?(?:(?P<spaced> / )|:)[\"'`]?"
     rb"(?P<value>[^\s\"'`,;:<>()\[\]{}|/]{6,64}+)[\"'`]?(?=[.,;)]?(?:\s|$))"
@@ -60,7 +60,7 @@ _WITH = re.compile(
     rb" (?:with|and|using|/)"
     rb"(?: the)?(?: password| pass| pw)? [\"'`]?" % _USER + _VALUE
 )
-# What a line announces, on the lines below it: `the login for staging:`, and then `ana:…` or `ana / …`.
+# A heading for the lines below it: `the login for staging:`, and then `ana:…` or `ana / …`.
 _ABOVE = re.compile(
     rb"(?:log[ \-]?in|sign[ \-]?in|creds?|credentials?|access|accounts?)(?![a-z])[^\n]{0,80}(?:\r?\n[ \t>]{0,8}){1,3}(?=[^\n])"
 )
@@ -69,7 +69,7 @@ _LISTED = re.compile(
     rb"(?P<value>[^\s\"'`,;:<>()\[\]{}|/]{6,64}+)[\"'`]?[ \t]*(?:\r?\n|$))" % _USER
 )
 _MOST_LISTED = 16
-# A user and a password that one is to use: `login: admin:…`, `use admin:… to log in`.
+# A user and a password to use: `login: admin:…`, `use admin:… to log in`.
 _TO_USE = re.compile(
     rb"(?:log[ \-]?in|sign[ \-]?in|creds|credentials?)(?: with| as| is| are| using| via)?"
     rb"(?:[ :]{1,2}[\"'`]?[a-z][\w.\-]{1,31}:(?P<value>[^\s\"'`<>()\[\]{}|/]{6,64}+)(?![/(]))?"
@@ -82,14 +82,14 @@ _FEWEST_DIGITS = 2
 
 
 def _is_made_up(value: bytes) -> bool:
-    """Of several kinds of characters: names of branches, versions, hosts and tags have fewer."""
+    """Return whether a value has several kinds of characters, unlike names of branches, versions, hosts and tags."""
     if not is_spoken(value) or sum(c in _DIGITS for c in value) < _FEWEST_DIGITS:
         return any(c in _MARKS for c in value) and is_spoken(value) and any(c in _DIGITS for c in value)
     return (not value.islower() and not value.isupper()) or any(c in _MARKS for c in value)
 
 
 def _without_end(view: View, match: re.Match[bytes]) -> tuple[int, int, bytes]:
-    """The value of a match without what ends the sentence, and where it stands."""
+    """Return the value of a match without the punctuation that ends the sentence, and its span."""
     start = match.start("value")
     value = view.raw[start : match.end("value")].rstrip(b".?:")
     return start, start + len(value), value
@@ -115,7 +115,7 @@ def _with(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _below(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
-    """The passwords of a list of users, of which some line says what they are."""
+    """Yield the passwords of a list of users below a heading that identifies them."""
     at = match.end()
     if view.judged.setdefault(("listed", b"%d" % at), False):
         return
@@ -142,7 +142,7 @@ def _after_address(view: View, match: re.Match[bytes]) -> tuple[int, int] | None
 
 
 def _to_use(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """Of several kinds of characters, since tags of images and names of hosts stand so too."""
+    """Accept a value with several kinds of characters, unlike image tags and host names, which occur in the same place."""
     used = match if match["value"] else _USED.search(view.low, max(0, match.start() - 120), match.start())
     if used is None:
         return None
@@ -161,7 +161,7 @@ def _each(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return _said(view, match) if _BEFORE_EACH.search(view.low, max(0, match.start() - 72), match.start()) else None
 
 
-# What a call is given: `pass(state2)`, `password(min_length=8)`.
+# Arguments of a call: `pass(state2)`, `password(min_length=8)`.
 _ARGUMENT = re.compile(rb"[a-z_]+[0-9]{0,2}|\w+=.*")
 
 

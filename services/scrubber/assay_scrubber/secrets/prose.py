@@ -1,4 +1,4 @@
-"""Secrets that sentences give away: `the password for the portal is …`, `mein Passwort lautet …`."""
+"""Match secrets in sentences: `the password for the portal is …`, `mein Passwort lautet …`."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from .values import (
 )
 
 _VALUE = rb"(?:\\{0,6}([\"'`])([^\"'`\n\\]{1,512}+)|([^\s\"'`,;&<>()\[\]{}|]{1,512}+))"
-# In prose, in a table, behind an option: `the password for the portal is ...`, `| api_key | ... |`, `--token ...`.
+# In prose, in a table, after an option: `the password for the portal is ...`, `| api_key | ... |`, `--token ...`.
 _PROSE = re.compile(
     rb"(?:pass(word|phrase|code|wd)|(pwd)|(?<=[a-z][ _\-])key|(?<=api)key|token|secret)\W??"
     rb"(?:(?: [a-z][a-z'\-]{0,14}){0,5}? ((?:is|was|has been|will be)%b|(?:set|changed|reset) to):? {1,2}"
@@ -58,13 +58,13 @@ def _prose(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return (start, end) if good else None
 
 
-# Whose or what key it is, when nothing stands between it and its value: a key of a cache or a table may look the same.
+# The owner or kind of a key that stands right before its value: a cache key or table key can look the same.
 _WHOSE = re.compile(
     rb"(?:^|[^a-z])(?:api|(?:my|your|our)(?: [a-z0-9]{2,16})?|use this"
     rb"|access|secret|auth|license|client|private|service|signing|encryption|master)"
     rb"[ _\-]$|api$"
 )
-# The password itself, not how many there are or how old they get.
+# The password itself, not the number or age of passwords.
 _ITSELF = re.compile(rb"[a-z]+ (?:is|was|has|will|set|changed|reset|for|of|to|on|at|in)\b")
 _SHORTEST_LONG = 16
 
@@ -73,7 +73,7 @@ def _is_long(value: bytes) -> bool:
     return len(value) >= _SHORTEST_LONG and value.isalnum() and is_token(value)
 
 
-# Without a verb, or with one of another language: then the value must not read as a word of prose.
+# Without a verb, or with one in another language: the value must not read as a word of prose.
 _PASSWORDS = (
     rb"(?:password|passwort|passord|(?:wlan|wi-?fi|netzwerk)[ \-](?:schl\x80ssel|key|clave)|cl\x80 (?:du )?(?:wi-?fi|wlan)|pass(?=[ :])"
     rb"|passphrase|passcode|passwd|mot de passe|clave|contrase.{1,2}a|%b)" % b"|".join(FOREIGN)
@@ -83,7 +83,7 @@ _COPULA = (
     rb"(?:is|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|este"
     rb"|ge\x80ndert (?:auf|in)|:)"
 )
-# A value without quotes: up to a space, or what ends a clause.
+# A value without quotes: up to a space, or the end of a clause.
 _ALONE = rb"(?P<value>[^\s\"'`,;<>()\[\]{}|]{5,128}+)"
 _NOW = rb"(?: (?:jetzt|nun|d\x80sormais|maintenant|ahora|agora|adesso|ora|nu|n\x80|teraz|te\x80|\x80imdi|simdi|now))?"
 _SPOKEN = re.compile(
@@ -97,7 +97,7 @@ _USER = re.compile(
 )
 
 
-# What a password is for stands between it and a colon; what else is about passwords does not begin so.
+# The purpose of a password stands between it and a colon; other text about passwords does not begin like this.
 _OF_WHAT = re.compile(
     rb" (?:has|hasn't|had|hadn't|have|was|remains?|stays|still"
     rb"|for|of|to|on|at|do|di|da|de|del|du|des|der|zum|zur|f\x80r|k|voor|van|til|till|pour|para|per|od|na|w|v|la|le|el|mo|mu)\b"
@@ -137,7 +137,7 @@ _MARK_BEFORE = re.compile(rb"[:=][ \t\"'`]{0,4}$")
 
 
 def _digits(view: View, match: re.Match[bytes], start: int, end: int) -> bool:
-    """Digits after the word and a verb or a mark, and nothing else between."""
+    """Match digits after the word and a verb or a mark, with nothing else between."""
     said = (match["verb"] and not match["words"]) or _MARK_BEFORE.search(view.low, match.start(), start)
     return bool(said) and is_digits(view.low, view.raw[start:end], end)
 
@@ -151,7 +151,7 @@ def _hardly_a_word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None
 
 
 def _last(match: re.Match[bytes]) -> bytes:
-    """A value without what ends the sentence."""
+    """Return a value without the punctuation that ends the sentence."""
     return match["value"].split(b"&quot", 1)[0].rstrip(b".:?*_")
 
 
@@ -165,7 +165,7 @@ _STATEMENT = re.compile(rb"\b(?:create|alter|set|grant|update|insert|user|role|l
 
 
 def _identified(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """A password in a statement of SQL: all that stands in its quotes."""
+    """Match a password in an SQL statement: the whole quoted text."""
     if match.re is _SQL_PASSWORD and not _STATEMENT.search(view.low, max(0, match.start() - 200), match.start()):
         return None
     bare = match.group(2) is None
@@ -223,7 +223,7 @@ def _asked(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _bracketed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """Of three digits or more: names of what it opens stand so too."""
+    """Match a password in brackets if it has three digits or more; names can stand in brackets too."""
     return _pw(view, match) if _THREE_DIGITS.search(match["value"]) else None
 
 
@@ -244,7 +244,7 @@ def _changed(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
 
 # In a form, on the line below its label.
 _BELOW = re.compile(rb"(?<![,;|\t])password:?[ \t]{0,4}\r?\n[ \t]{0,8}(?P<value>[^\s,;|]{6,64})(?=[ \t]*(?:\r?\n|$))")
-# The same where a string ends with it, as a reader sees one: `"Password:\\nrain17"`.
+# The same form at the end of a string, unescaped: `"Password:\\nrain17"`.
 _BELOW_IN_STRING = re.compile(rb"password:?[ \t]{0,4}\r?\n[ \t]{0,8}(?P<value>[^\s,;|\"'\\]{6,64}+)(?=[\"'])")
 
 

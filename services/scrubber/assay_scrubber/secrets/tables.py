@@ -1,4 +1,4 @@
-"""Secrets in columns that only a head names: CSV, Markdown, HTML, aligned text, `INSERT`."""
+"""Match secrets in columns named only by the table's head: CSV, Markdown, HTML, aligned text, `INSERT`."""
 
 import re
 from collections.abc import Generator, Iterator
@@ -22,7 +22,7 @@ _HEAD = re.compile(
     rb"|passe)[\w \-]{0,16}?[\"'`*]{0,4}(?:[ \t]{0,16}[,|;\t\n\r]|  )"
 )
 _END = rb"[\"'`*]?(?:[ \t]*[,|;\t\n\r]|  )"
-# A table of names and values: what stands in a row of it is told by the name in the same row.
+# A table of names and values: the name in each row decides about the value in the same row.
 _OF_NAMES = re.compile(rb"(?:[a-z]{1,16}[_\- ]?)?(?:name|key|variable|setting|parameter|option|property|field|item)")
 _OF_VALUES = re.compile(rb"(?:[a-z]{1,16}[_\- ]?)?(?:value|val|content)")
 _VALUES_HEAD = re.compile(rb"val(?:ue)?[\"'`*]{0,4}(?:[ \t]{0,16}[,|;\t\n\r]|  )")
@@ -42,7 +42,7 @@ _ALIGNED_CELL = re.compile(rb"\S++(?: \S++)*+")
 
 
 def _cells(line: bytes, mark: bytes, offset: int) -> list[tuple[int, int]]:
-    """Where the cells of a row stand, without their quotes and the spaces round them. Aligned ones stand two spaces or more apart."""
+    """Return the spans of a row's cells, without quotes and surrounding spaces. Aligned cells are two or more spaces apart."""
     cells: list[tuple[int, int]] = []
     if mark == _ALIGNED:
         return [(offset + m.start(), offset + m.end()) for m in islice(_ALIGNED_CELL.finditer(line), _MOST_CELLS)]
@@ -75,7 +75,7 @@ def _is_secret(name: bytes, value: bytes) -> bool:
 
 
 def _unread(view: View, start: int) -> bool:
-    """True once for each line: it is the head of a table or a row of one, and read as that only."""
+    """Return True once for each line, so that a table's head and rows are read only once."""
     key = ("table", b"%d" % start)
     return not view.judged.get(key) and view.judged.setdefault(key, True)
 
@@ -86,7 +86,7 @@ _LONGEST_HEAD = 200
 
 
 def _columns(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
-    """The columns under a head. A table has a row of labels, and rows of as many cells."""
+    """Yield the secrets in the columns under a head: a row of labels, then rows with as many cells."""
     low, (start, end) = view.low, _line(view.low, match.start())
     if end - start <= _LONGEST_LINE and _unread(view, start) and (yield from _table(view, start, end, None)):
         return
@@ -99,7 +99,7 @@ def _columns(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
 
 
 def _names_and_values(names: list[bytes]) -> tuple[int, int] | None:
-    """Which column has names, and which the values that go with them."""
+    """Return the indexes of the name column and the value column of a table."""
     of_names = [number for number, name in enumerate(names) if _OF_NAMES.fullmatch(name)]
     of_values = [number for number, name in enumerate(names) if _OF_VALUES.fullmatch(name)]
     return (of_names[0], of_values[0]) if of_names and of_values else None
@@ -111,12 +111,15 @@ def _is_named(name: bytes, value: bytes) -> bool:
 
 
 def _is_aligned(heads: list[tuple[int, int]], cells: list[tuple[int, int]]) -> bool:
-    """Whether the cells of a row stand under those of the head."""
+    """Return whether the cells of a row are aligned with those of the head."""
     return all(head[0] - heads[0][0] == cell[0] - cells[0][0] for head, cell in zip(heads, cells, strict=True))
 
 
 def _table(view: View, start: int, end: int, quote: bytes | None) -> Generator[tuple[int, int], None, bool]:
-    """What goes of the table whose head stands from `start` to `end`; true when it is a head. `quote`: what ends it, if in a string."""
+    """Yield the secrets of the table whose head spans `start` to `end`; return whether it is a head.
+
+    `quote`: the quote that ends the table, if it is in a string.
+    """
     low = view.low
     head = low[start:end].rstrip(b"\r")
     mark = next((mark for mark in (b"|", b"\t", b";", b",", _ALIGNED) if head.find(mark) >= 0), None)
@@ -160,7 +163,7 @@ _NEXT_ROW = re.compile(rb"(?:\s|</?t(?:head|body)[^<>]{0,64}>){0,16}+<tr[^<>]{0,
 
 
 def _shown(view: View, cell: re.Match[bytes]) -> tuple[int, int]:
-    """Where what a cell shows stands, without the tags round it."""
+    """Return the span of a cell's visible text, without the tags around it."""
     start, end = cell.span("cell")
     while (tag := _TAGS.match(view.raw, start, end)) is not None:
         start = tag.end()
@@ -171,7 +174,7 @@ def _shown(view: View, cell: re.Match[bytes]) -> tuple[int, int]:
 
 
 def _html(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
-    """What goes of a table of HTML."""
+    """Yield the secrets of an HTML table."""
     first = view.low.rfind(b"<tr", max(0, match.start() - _LONGEST_LINE), match.start())
     last = view.low.find(b"</tr>", match.start(), match.start() + _LONGEST_LINE)
     if first < 0 or last < 0 or not _unread(view, first):

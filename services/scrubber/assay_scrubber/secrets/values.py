@@ -1,8 +1,8 @@
-"""The look of a secret's value, as far as its place leaves it open.
+"""Judge whether a value looks like a secret, given what its position allows.
 
-The word before is not enough, or all code would go: a value of letters only is a name (`password = get_password`), and so is what holds
-brackets or dots between names. A password needs a digit or a mark, a key a length and a mixture as well. Where only a value can stand
-(`"password": "…"` in JSON, `-p …` on a command line) nearly everything is one: `is_written`.
+The keyword alone is not enough, or all code would be redacted: a value of letters only is a name (`password = get_password`), and so is one
+with brackets or with dots between names. A password needs a digit or a mark, a key also needs a length and a mixture. Where only a value
+can stand (`"password": "…"` in JSON, `-p …` on a command line) nearly everything is accepted: `is_written`.
 """
 
 import re
@@ -63,7 +63,7 @@ def is_password(value: bytes, *, quoted: bool) -> bool:
     if len(value) >= _SHORTEST_TOKEN and b" " not in value and is_random(value, int(has_digit)):
         return True
     if not quoted and _NAME.fullmatch(value):
-        # Names in code have no digit inside a word, or a dot between words; `hunter2` and `s3cr3t-x9y` are no names.
+        # Names in code have no digit inside a word, or a dot between words; `hunter2` and `s3cr3t-x9y` are not names.
         ends = value[-1] in _DIGITS and b"_" not in value and b"-" not in value
         return b"." not in value and (ends or _DIGIT_INSIDE.search(value) is not None)
     return has_digit or (any(c in b"!@#$%^&*+~?" for c in value) and b" " not in value)
@@ -90,7 +90,7 @@ def is_token(value: bytes, *, quoted: bool = False) -> bool:
         return is_random(value, digits)
     if _NAME.fullmatch(value) and not _LONG_BASE64.fullmatch(value):
         return is_random(value, digits)
-    # A random key changes its kind of character all the time; words, versions and dates joined by marks do not.
+    # A random key often changes its kind of character; words, versions and dates joined by marks do not.
     kinds, pairs = value.translate(_KINDS), len(value) - 1
     apart = int.from_bytes(kinds[1:], "big") ^ int.from_bytes(kinds[:-1], "big")
     changes = pairs - apart.to_bytes(pairs, "big").count(0)
@@ -98,7 +98,7 @@ def is_token(value: bytes, *, quoted: bool = False) -> bool:
 
 
 def surprises(value: bytes) -> float:
-    """Return a score of features that names in code have few of.
+    """Return a score of features that are rare in names in code.
 
     Letters after digits, capitals in a row within a word, clusters of consonants, marks.
     """
@@ -113,7 +113,7 @@ def is_random(value: bytes, digits: int) -> bool:
         return turns * 6 >= len(value) and vowels * 3 <= len(value)
     if len(value) < _SHORTEST_UNSPEAKABLE or not digits or not value.isalnum():
         return False
-    vowels = len(value) - len(value.translate(None, b"aeiouAEIOU"))  # of random letters one in five
+    vowels = len(value) - len(value.translate(None, b"aeiouAEIOU"))  # one in five random letters
     return vowels * 4 <= len(value) - digits
 
 
@@ -124,7 +124,7 @@ _KINDS = bytes(
 
 
 def is_mixed(value: bytes) -> bool:
-    """Return whether characters are of all kinds, as generators of passwords make them.
+    """Return whether characters are of all kinds, as in generated passwords.
 
     Brackets are among them; code has fewer kinds, or pairs of brackets.
     """
@@ -135,7 +135,7 @@ def is_mixed(value: bytes) -> bool:
     return len({c for c in value if c in b"!@#$%^&*+?~("}) >= _FEWEST_MARKS
 
 
-# Words of which placeholders are made: `YOUR_API_KEY`, `<my-secret-token>`, `changeme`, and what forms write beside the field.
+# Words of placeholders: `YOUR_API_KEY`, `<my-secret-token>`, `changeme`, and text that forms show next to the field.
 _OF_PLACEHOLDERS = frozenset(
     b"""your you my the a an some any new old current this that here there enter insert put paste type choose repeat confirm again with into
     replace change changeme me to be set unset value values string text str bytes example sample dummy placeholder fake default optional
@@ -154,7 +154,7 @@ _MARKSOF_NAMES = re.compile(rb"[<\[{(*]{0,3}[A-Za-z][A-Za-z _./\-]*[>\])}*]{0,3}
 
 
 def is_placeholder(value: bytes) -> bool:
-    """True for what stands where a value would: `changeme`, `YOUR_API_KEY`, `n/a`."""
+    """Return whether a value is a placeholder: `changeme`, `YOUR_API_KEY`, `n/a`."""
     if value.lower() in _PLACEHOLDERS:
         return True
     if _MARKSOF_NAMES.fullmatch(value) is None:
@@ -163,7 +163,7 @@ def is_placeholder(value: bytes) -> bool:
 
 
 _SHORTEST_WRITTEN, _MOST_SPACES = 4, 6
-_NUMBERED = re.compile(rb"[A-Za-z]{2}[0-9]{2,}$")  # as people end passwords, and seldom names: `blue.Kite42`
+_NUMBERED = re.compile(rb"[A-Za-z]{2}[0-9]{2,}$")  # a common ending of passwords, rare in names: `blue.Kite42`
 _DOTTED_NAMES = re.compile(rb"[A-Za-z_]++(?:(?:\.|->|::)[A-Za-z_]\w*+)++")
 _PROSE = re.compile(
     rb"[A-Z][a-z]+(?: [A-Za-z]+)++|(?:[^ ]* )*(?:is|are|must|not|your|the|be|of|to|for|and|or|in|with|by|at|on)(?: .*)?",
@@ -184,16 +184,16 @@ def is_written(value: bytes) -> bool:
 
 
 def is_written_with_digits(value: bytes) -> bool:
-    """As `is_written`, with a digit in it: what is no word or name in prose either."""
+    """Return whether a value passes `is_written` and has a digit, which excludes words and names in prose too."""
     return any(c in _DIGITS for c in value) and not value.isdigit() and is_written(value)
 
 
 def reads_as_prose(value: bytes) -> bool:
-    """True for words with digits that sentences hold: `SHA256-hashed`, `OAuth2`, `12h`."""
+    """Return whether a value is a word with digits that sentences contain: `SHA256-hashed`, `OAuth2`, `12h`."""
     return _NAMES_WITH_DIGITS.fullmatch(value) is not None
 
 
-# What prose writes with digits inside a word: algorithms, names of products, measures, ordinals, dates, times.
+# Words of prose with digits inside: algorithms, product names, measures, ordinals, dates, times.
 _NAMES_WITH_DIGITS = re.compile(
     rb"(?:sha|md|rsa|ripemd|blake|argon|pbkdf|aes|des|base|utf|oauth|http|tls|ssl|ipv|rfc|iso|fips|ed|secp|p|v|x|s|k|h|ec|log|web|win|x86_|python"
     rb"|node|mysql|sqlite|neo|db|int|uint|float|n?varchar|i|u|f|sap|ms|office|gpt|id|step|part|row|line|page|chapter|section|version|test|case|type"
@@ -201,14 +201,14 @@ _NAMES_WITH_DIGITS = re.compile(
     rb"|[0-9]+[\-.,:/]?[a-z]{1,12}(?:-[a-z0-9]+)*|[0-9.,:/\-+%]+[a-z]{0,3}|[a-z']+|[0-9]+x[0-9]+",
     re.IGNORECASE,
 )
-# A length of CSS: what `pw` is when it is the width of something in pixels.
+# A CSS length: the value of `pw` if it is a width in pixels.
 _LENGTH = re.compile(rb"[0-9.]{1,8}(?:px|em|rem|pt|vh|vw|ch|cm|mm|%)", re.IGNORECASE)
 _COMPOUND = re.compile(rb"[a-z]++[\-/][0-9a-z\x80]++", re.IGNORECASE)
 _SHORTEST_SPOKEN = 6
 
 
 def is_spoken(value: bytes) -> bool:
-    """Return whether a value is hardly a word of prose.
+    """Return whether a value is unlikely to be a word of prose.
 
     Letters with digits or marks inside, long enough; not a measure, name or date.
     """
@@ -220,11 +220,11 @@ def is_spoken(value: bytes) -> bool:
 
 
 def is_length(value: bytes) -> bool:
-    """True for a length of CSS: `120px`."""
+    """Return whether a value is a CSS length: `120px`."""
     return _LENGTH.fullmatch(value) is not None
 
 
-_SHORTEST_PATH = 2  # strokes in it
+_SHORTEST_PATH = 2  # number of slashes in it
 _SHORTEST_LONE, _FEWEST_LONE_DIGITS = 8, 2
 # `token1`, `key_2`, `Token2View`: names in code, and of types.
 _NUMBERED_NAME = re.compile(
@@ -237,7 +237,7 @@ _NUMBERED_NAME = re.compile(
 def is_short_key(value: bytes) -> bool:
     """Return whether a value too short for `is_token` looks like a credential.
 
-    For places where the word before can name nothing else.
+    For positions where the keyword is unambiguous.
     """
     return (
         is_spoken(value)
@@ -260,7 +260,7 @@ _FEWEST_KINDS_OF_DIGITS, _FEWEST_UNSPEAKABLE = 4, 2
 
 
 def is_jumbled(value: bytes) -> bool:
-    """True for letters of both cases that are no words in a row: `xmWiBrjKIR`, but not `myAwsDbKey`."""
+    """Return whether letters of both cases do not form words: `xmWiBrjKIR`, but not `myAwsDbKey`."""
     if len(value) < SHORTEST_LOOSE or not value.isalpha():
         return False
     parts = _PARTS.findall(value)
@@ -269,9 +269,9 @@ def is_jumbled(value: bytes) -> bool:
 
 
 def is_credential(value: bytes) -> bool:
-    """Return `is_short_key`, and true also for letters in no order and for digits.
+    """Return whether `is_short_key` accepts a value, or it is random letters or digits.
 
-    For places where no word of a sentence and no count can stand.
+    For positions where no word of a sentence and no count can stand.
     """
     if value.isdigit():
         return (
@@ -291,9 +291,9 @@ def is_credential(value: bytes) -> bool:
 
 
 def is_lone_token(value: bytes) -> bool:
-    """Return whether a value is a token after the word `token` alone.
+    """Return whether a value is a token after the keyword `token` alone.
 
-    The word names words of a text and places in a list too.
+    The word also names words of a text and list elements.
     """
     return (
         len(value) >= _SHORTEST_LONE
@@ -305,7 +305,7 @@ def is_lone_token(value: bytes) -> bool:
 
 
 def is_scrambled(value: bytes) -> bool:
-    """True for letters of both cases in no order that names have: `qPVStNKia`."""
+    """Return whether letters of both cases are in an order that names do not have: `qPVStNKia`."""
     return len(value) >= SHORTEST_LOOSE and value.isalpha() and surprises(value) * 5 >= len(value)
 
 
@@ -314,7 +314,7 @@ _SHORTEST_DISGUISED = 8
 
 
 def is_disguised(value: bytes) -> bool:
-    """True for a word with a digit in the place of a letter: `Stroopw4fel`, but not `base64url`."""
+    """Return whether a word has a digit in place of a letter: `Stroopw4fel`, but not `base64url`."""
     return (
         len(value) >= _SHORTEST_DISGUISED
         and _DIGIT_IN_WORD.search(value) is not None
@@ -324,7 +324,7 @@ def is_disguised(value: bytes) -> bool:
 
 
 def is_no_word(value: bytes) -> bool:
-    """True for what no sentence has as a word of it."""
+    """Return whether a value cannot be a word of a sentence."""
     return is_spoken(value) or is_disguised(value)
 
 
@@ -332,7 +332,7 @@ _PRINTABLE = bytes(range(0x21, 0x7F))
 
 
 def is_file(value: bytes) -> bool:
-    """True for a path that ends in a file with an extension."""
+    """Return whether a value is a path that ends in a file with an extension."""
     return _FILE.fullmatch(value) is not None
 
 
@@ -341,7 +341,7 @@ _SLUG = re.compile(rb"%b(?:[\-/_.]%b)++" % (_PART_OF_SLUG, _PART_OF_SLUG), re.IG
 
 
 def is_slug(value: bytes) -> bool:
-    """True for words and short numbers joined by marks: `release-notes-2026-q1`."""
+    """Return whether a value is words and short numbers joined by marks: `release-notes-2026-q1`."""
     return _SLUG.fullmatch(value) is not None
 
 
@@ -352,7 +352,7 @@ _STOP_WORDS = frozenset(
 
 
 def is_phrase(value: bytes) -> bool:
-    """True for four words or more in small letters that make no sentence: `correct horse battery staple`."""
+    """Return whether a value is four or more lower-case words that do not form a sentence: `correct horse battery staple`."""
     return _PHRASE.fullmatch(value) is not None and not _STOP_WORDS.intersection(value.replace(b"-", b" ").split())
 
 
@@ -360,6 +360,6 @@ _SHORTEST_ALONE = 24
 
 
 def is_unmistakable(value: bytes) -> bool:
-    """A long token of letters of both cases and digits: no hash, id or name in code."""
+    """Return whether a value is a long token of letters of both cases and digits: not a hash, ID or name in code."""
     mixed = value.isalnum() and not value.islower() and not value.isupper() and len(value) >= _SHORTEST_ALONE
     return mixed and is_token(value) and surprises(value) * 4 >= len(value)
