@@ -1,6 +1,7 @@
-"""`docs/families.md` from the registry: every family, by category.
+"""Generate `docs/families.md` from the registry: every family, by category.
 
-`python -m docs.generate.family_reference` prints it; `--write` puts it in docs/, `--check` exits 1 when that file is not current.
+`python -m docs.generate.family_reference` prints it; `--write` writes it to docs/, `--check` exits 1 if that file is
+outdated.
 """
 
 import sys
@@ -18,13 +19,13 @@ _INTRODUCTION = f"""# Families of personal data
 
 <!-- Made by `make docs` from the registry of families: change it there. -->
 
-What [scrubbing](scrubbing.md) looks for: {len(FAMILIES)} families, version {RULES_VERSION} of the rules. Every family belongs to one
-category, and [policies](policy.md) name families and categories as they are written here. All examples are placeholders.
+[Scrubbing](scrubbing.md) searches for {len(FAMILIES)} families (version {RULES_VERSION} of the rules). Every family belongs to one
+category. [Policies](policy.md) use these names of families and categories. All examples are placeholders.
 """
 
 
 def document() -> str:
-    """The text of docs/families.md."""
+    """Return the text of docs/families.md."""
     parts = [_INTRODUCTION]
     empty = []
     for category in sorted(Category):
@@ -34,16 +35,17 @@ def document() -> str:
             continue
         parts.append(f"## {category}\n")
         if category in FLOOR:
-            parts.append("No policy can allow these.\n")
-        parts.append("| family | what it is | found | left alone |\n|---|---|---|---|")
+            parts.append("No policy can allow these families.\n")
+        parts.append("| family | description | redacted | kept |\n|---|---|---|---|")
         parts += [_row(family) for family in members]
         parts.append("")
     if empty:
         parts.append(
-            f"No family finds {', '.join(empty)} in text: a policy's own patterns can, and columns of databases are told by their names."
+            f"Categories without a family: {', '.join(empty)}. A policy's own patterns can find them in text; "
+            "database columns are classified by name."
         )
     order = ", ".join(f"`{name}`" for name in FAMILIES)
-    parts.append(f"\nWhere several families claim the same text, the first of these names it: {order}.")
+    parts.append(f"\nIf several families match the same text, the first in this list names it: {order}.")
     return "\n".join(parts) + "\n"
 
 
@@ -61,7 +63,7 @@ def _cell(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """The command."""
+    """Run the command."""
     return keep({DOCUMENT: document()}, arguments, "python -m docs.generate.family_reference")
 
 

@@ -14,9 +14,9 @@ _PAGE = f"""\
 
 <!-- Made by `make docs` from shared/schema/assay_schema/settings.py: change it there. -->
 
-A setting is read from its environment variable, else from the settings file, else it has its default.
-The file is `./assay.toml`, or the one that `{FILE_VARIABLE}` names; [`assay.example.toml`](../assay.example.toml) lists all of it.
-`{FILE_VARIABLE}` may name a folder: then it is the `assay.toml` in it, if there is one.
+An environment variable overrides the settings file, which overrides the default.
+The file is `./assay.toml`, or the one that `{FILE_VARIABLE}` names; [`assay.example.toml`](../assay.example.toml) lists every setting.
+If `{FILE_VARIABLE}` names a folder, the file is the `assay.toml` in it, if there is one.
 
 A `./assay.toml` that you did not name may come with a checkout of untrusted code. It therefore cannot set the destination of a
 secret that it does not contain: if a password, key or token comes from the environment or from a file, an address (`redis.url`,
@@ -35,7 +35,7 @@ Capture is off unless it is switched on. The first that applies decides:
 
 _EXAMPLE = """\
 # Every setting of Assay with its default. Made by `make docs` from shared/schema/assay_schema/settings.py.
-# Copy to assay.toml and remove the `#` of what you change. Environment variables go before this file; see docs/settings.md.
+# Copy to assay.toml and remove the `#` of the settings that you change. Environment variables override this file; see docs/settings.md.
 """
 
 

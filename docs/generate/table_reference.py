@@ -12,6 +12,7 @@ from pathlib import Path
 from assay_runtime.migrate import migrations
 from assay_runtime.queries import Parameter, named_queries
 from docs.generate.keep import keep
+from docs.generate.table_wording import reworded
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "tables.md"
 
@@ -25,11 +26,12 @@ _INDEX = re.compile(r"^    INDEX \w+ (\w+) TYPE (\w+)", re.MULTILINE)
 
 _INTRODUCTION = """# Tables
 
-Made from the migrations by `python -m docs.generate.table_reference --write`; `DESCRIBE assay.candidates` says the same.
+Made from the migrations by `python -m docs.generate.table_reference --write`. In the store, `DESCRIBE assay.candidates` lists the same
+columns.
 
-Query the views in the database `assay`: one row per event, whatever was redelivered (they read with FINAL). All times are UTC.
-`rollup_minute` and `rollup_hour` hold the counts: a question about days of traffic is one about a few thousand of their rows.
-Filter on `event_time` (days and hours are skipped whole) and on `project`; a point read by `event_id` is fastest with the time inside it:
+Query the views in the database `assay`: they have one row per event, also after redeliveries (they read with FINAL). All times are UTC.
+For days of traffic, query the counts in `rollup_minute` and `rollup_hour`, which takes a few thousand rows.
+Filter on `event_time` (other days and hours are skipped) and on `project`. A lookup by `event_id` is fastest with the time inside it:
 
 ```sql
 SELECT * FROM assay.candidates
@@ -40,9 +42,9 @@ The tables behind the views are in `assay_base` (ReplacingMergeTree, a partition
 A row is kept for `retention.days` from `created_at`, unless `[retention.projects]` has its project; `assay migrate` applies a change.
 
 The engine refreshes the rollups itself, from the views, never from inserts. Each minute it recounts every minute that received rows
-since then, however old the events: redelivered, re-cut and replayed batches count once. Each hour it compares rollups and tables, and
+since then, including old events: redelivered, re-cut and replayed batches count once. Each hour it compares rollups and tables, and
 recounts differences: deleted and expired rows are gone from the rollups within two hours.
-Add rows up with `sum`, and maps with `sumMap`; percentiles cannot be added, so compute them from the sum of histograms:
+Add up rows with `sum` and maps with `sumMap`. Percentiles cannot be added; compute them from the sum of histograms:
 
 ```sql
 SELECT project, sum(events) AS events,
@@ -70,7 +72,9 @@ def views() -> list[View]:
         if match := _VIEW.match(statement):
             columns = (_COLUMN.match(line) for line in match[2].splitlines())
             found[match[1]] = View(
-                match[1], match[3], tuple((column[1], column[2], column[3]) for column in columns if column)
+                match[1],
+                reworded(match[3]),
+                tuple((column[1], column[2], reworded(column[3])) for column in columns if column),
             )
     return list(found.values())
 
@@ -89,7 +93,7 @@ def document() -> str:
             if indexes := _INDEX.findall(table[2]):
                 parts[-1] += " Indexes: " + ", ".join(f"`{column}` ({kind})" for column, kind in indexes) + "."
             if constraints := _CONSTRAINT.findall(table[2]):
-                parts.append("Refused unless: " + "; ".join(f"`{rule}`" for _, rule in constraints) + ".")
+                parts.append("Inserts are refused unless: " + "; ".join(f"`{rule}`" for _, rule in constraints) + ".")
         parts.append("")
     parts.append(
         "## Queries\n\n`assay query NAME` runs these; in any other client, run them in the database `assay`.\n"

@@ -289,11 +289,11 @@ FAMILY = Family(
         (Literals((b"hook",), mark=b":"), (LiteralRule(_WEBHOOK, _webhook, anchored=True, fewest=1, needle=b"hook"),)),
         (Literals((b"q~",)), (LiteralRule(_ENTRA, _entra, anchored=True, fewest=1, needle=b"q~"),)),
     ),
-    description="Keys and tokens whose vendor marks them by a prefix: cloud, code hosting, messages, payments, models, work.",
+    description="Keys and tokens with a vendor's prefix: cloud, code hosting, messages, payments, models, work.",
     examples=("AKIAIOSFODNN7EXAMPLE", "glpat-EXAMPLE0EXAMPLE0EXAM", "hvs.EXAMPLE0EXAMPLE0EXAMPLE0"),
     counterexamples=(
         "sk-toggleable__control",
-        "keys that no prefix marks (see `secret`)",
+        "keys without a prefix (see `secret`)",
         "publishable keys: pk_live_",
     ),
 )

@@ -54,7 +54,7 @@ FAMILY = Family(
     rank=67,
     gate=Announced(),
     rules=_RULES,
-    description="Bank account numbers, US routing numbers (ABA checksum), UK sort codes and BSBs, after the words that announce them.",
+    description="Bank account numbers, US routing numbers (ABA checksum), UK sort codes and BSBs, after a keyword.",
     examples=(
         "routing number 021000021",
         "bank account 000123456789",

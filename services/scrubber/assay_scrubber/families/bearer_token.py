@@ -33,7 +33,7 @@ FAMILY = Family(
     rank=40,
     gate=Literals((b"bearer",)),
     rules=(LiteralRule(_BEARER, _token, lower=True, anchored=True, needle=b"bearer"),),
-    description="The token after the word `bearer`, in any case; the word stays.",
+    description="The token after the word `bearer`, in any case; the word is kept.",
     examples=("Authorization: Bearer abc123DEF456ghi789", "bearer_token=abc123DEF456ghi789"),
     counterexamples=("bearer certificates", "bearer = BearerToken(value)"),
 )

@@ -53,7 +53,7 @@ FAMILY = Family(
     rank=90,
     gate=Announced(),
     rules=_RULES,
-    description="Dates of birth: a date after a word or key such as `born`, `DOB` or `Geburtsdatum`.",
+    description="Dates of birth: a date after a keyword such as `born`, `DOB` or `Geburtsdatum`.",
     examples=("born on 12 March 1985", "DOB: 1985-03-12", '"birth_date": "12/03/1985"'),
     counterexamples=("1985-03-12", "founded on 12 March 1985", "a year alone: born in 1985", "an age"),
 )

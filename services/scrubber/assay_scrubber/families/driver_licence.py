@@ -61,7 +61,7 @@ FAMILY = Family(
     rank=58,
     gate=Announced(),
     rules=(*rules_after(_WORDS, _NUMBER, _number, phrases=_PHRASES), _SHORT, *_VEHICLE, _OTHER_SCRIPTS),
-    description="Driving licence and vehicle identification numbers after the words or under the key that announce them.",
+    description="Driving licence and vehicle identification numbers after a keyword or under its key.",
     examples=(
         "driver's license D1234567",
         "driving licence number MORGA657054SM9IJ",

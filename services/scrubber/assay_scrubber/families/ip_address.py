@@ -113,7 +113,7 @@ FAMILY = Family(
     rank=75,
     gate=Shapes(rb"9\.9{1,3}\.9{1,3}\.9"),
     rules=(ShapeRule(_V4, _v4),),
-    description="IPv4 and IPv6 addresses, also compressed, mapped and with a zone; ports and prefix lengths stay.",
+    description="IPv4 and IPv6 addresses, also compressed, mapped and with a zone; ports and prefix lengths are kept.",
     examples=("203.0.113.7", "192.168.1.20:8080", "2001:db8::8a2e:370:7334", "::ffff:203.0.113.7", "fe80::1%eth0"),
     counterexamples=(
         "127.0.0.1",

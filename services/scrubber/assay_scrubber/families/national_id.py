@@ -366,7 +366,7 @@ FAMILY = Family(
         ),
         RunRule(_TOKEN, _announced, most=18, near=_ANNOUNCING, fallback=True),
     ),
-    description="Identity and tax numbers of persons in some forty countries: check digits, and a telling shape or the word before.",
+    description="Identity and tax numbers of persons in some forty countries: check digits, and a distinctive format or a keyword before them.",
     examples=(
         "СНИЛС 112-233-445 95",
         "VAT no. DE136695976",
@@ -377,7 +377,7 @@ FAMILY = Family(
         "756.9217.0769.85",
         "national id 1234567890",
     ),
-    counterexamples=("44051401359", "529.982.247-26", "11 digits without a word", "tax numbers of companies"),
+    counterexamples=("44051401359", "529.982.247-26", "11 digits without a keyword", "tax numbers of companies"),
     more=(
         *(
             (

@@ -140,7 +140,7 @@ FAMILY = Family(
         *_FAR,
         _OTHER_SCRIPTS,
     ),
-    description="Passport numbers after the word or under its key, and machine-readable zones.",
+    description="Passport numbers after a keyword or under its key, and machine-readable zones.",
     examples=(
         "passport no. X1234567",
         '"passport_number": "123456789"',

@@ -372,7 +372,7 @@ FAMILY = Family(
         RunRule(_ANY, _announced, near=_ANNOUNCING, fallback=True),
     ),
     more=((Announced(), (*rules_after(_FEW_WORDS, _FEW, _few), *_INDONESIAN, _OTHER_SCRIPTS, _OWN)),),
-    description="Telephone numbers: North American, international, and national ones that a word or key announces.",
+    description="Telephone numbers: North American, international, and national ones after a keyword or under its key.",
     examples=(
         "555-123-4567",
         "(555) 123-4567",

@@ -25,7 +25,7 @@ FAMILY = Family(
     gate=Literals((), mark=b":"),
     rules=assigned.RULES,
     keyed=members.keyed,
-    description="Passwords, keys, tokens and codes after the word, key, header or option that names them.",
+    description="Passwords, keys, tokens and codes after a keyword, header or command-line option.",
     examples=(
         "password=hunter2!",
         'api_key: "9f8e7d6c5b4a39281706"',

@@ -48,7 +48,7 @@ FAMILY = Family(
         RunRule(_APART, _apart, most=9, shape=b"999-99-9999", fallback=True),
         RunRule(_LOOSE, _in_context, near=_CONTEXT.pattern, fallback=True),
     ),
-    description="US social security numbers, and taxpayer numbers of the same shape.",
+    description="US social security numbers, and taxpayer numbers of the same format.",
     examples=("123-45-6789", "SSN 123 45 6789", "tax id 123456789"),
     counterexamples=("123456789", "123-45-6789-01"),
 )
