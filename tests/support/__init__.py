@@ -1,1 +1,1 @@
-"""What tests begin with: servers, processes, samples and ways to wait. Nothing here is shipped."""
+"""Provide the servers, processes, samples and wait functions that tests share. Nothing here is shipped."""

@@ -1,4 +1,4 @@
-"""Transitions of an episode, for tests."""
+"""Build sample transitions of an alert episode."""
 
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -7,13 +7,13 @@ from typing import Any
 from assay_schema.alerts import Alert, AlertKind, AlertState, Severity, transition_id
 
 EPISODE = uuid.UUID("00000000-0000-4000-8000-000000000001")
-#: From quiet to quiet again, with every state between.
+#: A whole episode, from quiet to quiet, with every state.
 STATES = [AlertState.WARN, AlertState.CRITICAL, AlertState.RECOVERING, AlertState.RESOLVED]
 _SEVERITY = {AlertState.WARN: Severity.WARNING, AlertState.CRITICAL: Severity.CRITICAL}
 
 
 def transition(sequence: int, state: AlertState, previous: AlertState = AlertState.OK, **changes: Any) -> Alert:
-    """One transition with every fact filled in."""
+    """Return one transition with all fields set."""
     alert_id = changes.pop("alert_id", EPISODE)
     now = datetime.now(UTC)
     facts: dict[str, Any] = {
@@ -44,7 +44,7 @@ def transition(sequence: int, state: AlertState, previous: AlertState = AlertSta
 
 
 def episode(alert_id: uuid.UUID = EPISODE, **changes: Any) -> list[Alert]:
-    """A whole episode in order."""
+    """Return a whole episode in order."""
     before = [AlertState.OK, *STATES]
     return [
         transition(number, state, before[number - 1], alert_id=alert_id, **changes)

@@ -1,4 +1,4 @@
-"""Scrubbed answers as they stand in `events`, for whoever judges them."""
+"""Build scrubbed answers in the format of the stream `events`, for tests of the judge."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +9,7 @@ from assay_schema.events import ScrubbedAnswer
 from assay_schema.ids import new_event_id
 from assay_schema.validation import parse_scrubbed
 
-#: Text that must come out nowhere.
+#: Text that must not appear in any output.
 SECRET = "a secret of the captured text"
 PASSAGE = f"The boot is waterproof. The sole is stitched. {SECRET}."
 
@@ -23,7 +23,7 @@ def answer_bytes(
     event_id: str | None = None,
     **payload: Any,
 ) -> bytes:
-    """JSON of one entry."""
+    """Return one entry as JSON."""
     now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     contexts = [{"id": f"doc-{n}", "text": passage} for n, passage in enumerate(passages)]
     body = {"query": question, "answer": text, "contexts": contexts, "model": "m", "latency_ms": 12.0} | payload
@@ -43,7 +43,7 @@ def answer_bytes(
 
 
 def answer(*arguments: Any, **more: Any) -> ScrubbedAnswer:
-    """The same as a model."""
+    """Return one entry as a model."""
     event = parse_scrubbed(answer_bytes(*arguments, **more))
     assert isinstance(event, ScrubbedAnswer)
     return event

@@ -1,8 +1,8 @@
-"""The Anthropic API on loopback, over a real socket, behaving as its documentation says: verdicts, errors, limits, usage, batches.
+"""Serve the Anthropic API on loopback over a real socket: verdicts, errors, limits, usage, batches.
 
-It judges by reading: a claim is each sentence of the answer, supported if a passage holds it word for word. What goes wrong is decided by
-marks in the question (`[fail:429]`, `[truncate]`, `[refuse]`, `[malformed]`, `[slow]`, `[cut]`, `[once:...]` for the first try
-only), or by `chance`, at random with a seed. It counts every request and what it billed.
+It behaves as the API's documentation describes. The verdict is computed: a claim is each sentence of the answer, supported if a passage
+contains it word for word. Errors are chosen by marks in the question (`[fail:429]`, `[truncate]`, `[refuse]`, `[malformed]`, `[slow]`,
+`[cut]`, `[once:...]` for the first attempt only), or by `chance`, at random with a seed. It counts every request and the billed cost.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ from starlette.routing import Route
 from tests.support.ports import free_port
 
 KEY = "test-key-of-no-account"
-#: Prices of the model the tests use, in nano-dollars a token.
+#: Prices of the tests' model, in nano-dollars per token.
 INPUT, OUTPUT = 100, 500
 _MARK = re.compile(r"\[(once:)?(fail:(\d{3})|truncate|refuse|malformed|misfit|half|sorry|slow|cut|nothing)\]")
 
 
 class AnthropicServer:
-    """Serve with `with AnthropicServer() as server`; `server.url` is what `judge.base_url` takes."""
+    """Serve with `with AnthropicServer() as server`; set `judge.base_url` to `server.url`."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class AnthropicServer:
         self.reply = reply or verdict
         self.keys = {KEY}
         self.random = random.Random(seed)
-        #: What was asked, by the question; how calls ended; what was billed, in tokens and nano-dollars.
+        #: Requests by question; outcomes of calls; billed tokens and nano-dollars.
         self.asked: Counter[str] = Counter()
         self.billed: Counter[str] = Counter()
         self.ended: Counter[str] = Counter()
@@ -108,7 +108,7 @@ class AnthropicServer:
             return self._failed(int(what[5:]))
         if what == "slow":
             self.ended["slow"] += 1
-            self._bill(question, body)  # whoever hangs up pays all the same
+            self._bill(question, body)  # a client that disconnects still pays
             await asyncio.sleep(self.slow_s)
             return _error(504, "timeout_error")
         if what == "cut":
@@ -118,9 +118,9 @@ class AnthropicServer:
         usage = self._bill(question, body)
         self.ended[what or "ok"] += 1
         reply = JSONResponse(self._message(body, document, what, usage), headers=self._limits())
-        if what == "half":  # a body that ends too early, and yet as its headers say
+        if what == "half":  # the body ends before the length in its headers
             return Response(bytes(reply.body)[: len(reply.body) // 2], media_type="application/json")
-        if what == "sorry":  # some gateways answer 200 whatever happens
+        if what == "sorry":  # some gateways always answer 200
             return JSONResponse({"type": "error", "error": {"type": "api_error", "message": "as some gateways do"}})
         return reply
 
@@ -191,12 +191,14 @@ class AnthropicServer:
         requests = (await request.json())["requests"]
         for each in requests:
             question = json.loads(each["params"]["messages"][0]["content"])["question"]
-            if found := re.search(r"\[refused:(\d{3})\]", question):  # the whole batch is, as the API does
+            if found := re.search(r"\[refused:(\d{3})\]", question):  # as in the API, the whole batch is refused
                 self.ended[found[1]] += 1
                 return self._failed(int(found[1]))
         name = f"msgbatch_{len(self.batches) + 1}"
         self.batches[name] = requests
-        self._lines[name] = [self._result(each) for each in requests]  # what is taken is billed, fetched or not
+        self._lines[name] = [
+            self._result(each) for each in requests
+        ]  # accepted requests are billed, whether fetched or not
         return JSONResponse(self._batch(name))
 
     async def _retrieve(self, request: Request) -> Response:
@@ -245,7 +247,7 @@ class AnthropicServer:
 
 
 class _Cut(Response):
-    """A reply whose connection breaks off."""
+    """A reply whose connection is cut."""
 
     async def __call__(self, _scope: Any, _receive: Any, send: Any) -> None:
         head = [(b"content-length", b"1000"), (b"content-type", b"application/json")]
@@ -260,7 +262,7 @@ def _error(status: int, kind: str, headers: dict[str, str] | None = None) -> Res
 
 
 def verdict(document: dict[str, Any]) -> str:
-    """What a good judge says of a case whose claims are sentences that a passage holds, or not."""
+    """Return a correct judge's verdict for a case whose claims are sentences that a passage contains, or not."""
     claims = []
     for number, sentence in enumerate(re.split(r"(?<=[.])\s+", document["answer"]), 1):
         plain = re.sub(r"\s*\[\d+\]", "", sentence)

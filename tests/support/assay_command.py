@@ -1,4 +1,4 @@
-"""The `assay` command in a folder of its own, and a small system to evaluate: what tests of the evaluation commands begin with."""
+"""Run the `assay` command in its own folder with a small system to evaluate, for tests of the evaluation commands."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from assay_cli.main import app
 
 Assay = Callable[..., Result]
-#: A system that answers from `answers.json`: its answer by question, one that is missing is None.
+#: A system that answers from `answers.json`: answers by question; None for a missing answer.
 TARGET = """\
 import json
 from pathlib import Path
@@ -23,7 +23,10 @@ def ask(query, limit=10):
 
 
 def assay_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Assay:
-    """The command in a folder; `code` is the exit code that is expected. The folder's own modules can be named as targets."""
+    """Run the command in a folder; `code` is the expected exit code.
+
+    The folder's own modules can be named as targets.
+    """
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder))
 
@@ -37,7 +40,7 @@ def assay_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Assay:
 
 
 def write_cases(path: Path, cases: Iterable[Mapping[str, Any]]) -> str:
-    """A dataset of these cases, each of which expects `a` unless it says otherwise. Returns its name."""
+    """Write a dataset of these cases, each of which expects `a` by default. Returns its name."""
     lines = [
         {"id": f"c{place}", "query": f"q{place}", "expected_ids": ["a"]} | dict(case)
         for place, case in enumerate(cases)
@@ -47,7 +50,7 @@ def write_cases(path: Path, cases: Iterable[Mapping[str, Any]]) -> str:
 
 
 def write_target(folder: Path, answers: Mapping[str, str | None], name: str) -> str:
-    """A system with these answers, as a target of a module of its own, since modules are loaded once."""
+    """Write a system with these answers as a target in its own module, because modules are loaded once."""
     (folder / f"{name}.json").write_text(json.dumps(answers))
     (folder / f"{name}.py").write_text(TARGET.replace("answers.json", str(folder / f"{name}.json")))
     return f"{name}:ask"

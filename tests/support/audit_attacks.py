@@ -1,4 +1,4 @@
-"""A record of the audit, and every way to make records disappear or change."""
+"""List statements that try to remove or change records of the audit, with a sample record."""
 
 AUDIT = "assay_base.operations_audit"
 A_RECORD = (
@@ -6,7 +6,7 @@ A_RECORD = (
     " VALUES (1, '{}', 'started', '2026-01-05 00:00:00', 'prune', 'ana', 'owner', 'host', 'command line', '{{}}', '0')"
 )
 
-#: Every way to make a record disappear or change.
+#: All known ways to remove or change a record.
 LOSSES = [
     f"ALTER TABLE {AUDIT} DELETE WHERE 1",
     f"ALTER TABLE {AUDIT} UPDATE actor = 'eve' WHERE 1",

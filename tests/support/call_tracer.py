@@ -1,6 +1,6 @@
 """Trace a process and break some of its system calls: `python -m tests.support.call_tracer PID CALLS FAULT [PATH]`.
 
-Does what `strace -f -e inject=... -p PID` does, on machines that have only Python. Prints "traced" once every thread is traced, and runs
+A replacement for `strace -f -e inject=... -p PID` on machines that have only Python. Prints "traced" once every thread is traced, and runs
 until it or the process ends; the kernel then releases all threads. Linux on x86-64 only.
 """
 
@@ -20,16 +20,16 @@ from pathlib import Path
 
 #: From <sys/ptrace.h>.
 SEIZE, INTERRUPT, LISTEN, SYSCALL, POKEUSER, GET_SYSCALL_INFO = 0x4206, 0x4207, 0x4208, 24, 6, 0x420E
-#: Stops at calls are told from signals by bit 7; threads and processes that are made are traced from their start.
+#: Bit 7 distinguishes stops at calls from signals; new threads and processes are traced from their start.
 OPTIONS = 1 | 1 << 1 | 1 << 2 | 1 << 3
 #: Offsets in `struct user` of the number of a call and of its result.
 NUMBER, RESULT = 15 * 8, 10 * 8
-#: `struct ptrace_syscall_info`: what the stop is, the number of the call and its first two arguments.
+#: `struct ptrace_syscall_info`: the kind of stop, the number of the call and its first two arguments.
 ENTRY, EXIT = 1, 2
 INFO = struct.Struct("=B23xqQQ32x")
 AT_A_CALL = signal.SIGTRAP | 0x80
 JOB_CONTROL = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
-#: Numbers of x86-64, and which argument is a path; the others have a descriptor as their first.
+#: Numbers of x86-64, and the index of the path argument; the other calls have a descriptor first.
 CALLS: dict[str, tuple[int, int | None]] = {
     "read": (0, None),
     "write": (1, None),
@@ -57,7 +57,7 @@ _ptrace.restype = ctypes.c_long
 
 
 def ptrace(request: int, thread: int, address: int = 0, data: int = 0) -> None:
-    """`ptrace(2)`. Raises: OSError; ProcessLookupError for a thread that is gone, which anyone can be who is killed."""
+    """Call `ptrace(2)`. Raises OSError; ProcessLookupError for a thread that has ended, which a kill can cause at any time."""
     if _ptrace(request, thread, address, data) < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
@@ -65,7 +65,7 @@ def ptrace(request: int, thread: int, address: int = 0, data: int = 0) -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to which calls: an error, a signal or a delay, at the `first` of a thread's calls and each `step` after it."""
+    """A fault for some calls: an error, a signal or a delay, at the `first` of a thread's calls and every `step` after it."""
 
     calls: Mapping[int, tuple[str, int | None]]
     error: int
@@ -97,12 +97,12 @@ class Fault:
         )
 
     def hits(self, count: int) -> bool:
-        """Whether it is the turn of a thread's call with this number, from 1 on."""
+        """Return whether the fault applies to a thread's call with this number, from 1."""
         past = count - self.first
         return past % self.step == 0 if self.step and past >= 0 else past == 0
 
     def name_of(self, thread: int, number: int, arguments: Sequence[int]) -> str | None:
-        """The name of a call that this is about; where `path` is set, only if the call is about that path or one below it."""
+        """Return the name of a call that the fault is for; with `path`, only for calls on that path or one below it."""
         name, at = self.calls.get(number, (None, None))
         if name is None or not self.path:
             return name
@@ -111,7 +111,7 @@ class Fault:
 
 
 def _opened(thread: int, descriptor: int) -> str:
-    """The path of what a thread has open."""
+    """Return the path of a thread's open descriptor."""
     try:
         return str(Path(f"/proc/{thread}/fd/{descriptor}").readlink())
     except OSError:
@@ -119,7 +119,7 @@ def _opened(thread: int, descriptor: int) -> str:
 
 
 def _text(thread: int, address: int) -> str:
-    """The text at an address of a thread's memory."""
+    """Return the text at an address of a thread's memory."""
     with Path(f"/proc/{thread}/mem").open("rb", buffering=0) as memory:
         memory.seek(address)
         text = memory.read(mmap.PAGESIZE - address % mmap.PAGESIZE)
@@ -129,7 +129,7 @@ def _text(thread: int, address: int) -> str:
 
 
 class Tracer:
-    """All threads of a process, and of those that it makes."""
+    """Trace all threads of a process, and of the processes that it starts."""
 
     def __init__(self, fault: Fault) -> None:
         self._fault = fault
@@ -140,7 +140,7 @@ class Tracer:
         self._unseen = set[int]()
 
     def seize(self, process: int) -> None:
-        """Trace every thread, and have each stop once, so that it stops at its calls from then on."""
+        """Trace every thread, and stop each once, so that it stops at its calls from then on."""
         tried = set[int]()
         while new := {int(entry.name) for entry in Path(f"/proc/{process}/task").iterdir()} - tried:
             tried |= new
@@ -152,7 +152,7 @@ class Tracer:
                 except ProcessLookupError:  # it has ended, and will not stop
                     self._unseen.discard(thread)
                 except PermissionError:
-                    if not self._is_traced(process, thread):  # a thread that a traced one made is traced already
+                    if not self._is_traced(process, thread):  # threads of a traced thread are traced already
                         raise
 
     @staticmethod
@@ -164,7 +164,7 @@ class Tracer:
         return f"TracerPid:\t{os.getpid()}\n" in status
 
     def run(self) -> None:
-        """Until no thread is left."""
+        """Trace until no thread is left."""
         told = False
         while True:
             if not told and not self._unseen:
@@ -178,13 +178,13 @@ class Tracer:
             if os.WIFSTOPPED(status):
                 try:
                     self._go_on(thread, status)
-                except ProcessLookupError:  # it was killed meanwhile, and the next wait says so
+                except ProcessLookupError:  # it was killed meanwhile, which the next wait reports
                     self._let_end(thread)
             else:
                 self._let_end(thread)
 
     def _next(self) -> tuple[int, int]:
-        """The next thread that stopped or ended. Those that were delayed go on when it is time."""
+        """Return the next thread that stopped or ended. Delayed threads resume when their time is over."""
         while self._delayed:
             thread, status = os.waitpid(-1, os.WNOHANG | 0x40000000)
             if thread:
@@ -204,12 +204,12 @@ class Tracer:
             self._let_end(thread)
 
     def _let_end(self, thread: int) -> None:
-        """A thread that is gone."""
+        """Remove a thread that has ended."""
         self._failing.discard(thread)
         self._hold()
 
     def _go_on(self, thread: int, status: int) -> None:
-        """Do what a stop asks for."""
+        """Handle a stop."""
         number, event = os.WSTOPSIG(status), status >> 16
         if event:
             if number in JOB_CONTROL:
@@ -222,7 +222,7 @@ class Tracer:
             self._resume(thread)
 
     def _at_a_call(self, thread: int) -> bool:
-        """Break a call, if it is its turn. Returns whether the thread has to wait."""
+        """Break a call if the fault applies. Returns whether the thread has to wait."""
         ptrace(GET_SYSCALL_INFO, thread, INFO.size, ctypes.addressof(self._info))
         what, number, *arguments = INFO.unpack(self._info.raw)
         if what == EXIT:
@@ -238,7 +238,7 @@ class Tracer:
 
     def _break(self, thread: int, name: str) -> bool:
         """Break the call that a thread is about to make. Returns whether the thread has to wait."""
-        if self._fault.error:  # no such call is made, and at its exit it has the error
+        if self._fault.error:  # the call is replaced by an invalid one, and its result by the error
             self._failing.add(thread)
             self._hold()
             ptrace(POKEUSER, thread, NUMBER, -1)
@@ -252,13 +252,13 @@ class Tracer:
         return False
 
     def _hold(self) -> None:
-        """Hold back what ends this process while a call is not made and has no error yet: it would end as an unknown one."""
+        """Defer the end of this process while a replaced call has no error yet: it would return as an unknown call."""
         how = signal.SIG_BLOCK if self._failing else signal.SIG_UNBLOCK
         signal.pthread_sigmask(how, [signal.SIGTERM])
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     process, calls, fault, *path = sys.argv[1:]
     tracer = Tracer(Fault.parse(calls, fault, *path or [""]))
     tracer.seize(int(process))

@@ -1,4 +1,4 @@
-"""A throw-away certificate authority for tests of TLS."""
+"""Create a throw-away certificate authority for tests of TLS."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ import trustme
 
 
 class Authority:
-    """Issues certificates that `ca` vouches for."""
+    """Issue certificates signed by `ca`."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True)
@@ -19,7 +19,7 @@ class Authority:
         self._authority.cert_pem.write_to_path(self.ca)
 
     def issue(self, name: str, host: str = "localhost") -> tuple[Path, Path]:
-        """A certificate for a host and its key."""
+        """Return a certificate for a host and its key."""
         issued = self._authority.issue_cert(host, common_name=name)
         certificate, key = self._directory / f"{name}.pem", self._directory / f"{name}.key"
         issued.cert_chain_pems[0].write_to_path(certificate)
@@ -28,7 +28,7 @@ class Authority:
 
 
 class TlsProxy:
-    """Ends TLS in front of a plain port of this host."""
+    """Terminate TLS in front of a plain port of this host."""
 
     def __init__(self, to_port: int, certificate: Path, key: Path) -> None:
         self._to_port = to_port
@@ -51,7 +51,7 @@ class TlsProxy:
         self._loop.close()
 
     async def _listen(self) -> asyncio.Server:
-        # Refused handshakes are what the tests are about.
+        # Refused handshakes are expected in the tests.
         self._loop.set_exception_handler(lambda _loop, _context: None)
         return await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._context)
 

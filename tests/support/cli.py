@@ -1,4 +1,4 @@
-"""The `assay` command as people run it: a process, with one identity's settings file."""
+"""Run the `assay` command as people do: a process with one identity's settings file."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from tests.support.store import PASSWORD
 
 
 class Cli:
-    """Runs `assay` in a directory of its own, against the given addresses, with nothing inherited that could name others."""
+    """Run `assay` in its own directory against the given addresses, without inherited settings."""
 
     def __init__(
         self, directory: Path, *, store_url: str | None = None, redis_url: str | None = None, shards: int = 1
@@ -28,7 +28,7 @@ class Cli:
         self._shards = shards
 
     def settings_file(self, role: str, extra: str = "") -> Path:
-        """The settings of an identity; `extra` is more TOML."""
+        """Write the settings of an identity; `extra` is more TOML."""
         path = self.directory / f"{role}.toml"
         store = f'[store]\nurl = "{self._store_url}"\nuser = "{role}"\npassword = "{PASSWORD}"\n'
         path.write_text(
@@ -66,7 +66,7 @@ class Cli:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def call(self, *arguments: str, role: str, extra: str = "") -> "subprocess.CompletedProcess[bytes]":
-        """The same in this process: quicker, and what a command prints and answers is the same."""
+        """Run a command in this process: faster, with the same output and result."""
         environment: dict[str, str | None] = {name: None for name in os.environ if name.startswith("ASSAY_")}
         environment |= {"ASSAY_CONFIG": str(self.settings_file(role, extra)), "COLUMNS": "200"}
         with contextlib.chdir(self.directory):
@@ -77,7 +77,7 @@ class Cli:
 
 
 class Output:
-    """The lines a running process prints, read as they come."""
+    """Read the lines that a running process prints as they come."""
 
     def __init__(self, stream: IO[bytes] | None) -> None:
         assert stream is not None
@@ -91,7 +91,7 @@ class Output:
             self.lines.append(line)
 
     def wait_for(self, seen: Callable[[list[bytes]], bool], seconds: float = 60) -> list[bytes]:
-        """The lines so far, once `seen` is true of them."""
+        """Return the lines so far, once `seen` is true for them."""
         deadline = time.monotonic() + seconds
         while not seen(self.lines):
             assert time.monotonic() < deadline, self.lines
@@ -100,7 +100,7 @@ class Output:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process whatever state it is in, and let go of its pipes."""
+    """End a process in any state, and close its pipes."""
     process.kill()
     process.wait(60)
     for stream in (process.stdout, process.stderr):

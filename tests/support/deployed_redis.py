@@ -1,4 +1,4 @@
-"""A real Redis started from the files of deploy/redis, with the secrets that deploy/make_secrets.py writes."""
+"""Start a real Redis from the files of deploy/redis, with the secrets that deploy/make_secrets.py writes."""
 
 import re
 import runpy
@@ -28,14 +28,14 @@ def make_secrets(directory: Path) -> "Passwords":
     return passwords
 
 
-# As Redis and Valkey say it that were built without.
+# The messages of Redis and Valkey builds without TLS.
 _LACKS_TLS = re.compile(r"tls-port|Failed finding TLS support")
 
 
 class DeployedRedis:
-    """What differs from the container: where the files are, and that only this host may connect.
+    """A Redis as in the container, except for the location of its files and that only this host can connect.
 
-    With an authority it serves TLS as `localhost`; `ask` makes it want certificates of its clients too.
+    With an authority it serves TLS as `localhost`; `ask` makes it require client certificates too.
     """
 
     def __init__(self, directory: Path, authority: Authority | None = None, *, ask: bool = False) -> None:
@@ -79,14 +79,14 @@ class DeployedRedis:
         self._process.wait(60)
 
     def client(self, name: str) -> "redis.Redis":
-        """A synchronous client as one of the identities."""
+        """Return a synchronous client as one of the identities."""
         tls: dict[str, Any] = {"ssl": True, "ssl_ca_certs": str(self.authority.ca)} if self.authority else {}
         return redis.Redis(
             "localhost", self.port, username=name, password=self.passwords.redis[name], socket_timeout=60, **tls
         )
 
     def settings(self, name: str, *, host: str = "localhost", scheme: str = "", **changed: Any) -> RedisSettings:
-        """The settings of one of the identities."""
+        """Return the settings of one of the identities."""
         values = {
             "url": f"{scheme or ('rediss' if self.authority else 'redis')}://{name}@{host}:{self.port}/0",
             "password_file": self.secrets / f"redis-{name}",

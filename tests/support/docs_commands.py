@@ -1,4 +1,4 @@
-"""The commands that README and docs show: each `sh` block, command by command, and why some are not run."""
+"""Read the commands and statements in README and docs: the blocks of a language, and why some are not run."""
 
 import re
 import shlex
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-#: Pages for people. What they show is what people type.
+#: Pages for people, whose commands people type.
 PAGES = (
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
@@ -22,7 +22,7 @@ _BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of one language; `reason` says why it is not run."""
+    """A fenced block of one language; `reason` explains why it is not run."""
 
     page: str
     line: int
@@ -36,14 +36,14 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """One command of a block, without its comment, which says how it ends."""
+    """One command of a block, and its comment, which describes how it ends."""
 
     text: str
     comment: str
 
     @property
     def exit_codes(self) -> set[int]:
-        """0, and 1 where the page says that the command may end with it."""
+        """Return 0, and also 1 if the page says that the command can end with it."""
         return {0, 1} if re.search(r"exit code 1|exits 1|\b1 and what\b", self.comment) else {0}
 
     @property
@@ -52,7 +52,7 @@ class Command:
 
 
 def blocks(language: str) -> Iterator[Block]:
-    """Every block of a language, page by page."""
+    """Yield every block of a language, page by page."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for found in _BLOCK.finditer(text):
@@ -63,12 +63,12 @@ def blocks(language: str) -> Iterator[Block]:
 
 
 def commands(block: Block) -> list[Command]:
-    """The commands of a block, one a line."""
+    """Return the commands of a block, one per line."""
     found = []
     for line in filter(str.strip, block.text.splitlines()):
         # a comment begins at a `#` that a shell would not read as part of a word
         comment = re.search(r"(?:^|\s)#\s(.*)$", line)
         command = line[: comment.start()] if comment else line
-        shlex.split(command)  # raises where a line is not a whole command
+        shlex.split(command)  # raises if a line is not a whole command
         found.append(Command(command.strip(), comment[1] if comment else ""))
     return found

@@ -1,4 +1,4 @@
-"""Scores, retrievals and settings for the tests of drift."""
+"""Build scores, retrievals and settings for the tests of drift."""
 
 import random
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from assay_schema.settings import DriftSettings
 DAY_MS = 86_400_000
 START_MS = 1_767_225_600_000 + 4 * DAY_MS  # 2026-01-05, a Monday
 FINGERPRINT = "9f2c4e1ab07d3355"
-#: A day of a minute; learned in two days.
+#: A day of one minute; learned in two days.
 QUICK = DriftSettings(
     day_minutes=1.0, learning_samples=100, learning_days=2, page_uncalibrated=True, run_length_days=30, rule="off"
 )
@@ -22,17 +22,17 @@ HASHED = (f"hashed-{HASHED_DIMENSIONS}", hashed)
 
 
 def noise_of(seed: int | str) -> random.Random:
-    """Noise that is the same every time."""
+    """Return reproducible noise."""
     return random.Random(seed)
 
 
 def uuid7(at_ms: float, number: int) -> UUID:
-    """The `number`th event of its time."""
+    """Return the UUIDv7 of the event number `number` at its time."""
     return UUID(int=int(at_ms) << 80 | 7 << 76 | 2 << 62 | number)
 
 
 def score(at_ms: float, value: float | None, number: int = 0, **changes: Any) -> Score:
-    """A score of faithfulness; None is an error of the judge."""
+    """Return a score of faithfulness; None is an error of the judge."""
     event_id = uuid7(at_ms, number)
     moment = datetime.fromtimestamp(int(at_ms) / 1000, UTC)
     return Score.model_validate(
@@ -62,7 +62,7 @@ def stream(
     days: float, per_day: int, *, day_ms: float = 60_000, drop_from: float = 1e9, drop: float = 0.0,
     back_at: float = 1e9, seed: int = 1, start_ms: float = START_MS,
 ) -> Iterator[tuple[float, float]]:  # fmt: skip
-    """Times (Unix ms) and scores in [0, 1] around 0.85, lower by `drop` between two days."""
+    """Return times (Unix ms) and scores in [0, 1] around 0.85, lower by `drop` between two days."""
     noise = random.Random(seed)
     for number in range(int(days * per_day)):
         day = number / per_day
@@ -71,10 +71,10 @@ def stream(
 
 
 def asked(at_ms: float, number: int, query: str | None = None, scores: tuple[float, ...] = ()) -> Observation:
-    """A retrieval."""
+    """Return a retrieval."""
     return Observation(str(uuid7(at_ms, number)), "acme", at_ms, query, scores, "bm25")
 
 
 def monitor(settings: DriftSettings = QUICK, fields: dict[str, bytes] | None = None, **options: Any) -> Monitor:
-    """A monitor with hashed words."""
+    """Return a monitor with hashed words."""
     return Monitor(settings, fields, embed=HASHED, **options)

@@ -1,4 +1,7 @@
-"""Judges as processes, on a Redis of their own and the API of `tests.support.anthropic_server`, fed from `events` and killed as wanted."""
+"""Run judges as processes, with their own Redis and the API of `tests.support.anthropic_server`.
+
+Tests feed them from `events` and kill them.
+"""
 
 import os
 import signal
@@ -23,7 +26,7 @@ GROUP = "judge"
 
 
 class Judges:
-    """Start with `start`; `close` ends every process."""
+    """Start judges with `start`; `close` ends every process."""
 
     def __init__(self, directory: Path, server: RedisServer, api: AnthropicServer, **settings: Any) -> None:
         self._directory, self._server, self._api = directory, server, api
@@ -36,7 +39,7 @@ class Judges:
         self.client.xgroup_create(EVENTS.key(), GROUP, id="0", mkstream=True)
 
     def start(self, count: int) -> None:
-        """More judges."""
+        """Start more judges."""
         variables = {f"ASSAY_JUDGE_{name}".upper(): str(value) for name, value in self._settings.items()}
         variables |= {"ASSAY_JUDGE_API_KEY": KEY, "ASSAY_JUDGE_BASE_URL": self._api.url}
         variables |= {"ASSAY_REDIS_URL": self._server.url, "ASSAY_DELIVERY_VISIBILITY_TIMEOUT_S": "4"}
@@ -59,18 +62,18 @@ class Judges:
         return ids
 
     def scored(self) -> int:
-        """Scores published so far."""
+        """Return the number of published scores."""
         return int(self.client.xlen(SCORES.key()))
 
     def kill(self) -> None:
-        """Kill -9 one of them, in the middle of whatever it does."""
+        """Kill one judge with SIGKILL, at any point of its work."""
         process = self.processes[0]
         process.send_signal(signal.SIGKILL)
         process.wait()
         self.processes.remove(process)
 
     def wait(self, scores: int, timeout_s: float) -> None:
-        """Until so many scores are published and nothing is pending."""
+        """Wait until so many scores are published and nothing is pending."""
         deadline = time.monotonic() + timeout_s
         while self.scored() < scores or self.client.xpending(EVENTS.key(), GROUP)["pending"]:
             assert time.monotonic() < deadline, (self.scored(), self.client.xpending(EVENTS.key(), GROUP), self.logs())
@@ -78,24 +81,24 @@ class Judges:
             time.sleep(0.05)
 
     def logs(self) -> str:
-        """What they said."""
+        """Return the judges' logs."""
         return "\n".join(path.read_text()[-2_000:] for path in sorted(self._directory.glob("judge-*.log")))
 
     def scores(self) -> list[Score]:
-        """Every published score."""
+        """Return every published score."""
         return [Score.model_validate_json(fields[b"data"]) for _, fields in self.client.xrange(SCORES.key())]
 
     def spent(self, project: str = "acme") -> int:
-        """Nano-dollars of today."""
+        """Return today's cost in nano-dollars."""
         day = datetime.now(UTC).date().isoformat()
         return int(self.client.get(f"assay:{{0}}:judge:spend:{project}:{day}") or 0)
 
     def alerts(self) -> int:
-        """Alerts published."""
+        """Return the published alerts."""
         return int(self.client.xlen(ALERTS.key()))
 
     def close(self) -> None:
-        """End all."""
+        """End all processes."""
         for process in self.processes:
             process.terminate()
         for process in self.processes:
@@ -108,7 +111,7 @@ class Judges:
 
 
 def audit(judges: Judges, api: AnthropicServer, ids: list[str], cap_nano: int) -> dict[str, Any]:
-    """What must hold whatever happened. Raises `AssertionError`."""
+    """Check the invariants. Raises `AssertionError`."""
     scores = judges.scores()
     by_answer = Counter(str(score.event_id) for score in scores)
     assert by_answer == Counter(ids), "every answer ends in exactly one state"

@@ -1,7 +1,7 @@
-"""An API that speaks OpenAI's chat completions, on loopback over a real socket: marks in the question decide what goes wrong.
+"""Serve an API compatible with OpenAI's chat completions on loopback: marks in the question choose errors.
 
-It knows the marks of `tests.support.anthropic_server`, and three more: what it says of its usage (`usage`), whether it takes a
-`response_format` (`modes`), and what stands around the JSON of a reply (`around`).
+It supports the marks of `tests.support.anthropic_server`, and three options: the reported usage (`usage`), the accepted
+`response_format` (`modes`), and text around the JSON of a reply (`around`).
 """
 
 import json
@@ -16,7 +16,7 @@ from tests.support.anthropic_server import AnthropicServer
 
 
 class OpenAiServer(AnthropicServer):
-    """`server.url` is what `judge.base_url` takes. Without `keys` it asks for none."""
+    """Serve the API; set `judge.base_url` to `server.url`. Without `keys` it requires none."""
 
     def __init__(
         self, *, modes: Sequence[str] = ("json_schema", "json_object", "text"), around: str = "{}", **options: Any
@@ -24,7 +24,7 @@ class OpenAiServer(AnthropicServer):
         super().__init__(**options)
         self.url += "/v1"
         self.modes, self.around = modes, around
-        #: What stands in the place of the right usage; `...` for the right one.
+        #: The usage to report instead of the right one; `...` for the right one.
         self.usage: Any = ...
         self.headers: dict[str, str] = {}
         self.code: str | None = None
@@ -78,7 +78,7 @@ class OpenAiServer(AnthropicServer):
 
 
 def settings_toml(url: str, key: str = "", **more: Any) -> str:
-    """A settings file for this API."""
+    """Return a settings file for this API."""
     values = {
         "backend": "openai",
         "base_url": url,

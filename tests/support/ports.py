@@ -1,8 +1,8 @@
-"""Loopback ports for servers of tests and benchmarks, which nobody takes between the choice and the server's start, or while it is down.
+"""Choose loopback ports for servers of tests and benchmarks, reserved also before the start and while a server is down.
 
-A port that the kernel chooses (port 0) is one of those it also gives to outgoing connections: once it is let go, any process on the machine
-can have it a moment later, and on a busy machine one does. These ports are below those (Linux: from 32,768), and each process of tests has
-a block to itself, whatever else runs here.
+A port that the kernel chooses (port 0) is one of those it also gives to outgoing connections: once it is released, any process on the
+machine can get it a moment later, and on a busy machine one does. These ports are below that range (Linux: from 32,768), and each test
+process reserves a separate block.
 """
 
 import random
@@ -17,12 +17,12 @@ _left = range(0)
 
 
 def free_port() -> int:
-    """A port that nobody else is given, and nothing listens on."""
+    """Return a port that no other test gets, and on which nothing listens."""
     return free_ports(1)
 
 
 def free_ports(count: int) -> int:
-    """The first of so many ports in a row."""
+    """Return the first of so many consecutive ports."""
     global _left
     while True:
         if len(_left) < count:
@@ -33,7 +33,7 @@ def free_ports(count: int) -> int:
 
 
 def _claim() -> range:
-    """A block of which this process holds the first port, bound and never listened on, until it ends."""
+    """Reserve a block: this process keeps its first port bound, without listening, until it ends."""
     for first in random.sample(range(_FIRST, _LAST, _BLOCK), (_LAST - _FIRST) // _BLOCK):
         claim = socket.socket()
         try:
@@ -48,7 +48,9 @@ def _claim() -> range:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: connections of late do not matter
+        probe.setsockopt(
+            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+        )  # as servers do: recently closed connections do not matter
         try:
             probe.bind(("127.0.0.1", port))
             probe.listen(1)

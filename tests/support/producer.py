@@ -1,4 +1,4 @@
-"""A producer with one event, for tests of what lies between it and the store."""
+"""Run a producer with one event, for tests of the way from it to the store."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Receivers of notices over real sockets: a web server that records requests and answers as it is told, and Prometheus Alertmanager."""
+"""Receive notices over real sockets: a web server that records requests, a mail server, and Prometheus Alertmanager."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from tests.support.ports import free_port
 
 @dataclass(frozen=True)
 class Request:
-    """What came in."""
+    """A received request."""
 
     path: str
     headers: dict[str, str]
@@ -29,7 +29,7 @@ class Request:
 
 
 class Receiver:
-    """Records every request. `answer` gives the status for one and may block; 200 unless set."""
+    """Record every request. `answer` returns the status for a request and may block; 200 by default."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -52,7 +52,7 @@ class Receiver:
                         self.send_header(name, text)
                     self.end_headers()
                 except OSError:
-                    self.close_connection = True  # whoever asked has died
+                    self.close_connection = True  # the client has ended
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -64,7 +64,7 @@ class Receiver:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def at(self, path: str) -> list[Request]:
-        """The requests to a path."""
+        """Return the requests to a path."""
         return [request for request in self.requests if request.path == path]
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Receiver:
 
 
 class MailServer:
-    """Takes mails over SMTP and keeps them."""
+    """Accept and keep mails over SMTP."""
 
     def __init__(self) -> None:
         self.mails: list[bytes] = []
@@ -103,7 +103,7 @@ class MailServer:
 
 
 class AlertmanagerServer:
-    """A real Alertmanager that tells a receiver of everything at once, each episode by itself."""
+    """Run a real Alertmanager that notifies a receiver at once, each episode separately."""
 
     def __init__(self, directory: Path, binary: str, receiver_url: str) -> None:
         self.port = free_port()
@@ -149,7 +149,7 @@ class AlertmanagerServer:
             return json.loads(answer.read())
 
     def alerts(self) -> list[dict[str, Any]]:
-        """The alerts that are active."""
+        """Return the active alerts."""
         found: list[dict[str, Any]] = self.get("/api/v2/alerts?active=true")
         return found
 

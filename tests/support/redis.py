@@ -1,4 +1,4 @@
-"""A real redis-server on a free loopback port, for tests and benchmarks."""
+"""Start a real redis-server on a free loopback port, for tests and benchmarks."""
 
 import os
 import signal
@@ -12,28 +12,28 @@ import redis
 from assay_local.preflight import bundled_redis, find_redis, redis_program
 from tests.support.ports import free_port
 
-#: The server that `assay up` takes here, and the bundled one where that is another.
+#: The server that `assay up` uses here, and the bundled one if that is a different one.
 INSTALLED = find_redis()
 _BUNDLED = redis_program(bundled_redis() or INSTALLED.path) or INSTALLED
 SERVERS = {"installed": INSTALLED} | ({"bundled": _BUNDLED} if _BUNDLED.path != INSTALLED.path else {})
 
 
-#: For a test that has to hold on each server there is.
+#: Marks a test that must pass with each server.
 EACH_SERVER = pytest.mark.parametrize("redis_binary", [server.path for server in SERVERS.values()], ids=list(SERVERS))
 
 
 @pytest.fixture(name="redis_binary", params=[server.path for server in SERVERS.values()], ids=list(SERVERS))
 def each_redis_binary(request: pytest.FixtureRequest) -> str:
-    """For a module that imports this: everything in it has to hold on each server there is."""
+    """Run every test of a module that imports this with each server."""
     binary: str = request.param
     return binary
 
 
 class RedisServer:
-    """Append-only files on, as in production. `kill` is -9; `start` after it recovers from the log.
+    """A server with append-only files, as in production. `kill` is SIGKILL; `start` after it recovers from the log.
 
-    When the log goes to the disk is the system's affair: what Redis wrote outlives Redis itself, and that is all that is killed here. With
-    `everysec`, the usual setting, what it answers while the disk is slow is not written yet, and a kill then loses it.
+    The system decides when the log is written to disk: Redis's writes survive a kill of Redis, and only Redis is killed here. With
+    `everysec`, the usual setting, acknowledged writes are not yet written while the disk is slow, and a kill then loses them.
     """
 
     def __init__(self, directory: Path, *options: str, binary: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""A Redis that loses the end of its log, and may give the ids that stood there again."""
+"""Run a Redis that loses the end of its log, and can then reuse the IDs of lost entries."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from tests.support.redis import RedisServer
 
 
 class Log:
-    """A Redis whose append-only file can be put back to what it was: the end of the log is lost, as in a loss of power."""
+    """A Redis whose append-only file can be restored to an earlier state: the end of the log is lost, as after a power failure."""
 
     def __init__(self, directory: Path) -> None:
         self.directory, self.kept = directory / "redis", directory / "kept"
@@ -19,25 +19,25 @@ class Log:
         self.server = RedisServer(self.directory, "--stream-node-max-entries", "1").start()
 
     def keep(self) -> None:
-        """What `lose` goes back to is what the log holds now."""
+        """Save the log's state for `lose`."""
         shutil.rmtree(self.kept, ignore_errors=True)
         shutil.copytree(self.directory / "appendonlydir", self.kept)
 
     def lose(self) -> None:
-        """Everything since `keep`."""
+        """Lose all entries since `keep`."""
         self.server.kill()
         shutil.rmtree(self.directory / "appendonlydir")
         shutil.copytree(self.kept, self.directory / "appendonlydir")
         self.server.start()
 
     def restart(self) -> None:
-        """Nothing is lost."""
+        """Restart without losing entries."""
         self.server.kill()
         self.server.start()
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[Client]:
-        """A client as services have it."""
+        """Return a client as services have it."""
         client = connect(RedisSettings.model_validate({"url": self.server.url}))
         try:
             yield client

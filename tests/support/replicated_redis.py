@@ -1,4 +1,4 @@
-"""Redis as more than one server on loopback: a cluster with replicas, and a master that Sentinels watch."""
+"""Run several Redis servers on loopback: a cluster with replicas, or a master watched by Sentinels."""
 
 import contextlib
 import socket
@@ -14,14 +14,14 @@ from assay_schema.topology import SLOTS, master_of_slot, slot_of
 from tests.support.ports import free_port
 from tests.support.redis import INSTALLED, RedisServer
 
-#: After this long without an answer a server is taken for dead, in milliseconds.
+#: Milliseconds without an answer after which a server counts as dead.
 DEAD_AFTER_MS = 1_500
-#: A replica that connects to an idle master need not wait for others before it copies.
+#: A replica that connects to an idle master does not have to wait for others before it copies.
 _EAGER = ("--repl-diskless-sync-delay", "0")
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
-    """Wait until a condition holds and return what it gave; servers that are still away count as no."""
+    """Wait until a condition is met and return its value; an unreachable server counts as not met."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -35,7 +35,7 @@ def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
 
 
 class Cluster:
-    """So many masters with a replica each, or none. Node `n` is a master at first, node `masters + n` its replica."""
+    """A cluster of masters, each with a replica or none. Node `n` begins as a master, node `masters + n` as its replica."""
 
     def __init__(self, directory: Path, masters: int = 3, replicas: int = 1, options: tuple[str, ...] = ()) -> None:
         self.nodes: list[RedisServer] = []
@@ -53,7 +53,7 @@ class Cluster:
         self.url = "redis://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[: max(2, masters)])
 
     def start(self) -> "Cluster":
-        """Start all, let them meet, and wait until every slot has a master and every master its replica."""
+        """Start all nodes, and wait until every slot has a master and every master its replica."""
         for node in self.nodes:
             node.start()
         first = self.nodes[0]
@@ -78,7 +78,7 @@ class Cluster:
         return self
 
     def whole(self) -> bool:
-        """Whether every node that runs sees every slot served, and every master that runs has a replica in step, if there are any."""
+        """Return whether every running node sees every slot served, and every running master has a replica in step, if there are any."""
         for node in self.running():
             with node.client() as client:
                 if b"cluster_state:ok" not in client.execute_command("CLUSTER", "INFO", NEVER_DECODE=True):
@@ -89,11 +89,11 @@ class Cluster:
         return True
 
     def running(self) -> list[RedisServer]:
-        """The nodes that are up."""
+        """Return the running nodes."""
         return [node for node in self.nodes if node.running]
 
     def masters(self) -> list[RedisServer]:
-        """The running nodes that are masters."""
+        """Return the running nodes that are masters."""
         found = []
         for node in self.running():
             with node.client() as client:
@@ -102,12 +102,12 @@ class Cluster:
         return found
 
     def node_id(self, node: RedisServer) -> str:
-        """What the cluster calls a node."""
+        """Return the cluster's ID of a node."""
         with node.client() as client:
             return str(client.execute_command("CLUSTER", "MYID").decode())
 
     def master_of(self, shard: int) -> RedisServer:
-        """The node that has a shard now, as the running nodes see it."""
+        """Return the node that currently has a shard, according to the running nodes."""
         for node in self.running():
             connection = redis.Connection(port=node.port, socket_timeout=60, protocol=2)
             try:
@@ -121,11 +121,11 @@ class Cluster:
         raise redis.ConnectionError(f"nobody has shard {shard}")
 
     def client(self, shard: int) -> "redis.Redis":
-        """A client of the master of a shard at this moment."""
+        """Return a client of a shard's current master."""
         return self.master_of(shard).client()
 
     def begin_move(self, shard: int, target: RedisServer) -> None:
-        """Mark a shard's slot as on its way to another master: as long as that lasts, nothing works that needs two of its keys."""
+        """Mark a shard's slot as migrating to another master: until the end, commands with two of its keys fail."""
         source, slot = self.master_of(shard), slot_of(shard)
         with source.client() as leaving, target.client() as taking:
             taking.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", self.node_id(source))
@@ -142,7 +142,7 @@ class Cluster:
                 client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", self.node_id(target))
 
     def stop(self) -> None:
-        """End all."""
+        """End all nodes."""
         for node in self.nodes:
             node.stop()
 
@@ -153,14 +153,14 @@ def _known(node: RedisServer) -> list[str]:
     return [line for line in text.splitlines() if "handshake" not in line]
 
 
-#: The users that replicas and Sentinels log in as, so that a server can be cut off from them and from nobody else.
+#: The users of replicas and Sentinels, so that a server can be cut off from them alone.
 _FOLLOWER, _WATCHER = "follower", "watcher"
-#: What a Sentinel asks of a server, and nobody else here.
+#: A command that only Sentinels send to a server.
 _OF_SENTINELS = ("ping", "slaveof", "replicaof")
 
 
 class Watched:
-    """A master and its replicas, and three Sentinels that call the master `assay`."""
+    """A master with replicas, and three Sentinels that call the master `assay`."""
 
     def __init__(self, directory: Path, options: tuple[str, ...] = (), replicas: int = 1) -> None:
         self.servers: list[RedisServer] = []
@@ -179,7 +179,7 @@ class Watched:
         self.url = "redis://" + ",".join(f"127.0.0.1:{port}" for port in self._ports)
 
     def start(self) -> "Watched":
-        """Start all, and wait until the replica is in step and the Sentinels know it and one another."""
+        """Start all servers, and wait until the replica is in step and the Sentinels know it and one another."""
         for server in self.servers:
             server.start()
         with self.servers[0].client() as client:
@@ -209,21 +209,21 @@ class Watched:
         return self
 
     def cut_off(self, server: RedisServer) -> None:
-        """Take the network between a master and its replicas and Sentinels away, but not between it and anybody else.
+        """Cut the network between a master and its replicas and Sentinels, but not its other connections.
 
-        A connection over a network that is gone does not end. So the master keeps one, to a replica that says nothing any more, and
-        takes writes until `min-replicas-max-lag` is over.
+        A connection over a broken network does not end. So the master keeps one, to a replica that sends nothing any more, and
+        accepts writes until `min-replicas-max-lag` is over.
         """
         self._silent = _silent_replica(server)
         with server.client() as client:
             for user in (_FOLLOWER, _WATCHER):
                 client.execute_command("ACL", "SETUSER", user, "off")
                 client.execute_command("CLIENT", "KILL", "USER", user)
-            # As whom a Sentinel goes on that cannot log in.
+            # The user of a Sentinel that cannot log in.
             client.execute_command("ACL", "SETUSER", "default", *(f"-{command}" for command in _OF_SENTINELS))
 
     def join(self, server: RedisServer) -> None:
-        """Give the network back."""
+        """Restore the network."""
         if self._silent:
             self._silent.close()
         with server.client() as client:
@@ -232,7 +232,7 @@ class Watched:
             client.execute_command("ACL", "SETUSER", "default", *(f"+{command}" for command in _OF_SENTINELS))
 
     def master(self) -> RedisServer:
-        """The server that a majority of Sentinels names."""
+        """Return the server that a majority of Sentinels names."""
         named = []
         for port in self._ports:
             with redis.Redis(port=port, socket_timeout=60) as sentinel:
@@ -241,16 +241,16 @@ class Watched:
         return next(server for server in self.servers if server.port == int(port))
 
     def in_step(self) -> bool:
-        """Whether the master has its replicas, and Sentinels may fail over to each."""
+        """Return whether the master has its replicas, and Sentinels can fail over to each."""
         with self.master().client() as client:
             if client.info("replication")["connected_slaves"] != self._replicas:
                 return False
         with redis.Redis(port=self._ports[0], socket_timeout=60) as sentinel:
-            replicas = [each for each in sentinel.sentinel_slaves("assay") if each["port"]]  # but for a silent one
+            replicas = [each for each in sentinel.sentinel_slaves("assay") if each["port"]]  # except a silent one
             return all(replica["flags"] == "slave" and replica["master-link-status"] == "ok" for replica in replicas)
 
     def stop(self) -> None:
-        """End all."""
+        """End all servers."""
         if self._silent:
             self._silent.close()
         for sentinel in self._sentinels:
@@ -265,7 +265,7 @@ class Watched:
 
 
 def _silent_replica(server: RedisServer) -> socket.socket:
-    """A connection that the server takes for a replica in step that has not said how far it is."""
+    """Open a connection that the server takes for a replica in step that has not reported its offset."""
     replica = socket.create_connection(("127.0.0.1", server.port), timeout=60)
     replica.sendall(b"PSYNC ? -1\r\n")
     replica.setblocking(False)

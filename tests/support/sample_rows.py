@@ -1,4 +1,4 @@
-"""Rows of the base tables as the writer sends them, for tests and benchmarks of the store."""
+"""Build rows of the base tables in the writer's format, for tests and benchmarks of the store."""
 
 import time
 from datetime import UTC, datetime
@@ -14,12 +14,12 @@ Json = dict[str, Any]
 
 
 def event_id_at(ms: int) -> str:
-    """A fresh UUIDv7 of a Unix millisecond."""
+    """Return a new UUIDv7 with the given Unix millisecond."""
     return str(UUID(int=UUID(new_event_id()).int & ((1 << 80) - 1) | ms << 80))
 
 
 def iso(ms: int) -> str:
-    """A Unix millisecond as the contract writes times."""
+    """Return a Unix millisecond in the contract's time format."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -42,7 +42,7 @@ def _envelope(number: int, days_old: float, project: str) -> Json:
 
 
 def candidate(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
-    """A retrieval; `number` sets rows apart in time, by milliseconds."""
+    """Return a retrieval; `number` is added to its time in milliseconds, so that rows differ."""
     return {
         **_envelope(number, days_old, project),
         "tool_name": "query",
@@ -67,7 +67,7 @@ def candidate(number: int = 0, *, days_old: float = 0, project: str = "default",
 
 
 def answer(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
-    """An answer with one passage and one citation."""
+    """Return an answer with one passage and one citation."""
     return {
         **_envelope(number, days_old, project),
         "query": "how do I rotate the signing key?",
@@ -82,7 +82,7 @@ def answer(number: int = 0, *, days_old: float = 0, project: str = "default", **
 
 
 def feedback(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
-    """A verdict."""
+    """Return a verdict."""
     return {
         **_envelope(number, days_old, project),
         "target_event_id": new_event_id(),
@@ -98,7 +98,7 @@ FINGERPRINT = "0123456789abcdef"
 
 
 def score(*, faithfulness: float | None = None, status: str = "scored", days_old: float = 0, **fields: Any) -> Json:
-    """What the judge thinks of an answer; 0.0025 dollars where it was asked."""
+    """Return a judge's score of an answer, which cost 0.0025 dollars if the judge was called."""
     ms = int(time.time() * 1000 - days_old * 86_400_000)
     return {
         "schema_version": 1,
@@ -132,7 +132,7 @@ def score(*, faithfulness: float | None = None, status: str = "scored", days_old
 
 
 def failure(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
-    """A lost event."""
+    """Return a lost event."""
     return {
         "schema_version": 1,
         "failure_id": str(uuid4()),
@@ -151,10 +151,10 @@ def failure(number: int = 0, *, days_old: float = 0, project: str = "default", *
 
 
 def by_column(table: str, values: bytes) -> dict[str, Any]:
-    """The writer's row of a table, its values under the names of their columns."""
+    """Return the writer's row of a table, its values by column name."""
     return dict(zip(COLUMNS[table], orjson.loads(values), strict=True))
 
 
 def lines(rows: list[Json]) -> bytes:
-    """Rows as JSONEachRow."""
+    """Return rows as JSONEachRow."""
     return b"".join(orjson.dumps(row) + b"\n" for row in rows)

@@ -1,4 +1,4 @@
-"""A disk that can be full: a tmpfs of so many bytes. Needs the right to mount, and no program."""
+"""Mount a disk that can be full: a tmpfs of so many bytes. Needs the right to mount, and no program."""
 
 import ctypes
 import os
@@ -8,17 +8,19 @@ _DETACH = 2
 
 
 def mount(folder: Path, size: int) -> None:
-    """Put a disk there. Raises `OSError`, mostly for want of the right to."""
+    """Mount a disk. Raises `OSError`, usually because the process lacks the right to mount."""
     _call("mount", b"tmpfs", os.fsencode(folder), b"tmpfs", ctypes.c_ulong(0), b"size=%d" % size)
 
 
 def unmount(folder: Path) -> None:
-    """Take it away, as soon as nobody has a file of it open."""
+    """Unmount the disk as soon as none of its files is open."""
     _call("umount2", os.fsencode(folder), _DETACH)
 
 
 def _call(name: str, *arguments: object) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)  # macOS calls them differently: there it says that it may not
+    libc = ctypes.CDLL(
+        None, use_errno=True
+    )  # macOS names the functions differently, and the call then reports that it is not permitted
     function = getattr(libc, name, None)
     if function is None:
         raise PermissionError(name)

@@ -1,4 +1,4 @@
-"""The whole embedded system, started as its users start it, for measuring and for end-to-end tests."""
+"""Start the whole embedded system as its users do, for measurements and end-to-end tests."""
 
 import contextlib
 import json
@@ -20,12 +20,12 @@ from assay_runtime.config import load_settings
 from assay_runtime.connection import address
 from tests.support.ports import free_ports
 
-#: As many as `assay up` takes from its base on.
+#: The number of ports that `assay up` takes from its base.
 PORTS = 8
 
 
 class System:
-    """`assay up` in a data directory of its own."""
+    """Run `assay up` with its own data directory."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class System:
         settings: Mapping[str, str] | None = None,
         python: Sequence[str] = (sys.executable,),
     ) -> None:
-        """`settings`: variables of the environment beside this process's own; `python`: the interpreter, with whatever runs it."""
+        """Start the system. `settings`: additional environment variables; `python`: the interpreter, with any wrapper."""
         self._python = python
         self.data, self.port_base = data, port_base
         self._options, self._settings = options, dict(settings or {})
@@ -66,7 +66,7 @@ class System:
         return self
 
     def stop(self) -> int:
-        """Ctrl-C; the exit code."""
+        """Send Ctrl-C; return the exit code."""
         assert self._process
         self._process.send_signal(signal.SIGINT)
         return self._process.wait(240)
@@ -94,12 +94,12 @@ class System:
         return [root, *root.children(recursive=True)]
 
     def child(self, module: str) -> psutil.Process:
-        """The process that runs a module."""
+        """Return the process that runs a module."""
         (found,) = [process for process in self.processes() if module in command_of(process)]
         return found
 
     def resident(self) -> int:
-        """Bytes of memory of all processes together."""
+        """Return the memory of all processes together, in bytes."""
         total = 0
         for process in self.processes():
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -116,7 +116,7 @@ class System:
 
 
 def command_of(process: psutil.Process) -> str:
-    """Its command line; empty if it has ended."""
+    """Return a process's command line; empty if it has ended."""
     try:
         return " ".join(process.cmdline())
     except psutil.Error:
@@ -125,7 +125,7 @@ def command_of(process: psutil.Process) -> str:
 
 @contextlib.contextmanager
 def running(directory: Path, *options: str, settings: Mapping[str, str] | None = None) -> Iterator[System]:
-    """A system that is up, and gone afterwards."""
+    """Run a system for the duration of the block."""
     data = directory / "data"
     data.mkdir(mode=0o700)
     system = System(data, free_ports(PORTS), *options, settings=settings).start()

@@ -1,4 +1,4 @@
-"""A real embedded store on a free loopback port, for tests and benchmarks."""
+"""Start a real embedded store on a free loopback port, for tests and benchmarks."""
 
 import http.client
 import json
@@ -23,9 +23,9 @@ ROLLUP_REFRESHES = ("rollup_minute_refresh", "rollup_minute_repair", "rollup_hou
 
 
 def refresh_rollups(owner: Client, views: Sequence[str] = ROLLUP_REFRESHES) -> None:
-    """Have the engine refresh the rollups now rather than at its own time, and wait for it.
+    """Refresh the rollups now instead of on schedule, and wait for the result.
 
-    Twice: a refresh that was already under way may have begun before the caller's rows were stored.
+    Twice: a refresh that was already running can have begun before the caller's rows were stored.
     """
     for view in views * 2:
         owner.command(f"SYSTEM REFRESH VIEW assay_base.{view}")
@@ -33,16 +33,16 @@ def refresh_rollups(owner: Client, views: Sequence[str] = ROLLUP_REFRESHES) -> N
 
 
 class StoreServer:
-    """One user per role, named like it, all with the password `test`; `options` as on the command line.
+    """A store with one user per role, named like it, all with the password `test`; `options` as on the command line.
 
-    `tables` is the data of another store, ended in order, that this one begins with a copy of. `kill` is -9; `start` after it reopens the
-    data.
+    `tables`: the data directory of another store that was shut down; this store begins with a copy. `kill` is SIGKILL; `start` after it
+    reopens the data.
     """
 
     def __init__(
         self, directory: Path, *options: str, tables: Path | None = None, python: Sequence[str] = (sys.executable,)
     ) -> None:
-        """`python`: the interpreter, with whatever runs it."""
+        """Prepare the store. `python`: the interpreter, with any wrapper."""
         self._options, self._tables, self._python = options, tables, python
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -51,7 +51,7 @@ class StoreServer:
 
     @property
     def pid(self) -> int:
-        """Of the running process."""
+        """Return the process ID of the running store."""
         assert self._process is not None
         return self._process.pid
 
@@ -87,7 +87,7 @@ class StoreServer:
     def settings(
         self, role: str = "owner", *, days: int = 90, projects: Mapping[str, int] | None = None, **store: object
     ) -> Settings:
-        """Settings of one role."""
+        """Return the settings of one role."""
         values = {"url": self.url, "user": role, "password": PASSWORD, **store}
         return Settings(
             store=StoreSettings.model_validate(values),
@@ -108,7 +108,7 @@ class StoreServer:
         self._end(signal.SIGTERM)
 
     def ended(self) -> int:
-        """Wait for the process to end by itself, a minute at most. Returns its exit code."""
+        """Wait at most a minute for the process to end by itself. Returns its exit code."""
         assert self._process is not None
         code = self._process.wait(60)
         self._process = None

@@ -14,7 +14,7 @@ from pathlib import Path
 
 @cache
 def missing() -> str:
-    """Why no call can be broken here; '' if it can."""
+    """Return why calls cannot be broken here; '' if they can."""
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         return "calls are broken on Linux x86-64 only"
     with subprocess.Popen(["sleep", "60"]) as process:
@@ -29,13 +29,13 @@ def missing() -> str:
 
 @contextmanager
 def broken(pid: int, calls: str, fault: str, *, path: Path | None = None) -> Iterator["subprocess.Popen[str]"]:
-    """While the block runs, break `calls` (comma-separated, such as `rename,renameat2`) of all threads of `pid` as `fault` says.
+    """While the block runs, break `calls` (comma-separated, such as `rename,renameat2`) of all threads of `pid` as `fault` describes.
 
     - `error=ENOSPC` fails each call; `error=EIO:when=1` the first call of each thread; `:when=5+20` the fifth and every 20th after.
     - `signal=SIGKILL:when=3` sends a signal before the call; `delay_enter=500000` delays it, in microseconds.
-    - `list` has the tracer, which is yielded, print the names of the calls.
+    - `list` makes the tracer, which is yielded, print the names of the calls.
 
-    `path` limits all of this to calls about this file, or about anything in this directory.
+    `path` limits all of this to calls on this file, or on anything in this directory.
     Raises: RuntimeError if the process cannot be traced.
     """
     command = [

@@ -1,4 +1,4 @@
-"""A command on a pseudo-terminal, as a person runs it."""
+"""Run a command on a pseudo-terminal, as a person does."""
 
 import contextlib
 import os
@@ -8,9 +8,9 @@ import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-#: Text that commands a terminal: clear screen, title (OSC), C1 CSI, bidirectional override, clipboard, invisible characters.
+#: Text with terminal commands: clear screen, title (OSC), C1 CSI, bidirectional override, clipboard, invisible characters.
 HOSTILE = "a\x1b[2Jb\x1b]0;title\x07c\x9b2Jd\u202ee\u2066f\x1b]52;c;ZXZpbA==\x07g\u200bh"
-#: Rich's colours and nothing else: what may be left of escape sequences.
+#: Rich's colours: the only escape sequences that may remain.
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -21,7 +21,10 @@ def on_a_terminal(
     typed: str = "",
     exit_codes: Collection[int] | None = None,
 ) -> str:
-    """All that a command writes to its terminal, stdout and stderr together. `typed` is what a person types; None expects any exit code."""
+    """Return the command's terminal output, stdout and stderr together.
+
+    `typed`: the input that a person types; `exit_codes`: the expected exit codes, None for any.
+    """
     ours, theirs = pty.openpty()
     try:
         process = subprocess.Popen(
@@ -41,5 +44,5 @@ def on_a_terminal(
 
 
 def commands_in(written: str) -> set[str]:
-    """The characters of a terminal's text that command it, show nothing or reverse it, Rich's styles aside."""
+    """Return a text's terminal commands and invisible or reversing characters, except Rich's styles."""
     return {each for each in _STYLES.sub("", written) if not each.isprintable() and each not in "\n\r\t"}

@@ -1,4 +1,4 @@
-"""An experiment tracker's HTTP API on a loopback port: it keeps what it is sent and answers as it is told."""
+"""Serve an experiment tracker's HTTP API on a loopback port: it records requests and returns set answers."""
 
 import json
 import threading
@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 @dataclass
 class Asked:
-    """One request."""
+    """A received request."""
 
     method: str
     path: str
@@ -26,7 +26,7 @@ Answer = tuple[int, Any]
 
 @dataclass
 class TrackerServer:
-    """`answer` says what to answer; the first `fail` requests get that status instead, and are kept too."""
+    """Serve the API. `answer` returns the answer; the first `fail` requests get that status instead, and are recorded too."""
 
     answer: Callable[[Asked], Answer]
     asked: list[Asked] = field(default_factory=list)
@@ -67,7 +67,7 @@ class TrackerServer:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def at(self, path: str) -> list[Asked]:
-        """The requests for a path, in order."""
+        """Return the requests for a path, in order."""
         return [each for each in self.asked if each.path == path]
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Wait for what another process or task brings about: poll with a deadline, never sleep for a guessed time."""
+"""Wait for the effect of another process or task: poll with a deadline, never sleep for a guessed time."""
 
 import asyncio
 import inspect
@@ -14,7 +14,7 @@ PATIENCE_S = 200.0
 def until(
     condition: Callable[[], T], what: str = "not in time", seconds: float = PATIENCE_S, pause_s: float = 0.02
 ) -> T:
-    """Wait until a condition is true, and return what it gave. `what` is said if it never is."""
+    """Wait until a condition is true, and return its value. `what` is in the error message of a timeout."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, what
@@ -23,7 +23,7 @@ def until(
 
 
 async def until_async(condition: Callable[[], object], what: str = "not in time", seconds: float = PATIENCE_S) -> None:
-    """Let other tasks run until a condition is true; it may be a coroutine function."""
+    """Run other tasks until a condition is true; it may be a coroutine function."""
     deadline = time.monotonic() + seconds
     while True:
         found = condition()
