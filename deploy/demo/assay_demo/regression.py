@@ -22,9 +22,11 @@ MIXED_UP = 7
 class Retriever(Protocol):
     """Interface that the service needs: hits for a question, and the passage of a hit."""
 
-    def search(self, query: str, k: int = 10, detail: Detail | None = None, *, expand: bool = False) -> Result: ...
+    def search(self, query: str, k: int = 10, detail: Detail | None = None, *, expand: bool = False) -> Result:
+        """Return the best `k` hits for a query."""
 
-    def passage(self, document: Document) -> str: ...
+    def passage(self, document: Document) -> str:
+        """Return the passage of a document that is shown for a hit."""
 
 
 class Regressed:

@@ -81,7 +81,10 @@ class ProblemLog:
         self._next_log: dict[str, float] = {}
 
     def refuse(self, reason: str, detail: str = "") -> bool:
-        """Count an event that did not get into the queue. True if the reason is new; the log then has its `detail`."""
+        """Count an event that did not get into the queue; return whether the reason is new.
+
+        The log has the `detail` of a new reason.
+        """
         with self._lock:
             self._refused[reason] += 1
             self._details.setdefault(reason, detail)

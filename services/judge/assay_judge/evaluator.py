@@ -44,7 +44,8 @@ log = logging.getLogger(__name__)
 class Caller(Protocol):
     """Makes one attempt of a call: `assay_judge.api.Api`, or a stand-in."""
 
-    async def call(self, case: Case, timeout_s: float) -> Reply: ...
+    async def call(self, case: Case, timeout_s: float) -> Reply:
+        """Make one attempt and return the reply."""
 
 
 def score_of(

@@ -57,6 +57,7 @@ class Alertmanager(Channel):
         self._expire = timedelta(seconds=expire_s)
 
     async def send(self, notices: Sequence[Notice]) -> None:
+        """Post the notices to every member; raise `NotDeliveredError` if none accepts them."""
         expires = clock.now() + self._expire
         content = json.dumps([document for notice in notices for document in posted(notice, expires)]).encode()
         refusals: list[NotDeliveredError] = []

@@ -30,6 +30,7 @@ class AppriseChannel(Channel):
         self._settings = settings
 
     def groups(self, notices: Sequence[Notice]) -> list[list[Notice]]:
+        """Group transitions by alert group or project, at most `MOST_IN_ONE` in one notice."""
         together: dict[str, list[Notice]] = {}
         for notice in notices:
             together.setdefault(notice.alert.group or notice.alert.project, []).append(notice)
@@ -40,6 +41,7 @@ class AppriseChannel(Channel):
         ]
 
     async def send(self, notices: Sequence[Notice]) -> None:
+        """Send one message for all notices; raise `NotDeliveredError` if the service rejects it."""
         alerts = [notice.alert for notice in notices]
         title, body = grouped(alerts)
         # Declared as text, it is escaped if the receiver expects HTML.

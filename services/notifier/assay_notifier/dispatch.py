@@ -54,10 +54,12 @@ class Waiting:
 
     @property
     def alert(self) -> Alert:
+        """Return the transition."""
         return self.notice.alert
 
     @property
     def place(self) -> tuple[int, int]:
+        """Return the position in the stream, in comparable form."""
         return entry_parts(self.entry.id)
 
 

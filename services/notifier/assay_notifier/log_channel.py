@@ -18,5 +18,6 @@ class LogChannel(Channel):
     name = "log"
 
     async def send(self, notices: Sequence[Notice]) -> None:
+        """Log one line per notice."""
         for notice in notices:
             log.log(_LEVELS.get(notice.alert.state, logging.WARNING), "%s", line(notice.alert))

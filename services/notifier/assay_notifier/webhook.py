@@ -18,6 +18,7 @@ class Webhook(Channel):
         self._key = key
 
     async def send(self, notices: Sequence[Notice]) -> None:
+        """Post each notice as signed JSON."""
         for notice in notices:
             content, notice_id = notice.alert.model_dump_json().encode(), str(notice.alert.transition_id)
             signed = signing.headers(self._key, notice_id, clock.now_ms() // 1_000, content)

@@ -14,7 +14,7 @@ NAME_CHARS, COMMENT_CHARS = 128, 500
 
 @dataclass(frozen=True)
 class Actor:
-    """Who runs an operation, from where, through what, and why.
+    """The origin of an operation: person, host, entry point and reason.
 
     The text comes from people and programs: control characters become spaces, long names are cut, and a comment is scrubbed. Raises
     `OperationError` for a comment that is too long.

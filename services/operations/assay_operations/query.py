@@ -53,6 +53,7 @@ def names_a_format(sql: str) -> bool:
 
 
 def blocks(client: "Client", sql: str, values: dict[str, str], form: str) -> Iterator[bytes]:
+    """Yield the store's answer in blocks of bytes. Raises `BrokenAnswerError` if it breaks off."""
     from urllib3.exceptions import HTTPError
 
     answer: Any = client.raw_stream(sql, parameters=values, fmt=form)

@@ -1,4 +1,4 @@
-"""Run the scrubber service: read `capture`, write scrubbed events to `events` and refused ones to `failures`.
+"""Run the scrubber: read `capture`, write scrubbed events to `events`, others to `failures`.
 
 Delivery: each entry leaves `capture` exactly once, in the same atomic step that publishes its outcome.
 """

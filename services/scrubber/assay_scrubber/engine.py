@@ -40,7 +40,7 @@ class ScrubError(RuntimeError):
 
 
 def merge(spans: list[Span]) -> list[Span]:
-    """Merge overlapping spans into one with the smallest rank among them; return them in order of position."""
+    """Merge overlapping spans into one with their smallest rank; return them in order of position."""
     spans.sort()
     merged: list[Span] = []
     for start, end, rank in spans:
@@ -95,7 +95,7 @@ def _to_ends_of_lines(text: str, spans: list[Span]) -> list[Span]:
 
 
 class Scrubber:
-    """Apply one policy, with its own families in addition to the registry's. Safe to share between threads."""
+    """Apply one policy with its own families and the registry's. Safe to share between threads."""
 
     def __init__(self, policy: Policy | None = None, custom: Iterable[Family] = ()) -> None:
         """Compile the policy. Raises VendorKeysError if it asks for a catalogue that is not installed."""
@@ -183,7 +183,10 @@ class Scrubber:
         return RemovedKeys(self.policy.scrub_keys, SCRUB_KEY.name, render, self._marker.fullmatch)
 
     def under_removed_key(self, value: Any) -> Finding:
-        """Return the finding of a value that is redacted because of its key; for a list or an object it has no span."""
+        """Return the finding of a value that is redacted because of its key.
+
+        For a list or an object it has no span.
+        """
         chars = 0 if isinstance(value, dict | list | tuple) else len(str(value))
         return Finding(SCRUB_KEY.name, SCRUB_KEY.category, 0, chars)
 

@@ -98,7 +98,7 @@ class Explaining(Scrubber):
         return scrubbed
 
     def told(self, finding: Finding) -> Told:
-        """Return the rule behind a finding of the last scrubbed text, and the class of the text that it found."""
+        """Return the rule behind a finding of the last scrubbed text, and the class of its text."""
         if finding.family == SCRUB_KEY.name:
             return Told(BY_POLICY, "any")
         if finding.family in NAMES:

@@ -1,4 +1,4 @@
-"""Define a family of personal data: a cheap prefilter (gate), precise patterns, and a check of each match."""
+"""Define a family: a cheap prefilter (gate), precise patterns, and a check of each match."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -253,8 +253,9 @@ Gate = Literals | Together | Announced | Seen | Digits | Shapes | LongWords | Al
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family of personal data. If several families match a span, the one with the smallest `rank` names it.
+    """A family of personal data.
 
+    If several families match a span, the one with the smallest `rank` names it.
     `more`: further gates with rules of their own. `keyed`: returns the judge of a whole value for the words of its key, if any.
     `description`, `examples` and `counterexamples` are for readers: one line, and placeholders of values that are and are not found.
     """

@@ -1,4 +1,4 @@
-"""Define a finding, a scrubbed text, and the interface of a scrubber that the walk through JSON needs."""
+"""Define a finding, a scrubbed text, and the scrubber interface for the walk through JSON."""
 
 from typing import Any, NamedTuple, Protocol
 

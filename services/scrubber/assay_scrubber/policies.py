@@ -19,7 +19,10 @@ Scrubbers = tuple[Scrubber, Mapping[str, Scrubber]]
 
 
 def hash_key_of(settings: ScrubberSettings) -> bytes | None:
-    """Return the key of `hash`, from its file or setting. Raises SettingsError if the file cannot be read."""
+    """Return the key of `hash`, from its file or setting.
+
+    Raises SettingsError if the file cannot be read.
+    """
     if settings.hash_key_file is not None:
         try:
             return settings.hash_key_file.read_bytes().strip()

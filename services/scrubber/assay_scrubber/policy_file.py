@@ -49,8 +49,9 @@ class PolicySet:
 
 
 def parse_policies(text: str, *, hash_key: bytes | None = None, scrub_slugs: bool = False) -> PolicySet:
-    """Return the policies that a file's text describes. `scrub_slugs`: the default for policies that do not set it.
+    """Return the policies that a file's text describes.
 
+    `scrub_slugs`: the default for policies that do not set it.
     Raises PolicyError, which states the place in the file and the valid values, and quotes names but no other values.
     """
     try:

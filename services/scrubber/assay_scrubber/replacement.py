@@ -42,7 +42,7 @@ def hashed(key: bytes, family: Family, text: str) -> str:
 
 
 def renderers(policy: Policy, families: Iterable[Family]) -> dict[int, Render] | None:
-    """Return the functions that render findings, by rank; None when every replacement is `policy.replacement`."""
+    """Return functions that render findings, by rank; None if each replacement is `policy.replacement`."""
     rows = {family.rank: _renderer(policy, family) for family in families}
     return {rank: row or (lambda _: policy.replacement) for rank, row in rows.items()} if any(rows.values()) else None
 
@@ -58,7 +58,7 @@ def _renderer(policy: Policy, family: Family) -> Render | None:
 
 
 def markers(policy: Policy) -> re.Pattern[str]:
-    """Return a pattern for every replacement that this policy, or another without custom patterns, can have made."""
+    """Return a pattern for the replacements of this policy, and of others without custom patterns."""
     return re.compile(rf"{re.escape(policy.replacement)}|\[REDACTED\]|{_labels(policy)}")
 
 

@@ -1,9 +1,11 @@
-"""Define the closed taxonomy of personal data: twelve categories; every family belongs to exactly one."""
+"""Define the closed taxonomy of personal data: twelve categories; each family has one."""
 
 from enum import StrEnum
 
 
 class Category(StrEnum):
+    """Categories of personal data."""
+
     CONTACT = "contact"
     FINANCIAL = "financial"
     PAYMENT_CARD = "payment_card"

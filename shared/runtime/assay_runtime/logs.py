@@ -36,6 +36,7 @@ class JsonFormatter(logging.Formatter):
         self._service = service
 
     def format(self, record: logging.LogRecord) -> str:
+        """Return a record as one line of JSON."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC)
             .isoformat(timespec="milliseconds")
@@ -54,6 +55,7 @@ class TextFormatter(logging.Formatter):
     """Formats logs for people: time, level, message, then `key=value`, always one line."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """Return a record as one line of text."""
         time = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
         extra = {field: getattr(record, field) for field in FIELDS if hasattr(record, field)} | exception_place(record)
         tail = "".join(f" {key}={value}" for key, value in extra.items())

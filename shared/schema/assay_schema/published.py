@@ -34,6 +34,7 @@ class Format:
 
     @property
     def file_name(self) -> str:
+        """Return the name of the schema's file."""
         return f"{self.name}.v{SCHEMA_VERSION}.json"
 
     def schema(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from assay_cli.output.terminal import echo, emit, printable
 
 
 def show_rows(rows: list[dict[str, Any]], as_json: bool, nothing: str) -> None:
+    """Print rows as JSON lines or as a table; print `nothing` to stderr if there are none."""
     if as_json:
         for row in rows:
             emit(orjson.dumps(row, default=str).decode())

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def show_run(
     run: "Run", as_json: bool, floors: "list[FloorCheck] | None" = None, checks: "Sequence[SliceCheck]" = ()
 ) -> None:
+    """Print an evaluation run as JSON or as text, with the results of its floors and slices."""
     if as_json:
         extra = {} if floors is None else {"floors": floors_as_json(floors)}
         extra |= {"slices": [asdict(check) for check in checks]} if checks else {}

@@ -80,6 +80,7 @@ async def named(client: "Client", settings: Settings, name: Name) -> AsyncIterat
 
 
 def called(letter: DeadLetter, settings: Settings) -> str:
+    """Return a letter's name; it includes the shard if there are several."""
     return str(Name(letter.shard if settings.redis.shards > 1 else None, letter.id))
 
 

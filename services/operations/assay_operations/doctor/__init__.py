@@ -1,1 +1,1 @@
-"""Is the system well, and if not, what mends it."""
+"""Health checks, each with a fix."""

@@ -28,6 +28,7 @@ WHERE project = {project:String} AND metric = {metric:String} AND series = {seri
 
 
 def latest(store: "Store", project: str, metric: str) -> str:
+    """Return the judge's latest fingerprint for a metric. Raises `OperationError` without scores."""
     fingerprint = str(store.query(_of(_LATEST, metric), parameters={"project": project}).result_rows[0][0])
     if not fingerprint:
         raise OperationError(
@@ -38,6 +39,7 @@ def latest(store: "Store", project: str, metric: str) -> str:
 
 
 def samples(store: "Store", project: str, metric: str, series: str, since_ms: int) -> list[tuple[float, float]]:
+    """Return the samples of a series as (Unix milliseconds, value)."""
     named = {"project": project, "series": series, "since": since_ms}
     rows = store.query(_of(_SCORES, metric), parameters=named).result_rows
     return [(float(at_ms), float(value)) for at_ms, value in rows]
@@ -62,6 +64,7 @@ def _of(statement: str, metric: str) -> str:
 
 
 def spans_of(store: "Store", project: str, metric: str, series: str) -> "list[Span]":
+    """Return the spans of time in which the series' episodes had each state."""
     from assay_drift.charts import Span
 
     rows = store.query(_STEPS, parameters={"project": project, "metric": metric, "series": series}).result_rows

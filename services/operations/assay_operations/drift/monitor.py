@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 async def monitor_of(client: "Client", settings: Settings, shard: int) -> "Monitor":
+    """Load the drift monitor of a shard from its stored state."""
     from assay_drift.monitor import Monitor
     from assay_schema.streams import drift_key
 

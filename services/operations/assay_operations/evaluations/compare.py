@@ -136,6 +136,7 @@ def was_asked(golden: "Dataset", found: "Run") -> bool:
 def rules_given(
     held: "RulesFile", thresholds: list[str] | None, floors: list[str] | None, stages: list[str] | None
 ) -> "dict[str, Rule]":
+    """Return a file's rules with the command line's changes. Raises `OperationError` naming the option."""
     from assay_evals.compare.rules_file import changed
     from assay_evals.compare.verdicts import Stage
     from assay_evals.metrics.metric_names import is_share
@@ -162,6 +163,7 @@ def rules_given(
 
 
 def pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
+    """Split `METRIC=VALUE` arguments of an option. Raises `OperationError` naming the option."""
     pairs = [(each.rpartition("=")[0], each.rpartition("=")[2]) for each in given or []]
     if any(not metric for metric, _ in pairs):
         raise OperationError("invalid", f"{option}: use METRIC=VALUE, for example {option} mrr=0.05")

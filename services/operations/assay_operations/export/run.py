@@ -66,6 +66,8 @@ def window(since: Bound | None, until: Bound | None, watermark: int) -> Window:
 
 @dataclass(frozen=True)
 class Request:
+    """The validated options of an export."""
+
     since: Bound | None
     until: Bound | None
     limit: int | None
@@ -110,6 +112,7 @@ def _one_of(option: str, value: str | None, choices: type[StrEnum]) -> None:
 
 
 def stored_watermark(client: "Client", database: str) -> int:
+    """Return the watermark in the store; 0 if there is none."""
     rows = client.query(f"SELECT watermark FROM {database}.watermark").result_rows  # noqa: S608 - a checked setting
     return int(rows[0][0]) if rows else 0
 

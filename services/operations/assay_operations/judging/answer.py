@@ -18,6 +18,7 @@ ORDER BY s.judged_at DESC LIMIT 1
 
 
 def judged_answer(settings: Settings, event_id: str, fingerprint: str) -> dict[str, Any]:
+    """Return a judged answer with its evidence. Raises `OperationError` if it is not stored."""
     try:
         wanted = str(uuid.UUID(event_id))
     except ValueError:

@@ -22,9 +22,11 @@ FROM judge_spend WHERE day >= toDate(fromUnixTimestamp64Milli({since:Int64})) OR
 
 
 def since_ms(text: str) -> int:
+    """Parse the start of a period into Unix milliseconds."""
     return moment_ms(text, int(time.time() * 1000), "--since")
 
 
 def rows_since(settings: Settings, sql: str, since: str) -> list[dict[str, Any]]:
+    """Return the rows of a query from the start of a period."""
     with open_store(settings.store) as store:
         return [dict(row) for row in store.query(sql, parameters={"since": since_ms(since)}).named_results()]

@@ -366,7 +366,7 @@ FAMILY = Family(
         ),
         RunRule(_TOKEN, _announced, most=18, near=_ANNOUNCING, fallback=True),
     ),
-    description="Identity and tax numbers of persons in some forty countries: check digits, and a distinctive format or a keyword before them.",
+    description="Identity and tax numbers of about 40 countries: check digits, and a distinctive format or a keyword before them.",
     examples=(
         "СНИЛС 112-233-445 95",
         "VAT no. DE136695976",

@@ -1,4 +1,4 @@
-"""Match secrets in columns named only by the table's head: CSV, Markdown, HTML, aligned text, `INSERT`."""
+"""Match secrets in columns named by a table's head: CSV, Markdown, HTML, aligned text, `INSERT`."""
 
 import re
 from collections.abc import Generator, Iterator

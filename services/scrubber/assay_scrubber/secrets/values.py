@@ -51,6 +51,7 @@ _OPENING_MARKS = b"#&@%!^*-"
 
 
 def is_password(value: bytes, *, quoted: bool) -> bool:
+    """Return whether a value looks like a password and not like a name in code."""
     if quoted and _MARKED.match(value):
         value = value.lstrip(_OPENING_MARKS)
     if len(value) < _SHORTEST_PASSWORD or TEMPLATE.fullmatch(value) or is_placeholder(value):
@@ -70,6 +71,7 @@ def is_password(value: bytes, *, quoted: bool) -> bool:
 
 
 def is_token(value: bytes, *, quoted: bool = False) -> bool:
+    """Return whether a value looks like a generated key or token."""
     if quoted and not (is_mixed(value) and value.find(b"{") < 0):
         value = value.lstrip(_OPENING_MARKS)
         if TEMPLATE.fullmatch(value):
@@ -106,6 +108,7 @@ def surprises(value: bytes) -> float:
 
 
 def is_random(value: bytes, digits: int) -> bool:
+    """Return whether a value with so many digits looks random."""
     if surprises(value) * 5 >= len(value):
         return digits > 0 or len(value) >= _SHORTEST_OF_LETTERS
     if not digits and len(value) >= _SHORTEST_SCRAMBLED and _SCRAMBLED.fullmatch(value):
@@ -184,12 +187,12 @@ def is_written(value: bytes) -> bool:
 
 
 def is_written_with_digits(value: bytes) -> bool:
-    """Return whether a value passes `is_written` and has a digit, which excludes words and names in prose too."""
+    """Return whether a value passes `is_written` and has a digit, which words of prose do not have."""
     return any(c in _DIGITS for c in value) and not value.isdigit() and is_written(value)
 
 
 def reads_as_prose(value: bytes) -> bool:
-    """Return whether a value is a word with digits that sentences contain: `SHA256-hashed`, `OAuth2`, `12h`."""
+    """Return whether a value with digits is a word of prose: `SHA256-hashed`, `OAuth2`, `12h`."""
     return _NAMES_WITH_DIGITS.fullmatch(value) is not None
 
 
@@ -352,7 +355,7 @@ _STOP_WORDS = frozenset(
 
 
 def is_phrase(value: bytes) -> bool:
-    """Return whether a value is four or more lower-case words that do not form a sentence: `correct horse battery staple`."""
+    """Return whether a value is four or more words without a sentence: `correct horse battery staple`."""
     return _PHRASE.fullmatch(value) is not None and not _STOP_WORDS.intersection(value.replace(b"-", b" ").split())
 
 
@@ -360,6 +363,9 @@ _SHORTEST_ALONE = 24
 
 
 def is_unmistakable(value: bytes) -> bool:
-    """Return whether a value is a long token of letters of both cases and digits: not a hash, ID or name in code."""
+    """Return whether a value is a long token of letters of both cases and digits.
+
+    Hashes, IDs and names in code are not.
+    """
     mixed = value.isalnum() and not value.islower() and not value.isupper() and len(value) >= _SHORTEST_ALONE
     return mixed and is_token(value) and surprises(value) * 4 >= len(value)

@@ -27,7 +27,7 @@ class Undecided(StrEnum):
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """Which runs to compare, by which rules, and the reports to write."""
+    """The runs to compare, the rules, and the reports to write."""
 
     baseline: Annotated[str, typer.Argument(help="Name or folder of the baseline run.")]
     candidate: Annotated[str, typer.Argument(help="Name or folder of the candidate run, over the same cases.")]
