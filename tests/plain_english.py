@@ -1,11 +1,17 @@
-"""Fail on habits of wording that make the documentation hard to read: `python -m tests.plain_english`, a part of `make lint`.
+"""Fail on habits of wording that make text hard to read: `python -m tests.plain_english`, a part of `make lint`.
 
-Prose is checked, and so are the comments in shell and TOML examples. Other code blocks, `inline code`, link targets and generated text are
-skipped. To check more files, add their pattern to `PAGES`; files that are not Markdown also need a reader next to `prose`.
+Pages: prose is checked, and so are the comments in shell and TOML examples. Other code blocks, `inline code`, link targets and generated
+text are skipped. Modules of the shipped packages: docstrings, comments and messages are checked. Messages are all strings of several
+words, except those that are assigned to a name of a module or class, such as SQL and prompts.
+
+To check more files, add their pattern to `PAGES` or `MODULES`; other kinds of files also need a reader next to `prose` and `texts`.
 """
 
+import ast
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +20,8 @@ ROOT = Path(__file__).parents[1]
 
 #: Files to check, as patterns below the root of the repository.
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "deploy/**/*.md")
+
+MODULES = ("shared/*/assay_*/**/*.py", "services/*/assay_*/**/*.py", "deploy/demo/assay_*/**/*.py")
 
 #: A page that has one of these is generated: change its generator.
 GENERATED = ("<!-- Made by `make docs`", "Made from the migrations by")
@@ -28,12 +36,12 @@ HABITS = {
     r"nothing but": "only",
     r"but for": "except for, apart from",
     r"who(?:m|so)?ever": "the actor: operator, caller, consumer, anyone who",
-    r"whatever": "any, every, regardless of",
+    r"whatever": "any, every, regardless of, after any error",
     r"somebody|nobody": "the actor: an operator, a consumer, no one",
     r"besides?": "next to, compared with, in addition to, also",
     r"of (?:its|their|your) own": "its own, your own, separate, dedicated",
     r"(?:is|are|was|were) well(?=[.,;:?!]|$)|what is well": "healthy, OK, valid",
-    r"may not": "must not, or might not",
+    r"(?<!or )may not": "must not, cannot, or might not",
     r"worked out": "computed",
     r"sa(?:y|ys|id) so": "reports, states",
     r"(?:go|goes|went) on with": "continues, resumes",
@@ -45,7 +53,14 @@ HABITS = {
     r"fares?": "performs, does",
     r"(?:go|goes|went) before": "takes precedence over",
 }
-_HABITS = [(re.compile(rf"\b(?:{habit})\b", re.IGNORECASE), instead) for habit, instead in HABITS.items()]
+
+
+def _broken(habit: str) -> str:
+    """Return a pattern whose words may stand on several lines; a space that ends a look-behind stays one space."""
+    return re.sub(r" (?!\))", r"\\s+", habit)
+
+
+_HABITS = [(re.compile(rf"\b(?:{_broken(habit)})\b", re.IGNORECASE), instead) for habit, instead in HABITS.items()]
 
 #: A statement whose subject is a clause, as in "What cannot be sent is dropped."
 _CLAUSE = re.compile(
@@ -78,13 +93,67 @@ def prose(page: str) -> str:
     """Return a Markdown page with all that is not prose blanked out, line for line."""
     page = re.sub(r"(?ms)^ *```(?P<language>\w*).*?^ *```$", _block, page)
     page = re.sub(r"(?s)<!-- begin:.*?<!-- end -->", _blank, page)
-    page = re.sub(r"`[^`\n]+`", lambda code: "x" * len(code[0]), page)
-    return re.sub(r"\]\([^)\s]+\)", _blank, page)
+    return re.sub(r"\]\([^)\s]+\)", _blank, _without_code(page))
+
+
+class Text(NamedTuple):
+    """A piece of prose, and the line that it begins in."""
+
+    line: int
+    text: str
+
+
+def texts(source: str) -> Iterator[Text]:
+    """Yield the docstrings, comments and messages of a Python module, `inline code` blanked out."""
+    tree = ast.parse(source)
+    assigned = {
+        id(statement.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef)
+        for statement in node.body
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+    }
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and " " in node.value
+            and id(node) not in assigned
+        ):
+            yield Text(node.lineno, _without_code(node.value))
+    yield from _comments(source)
+
+
+def _comments(source: str) -> Iterator[Text]:
+    """Yield the comments of a module; consecutive lines are one text."""
+    first, lines = 1, list[str]()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            if token.start[0] != first + len(lines):
+                yield Text(first, _without_code("\n".join(lines)))
+                first, lines = token.start[0], []
+            lines.append(token.string.lstrip("#: "))
+    yield Text(first, _without_code("\n".join(lines)))
+
+
+def _without_code(text: str) -> str:
+    return re.sub(r"`[^`\n]+`", lambda code: "x" * len(code[0]), text)
+
+
+def module_hits(source: str) -> list[Hit]:
+    """Return every habit in a Python module, in order of lines."""
+    found = [
+        Hit(text.line + hit.line - 1, hit.words, hit.instead) for text in texts(source) for hit in _hits(text.text)
+    ]
+    return sorted(found)
 
 
 def hits(page: str) -> Iterator[Hit]:
     """Yield every habit in a Markdown page."""
-    text = prose(page)
+    return _hits(prose(page))
+
+
+def _hits(text: str) -> Iterator[Hit]:
     places = [(found, instead) for habit, instead in _HABITS for found in habit.finditer(text)]
     sentences = re.sub(r"(?m)^#.*$", _blank, text)
     places += [(found, "a noun as the subject") for found in _CLAUSE.finditer(sentences)]
@@ -99,9 +168,15 @@ def pages() -> Iterator[Path]:
             yield path
 
 
-def report(path: Path, page: str) -> list[str]:
-    """Return a line for every habit in a page: `file:line: words: write suggestion`."""
-    return [f"{path.relative_to(ROOT)}:{hit.line}: {hit.words!r}: write {hit.instead}" for hit in hits(page)]
+def modules() -> list[Path]:
+    """Return the modules of the shipped packages."""
+    return sorted({path for pattern in MODULES for path in ROOT.glob(pattern)})
+
+
+def report(path: Path, content: str) -> list[str]:
+    """Return a line for every habit in a file: `file:line: words: write suggestion`."""
+    found = module_hits(content) if path.suffix == ".py" else hits(content)
+    return [f"{path.relative_to(ROOT)}:{hit.line}: {hit.words!r}: write {hit.instead}" for hit in found]
 
 
 def main(paths: Iterable[Path]) -> int:
@@ -113,4 +188,4 @@ def main(paths: Iterable[Path]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main([Path(name).resolve() for name in sys.argv[1:]] or pages()))
+    sys.exit(main([Path(name).resolve() for name in sys.argv[1:]] or [*pages(), *modules()]))

@@ -1,4 +1,4 @@
-"""The hand-written pages keep to plain English, and the check of it finds every habit that it lists."""
+"""Hand-written pages and shipped modules use plain English, and the check finds every habit that it lists."""
 
 from pathlib import Path
 
@@ -71,6 +71,54 @@ def test_a_clause_as_the_subject_is_found(statement: str) -> None:
 )
 def test_questions_headings_code_and_generated_text_pass(page: str) -> None:
     assert list(plain_english.hits(page)) == []
+
+
+def test_the_text_of_every_shipped_module_is_plain_english(capsys: pytest.CaptureFixture[str]) -> None:
+    modules = plain_english.modules()
+    assert {"engine.py", "capture.py", "settings.py"} <= {path.name for path in modules}
+    assert plain_english.main(modules) == 0, capsys.readouterr().err
+
+
+MODULE = '''
+"A module that is mended."
+PROMPT = "Say it in whatever words."
+class Box:
+    """Contain things.
+
+    It may not be empty, and it may
+    not be `mend`.
+    """
+    query = "SELECT nobody FROM somebody"  # made anew
+    #: Read by
+    #: somebody.
+    size: int = 1
+
+    def open(self, name):
+        names = {"nobody": 1}
+        raise ValueError(f"{name} has a key of "
+                         "its own")
+'''
+
+
+def test_docstrings_comments_and_messages_are_checked_but_not_assigned_texts() -> None:
+    assert [(hit.line, " ".join(hit.words.split())) for hit in plain_english.module_hits(MODULE)] == [
+        (2, "mended"),
+        (7, "may not"),
+        (7, "may not"),
+        (10, "anew"),
+        (12, "somebody"),
+        (17, "of its own"),
+    ]
+
+
+def test_a_module_is_reported_like_a_page() -> None:
+    path = plain_english.ROOT / "services" / "sample.py"
+    assert plain_english.report(path, '"""Mend it now."""\n') == ["services/sample.py:1: 'Mend': write fix"]
+
+
+@pytest.mark.parametrize("text", ["It may or may not be stored.", "She may, but not now."])
+def test_similar_words_pass(text: str) -> None:
+    assert list(plain_english.hits(f"{text}\n")) == []
 
 
 def test_comments_in_shell_examples_are_checked() -> None:

@@ -1,4 +1,4 @@
-"""The producer's API. No call waits for a disk or a network, and none raises, whatever its arguments."""
+"""The producer's API. No call waits for a disk or a network, and none raises, for any arguments."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Capture:
     Create one per process, at start; share it between threads and tasks.
 
     Delivery: an event counts as captured when the call returns, and as safe when it is in Redis or in the spool
-    (`flush` waits for that). A safe event becomes one row, or one failure row, whatever crashes. In between, it is in
+    (`flush` waits for that). A safe event becomes one row, or one failure row, despite any crash. In between, it is in
     this process's memory for about `capture.flush_interval_ms`; losses there are counted in `stats()` unless the
     process is killed.
     """

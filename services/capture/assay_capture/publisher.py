@@ -1,7 +1,7 @@
 """The background thread that moves events from the queue to Redis, or to the spool.
 
 The spool is used while Redis cannot accept events. This thread makes every decision and owns all state behind the
-queue; the sender's thread only talks to Redis. Order is always kept: failed events go before the spool, the spool
+queue; the sender's thread only talks to Redis. Order is always kept: failed events are sent before the spool, the spool
 before the queue.
 """
 

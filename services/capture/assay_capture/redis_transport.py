@@ -119,7 +119,7 @@ class RedisTransport:
                 return Outcome(entries, "down", "too few replicas; check redis.replicas", depth, size)
         except (RedisError, OSError, ValueError, PasswordFileError) as error:
             self._close(place)
-            # Without the answer to `WAIT` it is unknown which entries a replica has, whatever the master answered.
+            # Without the answer to `WAIT` it is unknown which entries a replica has, regardless of the master's answer.
             failed = entries if self._wait else failed + entries[answered:]
             problem, detail = _classified(error)
         return Outcome(failed, problem, detail, depth, size)

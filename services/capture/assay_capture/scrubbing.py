@@ -126,7 +126,7 @@ class Scrubbing:
             with _turn:
                 passed = self._scrubber.scrub(data)
                 self.findings.update(passed.findings)
-        except Exception as error:  # noqa: BLE001  (fail closed, whatever went wrong; the error may quote the event)
+        except Exception as error:  # noqa: BLE001  (fail closed on any error; the error may quote the event)
             kind = type(error).__name__
             self._problems.log_once(f"scrub:{kind}", f"an event could not be scrubbed ({kind})", logging.ERROR)
             return None, "scrub_failed"

@@ -44,7 +44,7 @@ class Sender:
                 entries, measure = job
                 try:
                     outcome = self._link.send(entries, measure)
-                except Exception as error:  # noqa: BLE001  (whatever it is, the batch must come back)
+                except Exception as error:  # noqa: BLE001  (after any error, the batch must come back)
                     self._link.close()
                     outcome = Outcome(entries, "down", type(error).__name__)
                 self._deliver(outcome)

@@ -108,7 +108,7 @@ class Spool:
     # Writing
 
     def reserve(self) -> int:
-        """Reserve a position for a batch in flight: if it comes back, it goes before all later writes."""
+        """Reserve a position for a batch in flight: if it comes back, it is sent before all later writes."""
         self._next_number += 1
         return self._next_number - 1
 
@@ -320,7 +320,7 @@ class Spool:
     def adopt(self) -> None:
         """Take over the segments of dead processes.
 
-        Their events go before this process's own, except for a segment already begun.
+        Their events are sent before this process's own, except for a segment already begun.
         """
         for owner in self._owners.abandoned(self._locked):
             self._take_over(owner)

@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take groups of options: typer sees each field of a dataclass as an option of its own."""
+    """Let a command take groups of options: typer sees each field of a dataclass as a separate option."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters: list[inspect.Parameter] = []

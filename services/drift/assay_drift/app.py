@@ -1,7 +1,7 @@
 """The drift service: turns `scores`, `events` and `failures` into alert transitions in `alerts`.
 
 Delivery: one atomic script (`state.COMMIT`) counts an entry's sample, publishes the resulting transition and
-acknowledges the entry. Each transition is published exactly once, whatever is redelivered and however many replicas
+acknowledges the entry. Each transition is published exactly once, despite redeliveries and with any number of replicas
 run. Time is that of the samples; while none arrive, it advances with the wall clock.
 
 Its rights in Redis are in docs/security.md. Store: nothing.

@@ -3,7 +3,7 @@
 The betting e-detector of Shin, Ramdas and Rinaldo ("E-detectors: a nonparametric framework for sequential change
 detection", arXiv 2203.03532): for samples x in [0, 1] with a conditional mean of at least `floor`, each bet `M = (M +
 1) * (1 + l * (floor - x))` has an expectation of at most the number of samples so far. The mean of the bets therefore
-stays below A for A samples on average, whatever the distribution of the samples. Tests tuned for a normal distribution
+stays below A for A samples on average, for any distribution of the samples. Tests tuned for a normal distribution
 break this guarantee on scores, which pile up near 1.
 
 A CUSUM with the same floor dates the change: it began when the CUSUM was last zero. The CUSUM raises no alerts.

@@ -27,7 +27,7 @@ KEPT_A_DAY = 60
 WEEK, SHUFFLES = 7, 400
 #: Example queries for each cluster that grew.
 EXAMPLES = 3
-#: Days kept besides the reference days.
+#: Days kept in addition to the reference days.
 _BEYOND = 8
 
 

@@ -1,7 +1,7 @@
 """Retrieval scores on a common scale. Pure.
 
 Each search engine has its own scale, so the raw scores of the learning period become a reference. Later scores are
-expressed as their quantile in it: 0.5 is the middle, whatever the scale. A drop of the quantiles is then tested like
+expressed as their quantile in it: 0.5 is the middle, on any scale. A drop of the quantiles is then tested like
 any score. It must also be large: the effect size is the two-sample Kolmogorov-Smirnov distance between recent scores
 and the reference, since every difference is significant with enough traffic.
 """

@@ -52,7 +52,7 @@ from assay_schema.streams import PREFIX, SCORES
 
 log = logging.getLogger(__name__)
 
-#: A batch ends within a day; if it is not back two hours later, it is given up.
+#: A batch ends within a day; if it is not back two hours later, it counts as failed.
 GIVEN_UP_S = 26 * 3_600
 #: Seconds between polls, and the seconds for which a judge without heartbeat keeps the lock.
 POLL_EVERY_S, LOCK_S = 10.0, 120

@@ -39,7 +39,7 @@ LEAST_SHARED, MOSTLY_SHARED = 1 / 3, 0.6
 HALF = 0.5
 #: A sentence with fewer words makes no claim: a heading, a greeting, "Yes."
 CLAIM_MIN_WORDS = 2
-#: A sentence with this many words makes a claim, whatever its subject.
+#: A sentence with this many words makes a claim, on any subject.
 CLAIM_SURE_WORDS = 4
 #: Share of the claiming sentences that a reply may leave out.
 LEFT_OUT_MOST = 1 / 3

@@ -265,7 +265,7 @@ def publish_finish(client: Client, ledger: Ledger, group: str, shard: int) -> Fi
                 if outcome.event is not None:
                     score = orjson.loads(outcome.event)
                     keys.append(ledger.record_key(score["project"], score["event_id"], score["fingerprint"]))
-                    # A copy that arrives when the share is lower may not be sampled; it must not replace the first
+                    # A copy that arrives when the share is lower might not be sampled; it must not replace the first
                     # score.
                     place = len(keys) if score["status"] in _RECORDED else -len(keys)
                 arguments += [outcome.entry_id, outcome.event or b"", place]

@@ -1,7 +1,7 @@
 """The prompt of a case, with captured text quoted as data. Pure.
 
 The question, answer and passages are one JSON object in the user's message. JSON's quoting keeps them inside their
-strings, whatever they say. A reply can only change its own fields, which `verdict` checks against the passages.
+strings, for any content. A reply can only change its own fields, which `verdict` checks against the passages.
 """
 
 import json

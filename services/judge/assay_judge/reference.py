@@ -70,7 +70,7 @@ SCHEMA: dict[str, Any] = {
         }
     },
 }
-#: Identity of the comparison: besides the judge's model, this must be equal for two runs to be comparable.
+#: Identity of the comparison: in addition to the judge's model, this must be equal for two runs to be comparable.
 DIGEST = sha256((SYSTEM + json.dumps(SCHEMA, sort_keys=True)).encode()).hexdigest()[:16]
 CORRECTNESS, CONTRADICTED = "correctness", "reference_contradicted"
 CONTEXT_RECALL, CONTEXT_PRECISION = "context_recall", "context_precision"

@@ -153,7 +153,7 @@ class Dispatcher:
     async def _serve(
         self, state: ChannelState, waiting: Sequence[Waiting], shard: int, delivery_log: DeliveryLog
     ) -> list[str]:
-        """Send the pending notices of one channel. Returns the entries that are given up for it."""
+        """Send the pending notices of one channel. Returns the entries that it could not send."""
         by_alert = {each.alert.transition_id: each for each in waiting}
         given_up = []
         for group in state.channel.groups([each.notice for each in waiting]):

@@ -16,7 +16,7 @@ from assay_notifier.channel import NotDeliveredError
 
 #: Longest pause that a receiver may request, in seconds.
 LONGEST_RETRY_AFTER_S = 3_600.0
-#: Transient statuses besides 5xx: time-out, too early, too many requests.
+#: Transient statuses in addition to 5xx: time-out, too early, too many requests.
 _PASSING = {408, 425, 429}
 #: Loopback is reached directly, even if the environment configures proxies.
 _DIRECT = {"all://127.0.0.1": None, "all://localhost": None, "all://[::1]": None}

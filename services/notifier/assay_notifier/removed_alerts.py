@@ -1,6 +1,6 @@
 """Detect alerts that were removed from their stream before the notifier read them.
 
-`XADD` cannot be granted without its trimming options, so whoever may append to `alerts` (judge, drift, operator) may
+`XADD` cannot be granted without its trimming options, so any identity that may append to `alerts` (judge, drift, operator) may
 also empty it. Redis counts the entries ever added and the entries read by the group; the difference beyond the stream's
 content was removed. After a restart of Redis the counts are invalid until the service has counted again, so only counts
 of a Redis that was seen to be consistent are used.

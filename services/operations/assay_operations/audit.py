@@ -187,7 +187,7 @@ class Attempt:
             self._trail.insert(self._client, row)
             with contextlib.suppress(Exception):  # records of earlier operations do not hold this one back
                 self._trail.send_waiting(self._client)
-        except Exception:  # noqa: BLE001 - whatever the reason, the file takes the record
+        except Exception:  # noqa: BLE001 - after any error, the file takes the record
             self._disconnect()
             try:
                 self._write(row)

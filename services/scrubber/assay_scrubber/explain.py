@@ -1,6 +1,6 @@
 """Explain which rule found something, and the class of the text that it found, without quoting it.
 
-For people who work on rules and policies. The text is searched a second time, by the same rules, each as a family of its own, so that
+For people who work on rules and policies. The text is searched a second time, by the same rules, each as a separate family, so that
 scrubbing itself keeps no names of rules. Slow.
 """
 

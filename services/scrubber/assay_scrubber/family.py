@@ -256,7 +256,7 @@ class Family:
     """A family of personal data.
 
     If several families match a span, the one with the smallest `rank` names it.
-    `more`: further gates with rules of their own. `keyed`: returns the judge of a whole value for the words of its key, if any.
+    `more`: further gates with their own rules. `keyed`: returns the judge of a whole value for the words of its key, if any.
     `description`, `examples` and `counterexamples` are for readers: one line, and placeholders of values that are and are not found.
     """
 

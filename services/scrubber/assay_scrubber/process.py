@@ -80,7 +80,7 @@ class Processor:
             return replace(outcome, failure=outcome.failure.model_copy(update=sets))
         except InvalidEvent as error:
             return refuse(entry, Reason.CHECK_VIOLATION, error.rule, error.detail)
-        except Exception as error:  # noqa: BLE001  # fail closed, whatever went wrong
+        except Exception as error:  # noqa: BLE001  # fail closed on any error
             return refuse(entry, Reason.SCRUBBER_EXCEPTION, type(error).__name__, "the event could not be scrubbed")
 
     def _scrubbed(self, entry: Entry) -> bytes:

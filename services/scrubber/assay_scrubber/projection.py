@@ -3,7 +3,7 @@
 Detection runs on bytes: `bytes` has fast searches, and one alphabet for patterns. Decimal digits of every script become 0-9, spaces ' ',
 dashes '-', full-width forms their ASCII equivalents. Other characters become `LETTER` (alphabets that are written with spaces between
 words) or `OTHER` (everything else, including scripts that are written without spaces: there the neighbour of an address is not part of
-it). Invisible characters become `UNSEEN`. Keywords in such scripts become a byte of their own each (`lexicon`).
+it). Invisible characters become `UNSEEN`. Keywords in such scripts become a dedicated byte each (`lexicon`).
 """
 
 import codecs

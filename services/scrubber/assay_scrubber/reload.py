@@ -50,7 +50,7 @@ class PolicyFile:
         self._loaded = stamp
         try:
             policies, scrubbers = await asyncio.to_thread(self._read)
-        except Exception as error:  # noqa: BLE001  # whatever is wrong with the file, scrubbing goes on
+        except Exception as error:  # noqa: BLE001  # scrubbing continues after any error of the file
             self.problem = f"{self._name()} is not in use, an earlier one is: {reason_of(error)}"
             metrics.POLICY_CURRENT.labels(self._source).set(0)
             metrics.POLICY_LOADS.labels("refused").inc()

@@ -164,7 +164,7 @@ def scrub_ndjson(scrubber: "Scrubber", lines: Iterable[tuple[int, bytes]], compl
             continue
         try:
             scrubbed = _document(scrubber, line)
-        except Exception as error:  # noqa: BLE001  # fail closed, whatever is wrong with the line
+        except Exception as error:  # noqa: BLE001  # fail closed on any error of the line
             complain(number, f"{_reason(error)}; left out")
         else:
             yield scrubbed
@@ -286,7 +286,7 @@ def _cut(scrubber: "Scrubber", text: str) -> int:
     cut = text.rfind("\n", 0, len(text) - AHEAD_CHARS) + 1 or text.find("\n") + 1 or len(text)
     try:
         findings = scrubber.scrub(text).findings
-    except Exception:  # noqa: BLE001  # the block itself will say so
+    except Exception:  # noqa: BLE001  # scrubbing the block itself reports it
         return cut
     findings.sort(key=lambda finding: finding.start)  # names come last
     starts = [finding.start for finding in findings]

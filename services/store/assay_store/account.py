@@ -72,7 +72,7 @@ def change(data: Path, code: Sequence[Path], uid: int) -> None:
     `code` is what the account must be able to read.
 
     Raises:
-        KeptError: the process keeps its account, because there the store could not run, or may not change it.
+        KeptError: the process keeps its account, because there the store could not run, or is not allowed to change it.
         OSError: the kernel refused halfway what it had granted a child process.
         RuntimeError: there are other threads.
     """
@@ -203,7 +203,7 @@ def _require_own(data: Path, uid: int) -> Links:
     other people's files, for root to give them away.
 
     Raises:
-        KeptError: it may not; the message names what is in the way.
+        KeptError: it is not allowed to; the message names what is in the way.
     """
     for path in sorted(data.iterdir()):
         if path.name not in _OWN_NAMES | _FILE_SYSTEM_NAMES:

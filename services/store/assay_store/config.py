@@ -48,7 +48,7 @@ FIXED_SETTINGS = (
     "ast_fuzzer_runs",
     "ast_fuzzer_any_query",
 )
-"""Settings that nobody may change.
+"""Settings that no one may change.
 
 Each would run or read something that `sql_policy` cannot see (SQL in a string, another language, a hidden table, a file),
 or write statements to the log.

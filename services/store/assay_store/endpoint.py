@@ -44,7 +44,7 @@ class QueryEndpoint:
         self._runtime = runtime
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, whatever happens, and count it."""
+        """Answer one request, also after an error, and count it."""
         runtime, http, started = self._runtime, Request(scope), time.monotonic()
         answer = Answer(
             send,

@@ -98,7 +98,7 @@ class Handle:
         """Change settings of this handle.
 
         Raises:
-            StoreError: a setting is unknown (115), has a bad value, or may not be changed by this role (164, 452).
+            StoreError: a setting is unknown (115), has a bad value, or this role must not change it (164, 452).
         """
         if settings:
             pairs = ", ".join(f"{quote_name(name)} = {quote(str(value))}" for name, value in settings.items())
@@ -109,7 +109,7 @@ class Handle:
         self.query(f"USE {quote_name(database)}")
 
     def take_role(self) -> None:
-        """Set the handle's role again, whatever it is now: before every request of a session."""
+        """Set the handle's role again, regardless of the current one: before every request of a session."""
         self.query(f"SET ROLE {self.role.value}")
 
     def close(self) -> None:
@@ -227,7 +227,7 @@ class Engine:
     def fresh(self, role: Role, prepare: Callable[[Handle], None]) -> Handle:
         """Return a new handle on which `prepare` ran under the staging role, before it takes its own.
 
-        For external data of a request: readers may not create tables, not even temporary ones.
+        For external data of a request: readers cannot create tables, not even temporary ones.
         """
         handle = self._connect_unconfigured(role)
         try:

@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 class Lease:
     """The handle that a request runs on, and the session it may belong to.
 
-    `take`, then `settle` before the response ends, and `release` whatever happened.
+    `take`, then `settle` before the response ends, and always `release`.
     """
 
     def __init__(self, runtime: Runtime, lane: Lane) -> None:

@@ -273,7 +273,7 @@ class Rows:
     def cancel(self) -> None:
         """Cancel: unwritten rows are dropped.
 
-        The engine is told before the pipe ends, so it does not see a normal end.
+        The engine is notified before the pipe ends, so it does not see a normal end.
         """
         if self._pipe >= 0:
             self._kill(self._handle)
@@ -350,7 +350,7 @@ def loaded(handle: Handle, tables: list[External], check: Check) -> Iterator[Non
 
 
 def prepared(engine: Engine, role: Role, request: QueryRequest, like: Handle | None, check: Check) -> Handle:
-    """Return a separate handle for a request with external tables, for a role that may not create any.
+    """Return a separate handle for a request with external tables, for a role that cannot create any.
 
     Args:
         like: the handle of the request's session, whose settings and database it takes over.
@@ -389,7 +389,7 @@ def allowed(role: Role, settings: Mapping[str, str], database: str) -> dict[str,
     """Return the settings of a request that reach the engine.
 
     Raises:
-        StoreError: this role may not use the database (497).
+        StoreError: this role is not allowed to use the database (497).
     """
     if database == config.OVERLAY_DATABASE or (role.restricted and database == "system"):
         raise StoreError(ACCESS_DENIED, f"{role.value}: Not enough privileges: database {database} is not allowed")

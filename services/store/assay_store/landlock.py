@@ -67,7 +67,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def version() -> int:
-    """Return the Landlock version of this kernel; 0 if there is none, or if it may not be used here."""
+    """Return the Landlock version of this kernel; 0 if there is none, or if it cannot be used here."""
     if sys.platform != "linux":
         return 0
     return max(0, int(_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION))))
@@ -118,7 +118,7 @@ def require_one_thread() -> None:
 
 
 def no_new_privileges() -> None:
-    """Prevent programs started from this thread from gaining rights, whatever the file's mode."""
+    """Prevent programs started from this thread from gaining rights, with any mode of the file."""
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 

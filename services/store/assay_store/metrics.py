@@ -49,8 +49,8 @@ class Metrics:
         )
         self._wall = Gauge(
             "assay_store_wall",
-            "1 when the kernel keeps the process from files beyond its own (Landlock), from those closed to other accounts (a uid of "
-            "its own will do), and from opening connections.",
+            "1 when the kernel keeps the process from files beyond its own (Landlock), from those closed to other accounts (a "
+            "separate uid is enough), and from opening connections.",
             ["keeps_from"],
             registry=self.registry,
         )

@@ -30,7 +30,7 @@ class Names:
 
     @property
     def refused_functions(self) -> frozenset[str]:
-        """Names that only the owner, or nobody, may call."""
+        """Names that only the owner, or no one, may call."""
         return self.owner_functions | self.nobody_functions
 
     def allows(self, function: str) -> bool:

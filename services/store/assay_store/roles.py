@@ -17,7 +17,7 @@ EVALUATION_TABLES = ("eval_runs", "eval_results", "eval_outcomes")
 """Tables that an evaluator writes, and whose views it reads: nothing captured."""
 
 AUDIT_TABLE = "operations_audit"
-"""Audit records of operations. Nobody deletes or changes a row: not an operator, who inserts records, nor the owner."""
+"""Audit records of operations. No role can delete or change a row: not an operator, who inserts records, nor the owner."""
 
 MERGE_TREE_ENGINES = (
     "MergeTree",

@@ -138,7 +138,7 @@ class SqlPolicy:
             rows_from: the file that an INSERT reads, if the store made it for the rows of this request.
 
         Raises:
-            StoreError: it is not exactly one statement (62), or this role may not run it (497).
+            StoreError: it is not exactly one statement (62), or this role is not allowed to run it (497).
         """
         key = (role, sql, tuple(sorted(params.items())), rows_from)
         with self._lock:
@@ -180,7 +180,7 @@ class SqlPolicy:
         """Check the names of settings sent with a request.
 
         Raises:
-            StoreError: this role may not change one of them (497).
+            StoreError: this role is not allowed to change one of them (497).
         """
         if role.restricted:
             try:
@@ -194,7 +194,7 @@ class SqlPolicy:
         For every other role the engine takes literals only (`config.LITERAL_VALUES`).
 
         Raises:
-            StoreError: they hold what this role may not run, or cannot be checked.
+            StoreError: this role is not allowed to run them, or they cannot be checked.
         """
         if role.restricted:
             return

@@ -203,7 +203,7 @@ def structures(tree: Tree, params: Mapping[str, str]) -> Iterator[str]:
     """Yield the texts in a tree that are columns of a table (`a UInt8, b String`), to be checked.
 
     Raises:
-        Refusal: such a text is calculated, so that nobody can see it.
+        Refusal: such a text is calculated, so that it cannot be checked.
     """
     for place in _places(tree):
         if place.node["type"] == "Function" and str(place.node.get("name", "")).lower() in _STRUCTURED:
@@ -312,7 +312,7 @@ class Restricted:
                 raise Refusal(f"the setting {change.get('name')} with a value that is not plain")
 
     def check_settings(self, names: Collection[str]) -> None:
-        """Refuse settings that this role may not change.
+        """Refuse settings that this role must not change.
 
         Raises:
             Refusal: one of them is not on the list.
@@ -357,7 +357,7 @@ class Owner:
         self._functions = names.nobody_functions | (self._tables - names.functions)
         self._higher_order = frozenset(higher_order)
         self.called = names.nobody_functions | self._tables
-        """Names that nobody may call, in any position of a call."""
+        """Names that no one may call, in any position of a call."""
 
     def check(self, tree: Tree, params: Mapping[str, str], rows_from: str = "") -> None:
         """Check a tree: see `Restricted.check`."""

@@ -69,8 +69,8 @@ class Wall:
             )
         if not self.files:
             return (
-                "the store's process can open whatever its account can, and only the check of statements keeps readers from it: "
-                f"{_NEEDED}. It has no account of its own either: {self.why}"
+                "the store's process can open everything that its account can, and only the check of statements keeps readers from it: "
+                f"{_NEEDED}. It has no separate account either: {self.why}"
             )
         if not self.network:
             return (

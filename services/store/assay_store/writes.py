@@ -31,7 +31,7 @@ def require_written(failed_writes: Callable[[], int]) -> None:
     """Return if every write of the engine so far succeeded.
 
     Raises:
-        StoreError: one failed (75), or nobody can tell.
+        StoreError: one failed (75), or that is unknown.
     """
     if failed_writes():
         raise StoreError(

@@ -27,7 +27,7 @@ async def run_insert(exchange: Exchange, text: bytearray, insert: statements.Ins
     input_format = insert.format or (request.default_format if request.default_format != "TabSeparated" else "Values")
     gathered = bytearray(text[insert.data_at :])
     text.clear()
-    # Before its rows are read: users who may not insert take no slot from those who may.
+    # Before its rows are read: users without the right to insert take no slot from those with it.
     await exchange.run(lambda: _check(exchange, head, input_format))
 
     def prepare() -> Handle:

@@ -94,7 +94,7 @@ def _measure(batch: Batch) -> None:
     now = clock.now_ms() / 1_000
     for identity in batch.identities[:: len(batch) // MEASURED_ROWS + 1]:
         event_id = identity.partition(":")[2]
-        with contextlib.suppress(ValueError):  # not a UUID: the store has rejected it, and its failure says so
+        with contextlib.suppress(ValueError):  # not a UUID: the store has rejected it, and its failure states that
             metrics.CAPTURE_TO_STORED.observe(max(0.0, now - int(event_id[:8] + event_id[9:13], 16) / 1000))
 
 

@@ -148,11 +148,11 @@ class _Shard:
 
 
 _STORE_REFUSES = (
-    "the store's user may not read watermarks and ids; without them a Redis that lost its data may give an id twice: "
+    "the store's user is not allowed to read watermarks and IDs; without them a Redis that lost its data may give an id twice: "
     "load deploy/clickhouse/users.d/assay.xml"
 )
 _REDIS_REFUSES = (
-    "Redis's user may not set the low watermark, or not WAIT; without these a Redis that lost its data may give an id twice: "
+    "Redis's user is not allowed to set the low watermark, or to WAIT; without these a Redis that lost its data may give an id twice: "
     "load deploy/redis/users.acl.template"
 )
 

@@ -70,7 +70,7 @@ async def requeue(client: Client, shard: int, moves: Sequence[Move]) -> list[boo
     arguments: list[str | bytes] = []
     for move in moves:
         arguments += (move.letter_id, {CAPTURE: "c", FAILURES: "f", ALERTS: "a"}[move.target], move.data)
-    # EVAL, not a loaded script: users who requeue may not load one.
+    # EVAL, not a loaded script: users who requeue cannot load one.
     return [bool(moved) for moved in await client.eval(REQUEUE, len(keys), *keys, *arguments)]
 
 

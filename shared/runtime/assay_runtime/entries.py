@@ -35,7 +35,7 @@ class Outcome:
     entry_id: str
     #: JSON of the event to forward, without its `id`.
     event: bytes | None = None
-    #: Why it is given up.
+    #: Reason of the failure.
     failure: Failure | None = None
     #: True if it is kept as a dead letter, to be requeued once the cause is fixed.
     keep: bool = False

@@ -117,7 +117,7 @@ def subscribe(broker: RedisBroker, consumer: Consumer, document: Any) -> None:
     subscriber(offer)
     reader: Reader | None = None
 
-    # FastStream always asks for the same number of entries, whatever their size.
+    # FastStream always asks for the same number of entries, regardless of their size.
     async def read_within_bounds(
         **_: Any,
     ) -> Any:

@@ -77,7 +77,7 @@ async def groups(client: Client, stream: Stream, shard: int = 0, only: str | Non
 
 
 async def _all_stored(client: Client, shard: int) -> bool:
-    """True if the watermark shows that the writer is idle. False for users that may not read it."""
+    """True if the watermark shows that the writer is idle. False for users without the right to read it."""
     try:
         watermark, low = await client.get(watermark_key(shard)), await client.get(scrubbed_low_watermark_key(shard))
     except NoPermissionError:
@@ -110,7 +110,7 @@ async def recount(client: Client, key: str, group: str) -> int | None:
 
 
 class Count:
-    """A service's count of its own group on a shard of a stream.
+    """A service's count of its group on a shard of a stream.
 
     It recounts at its start, after a restart of Redis, and while Redis has no number.
     """

@@ -102,7 +102,7 @@ class Reclaimer:
     async def _isolate(self, entry_id: str, deliveries: int, idle_ms: int, redis: str) -> None:
         """Process an entry in isolation after its consumers died too often.
 
-        Only an entry that kills its consumer again is given up, and none of its neighbours.
+        Only an entry that kills its consumer again is dead-lettered, and none of its neighbours.
         """
         if self._lifetime.stopping:
             return  # entries not examined stay unchanged

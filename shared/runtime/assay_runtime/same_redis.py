@@ -2,7 +2,7 @@
 
 A Redis may come back without the end of its log (killed between two writes of it, or replaced by a replica that had
 less), with its clock behind or its stream ahead of the clock. It then gives the lost ids to other entries. A consumer
-that finished entries by id alone would finish these instead, which nobody has read. An entry is therefore identified by
+that finished entries by id alone would finish these instead, which no one has read. An entry is therefore identified by
 its id and by the replication id of the Redis that it was read from, which changes with each restart and each failover.
 A script that finishes entries refuses those of another Redis. The consumer then looks which of them this Redis has too,
 byte for byte the same, finishes these, and releases the others.

@@ -70,7 +70,7 @@ class Watermark:
         self, client: Client, shard: int, group: str, history: int, held_bytes: int = HELD_BYTES, replicas: int = 0
     ) -> None:
         self.shard = shard
-        #: The shard's state in the store: its watermark (None if unknown) and the greatest `id` seen. Redis is told, so
+        #: The shard's state in the store: its watermark (None if unknown) and the greatest `id` seen. Redis gets it, so
         #: that it does not issue such an `id` again.
         self.stored: int | None = None
         self.given = 0

@@ -126,7 +126,7 @@ def _utc(moment: datetime) -> datetime:
 def _portable(value: Any) -> Any:
     """Require free-form JSON that every later step can write again.
 
-    That is no NaN, no infinity, no integer beyond 64 bits, no lone surrogates.
+    That excludes NaN, infinity, integers beyond 64 bits, and lone surrogates.
     """
     level, depth = [value], 0
     while level:
@@ -325,7 +325,7 @@ class Session(Model):
 
 
 class Envelope(Model):
-    """Fields of every event, whatever its kind."""
+    """Fields of every event, of any kind."""
 
     schema_version: SchemaVersion = Field(description="Version of this format: 1.")
     event_id: EventId = Field(description="UUIDv7 made by the producer: the idempotency key from SDK to table.")

@@ -127,7 +127,7 @@ class CaptureSettings(Section):
         description="True is on, false is off, unset leaves it to `ASSAY_CAPTURE=1`. In the file only.",
     )
     scrub_pii: ExactBool = Field(
-        True, description="Scrub personal data. Off only if exactly false, whatever the capture switch is."
+        True, description="Scrub personal data. Off only if exactly false, regardless of the capture switch."
     )
     scrub: Literal["service", "producer"] = Field(
         "service",

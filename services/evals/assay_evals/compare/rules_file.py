@@ -25,7 +25,7 @@ from assay_evals.metrics.metric_names import AT_RANK, is_share
 from assay_schema.problems import in_words
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
-#: Metrics that have no rule of their own by default.
+#: Metrics without their own rule by default.
 _WITHOUT_RULE = ("required_citations", "required_entities", "recall", "precision", "ndcg", "hit")
 LONGEST_BYTES = 1_000_000
 

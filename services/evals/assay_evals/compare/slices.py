@@ -26,7 +26,7 @@ from assay_evals.statistics.intervals import Interval
 from assay_evals.statistics.resampling import Floats
 from assay_evals.statistics.significance import flip_tests, holm
 
-#: Metric that slices show besides those with a floor and those of scorers: the first one measured.
+#: Metric that slices show in addition to those with a floor and those of scorers: the first one measured.
 SHOWN_FIRST = ("ndcg@10", "recall@10", "mrr", "faithfulness")
 #: The level of a floor's test, one-sided.
 LEVEL = 0.025

@@ -92,7 +92,7 @@ NOISE_RULE = Rule(0.05, lower_is_better=True, stage=Stage.INFORMATIONAL)
 #: How much smaller the share of cases may be that a metric is measured of.
 MEASURED = Rule(0.05)
 OTHER_RULE = Rule(0.05, stage=Stage.INFORMATIONAL)
-#: Search paths are neutral: no change fails, because a share cannot fall by that much, unless a rule of its own is
+#: Search paths are neutral: no change fails, because a share cannot fall by that much, unless its own rule is
 #: given.
 PATH_RULE = Rule(2.0, stage=Stage.INFORMATIONAL)
 

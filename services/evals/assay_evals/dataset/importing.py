@@ -22,7 +22,7 @@ from assay_schema.limits import NAME_MAX_CHARS
 
 #: The highest grade of a case; grades above it, which some collections have, count as this one.
 _GRADE_MAX = 3
-#: Problems that are told of one file.
+#: Maximum number of problems that are reported per file.
 _PROBLEMS_MAX = 50
 #: Columns of a CSV file that hold several values, and what parts these.
 _LISTS = ("expected_ids", "required_citations", "required_entities", "expected_actors", "tags")
@@ -115,7 +115,7 @@ def from_csv(text: str, *, name: str) -> Dataset:
     """Parse a dataset from a CSV table with a header line.
 
     Columns are a case's fields, `;` separates several values; graded ids are `id=3`. Raises `DatasetError`, also for an
-    unknown column; a column of your own is called `metadata.NAME`.
+    unknown column; your own column is called `metadata.NAME`.
     """
     # The whole file is in memory already, so no cell is too long to read.
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))

@@ -25,7 +25,7 @@ from assay_schema.limits import NAME_MAX_CHARS, QUERY_MAX_CHARS
 Embed = Callable[[Sequence[str]], "np.ndarray[Any, np.dtype[Any]]"]
 #: Cosine from which on two questions are alike.
 ALIKE = 0.95
-#: Number of retrieved documents that are expected, if nobody marked good ones.
+#: Number of retrieved documents that are expected, if no one marked good ones.
 EXPECTED = 3
 #: Rows compared at a time.
 _BLOCK = 512

@@ -142,7 +142,7 @@ class Case(BaseModel):
 
     @property
     def says_of_answers(self) -> bool:
-        """True if an answer is expected, whatever is retrieved."""
+        """True if an answer is expected, regardless of the results."""
         return bool(self.expected_answer or self.required_entities or self.required_citations or self.scorers)
 
     @property

@@ -1,6 +1,6 @@
 """Relevance judgements (qrels) for the correctness gate: the expected documents. Pure.
 
-Documents are compared by source and slug, whatever their characters. The source of an entry or a result without one is
+Documents are compared by source and slug, with any characters. The source of an entry or a result without one is
 `default`.
 """
 

@@ -6,7 +6,7 @@ A case is answerable unless its `query_type` is `null`. Of answerable cases each
   none, and has no such metric; one that gives answers to some cases has 0 for the others.
 - `no_context`: 1 where an answer comes without the passages it was made from, so that nothing can be held against them.
 - `repeated_answer`: 1 where the answer is, word for word, one that the run gave before to a question about something else, as a system does
-  that has one phrase for all, in whatever language. Equal answers are right where the cases expect the same documents or answer, or are of
+  that has one phrase for all, in any language. Equal answers are right where the cases expect the same documents or answer, or are of
   one cluster, and where they hold the expected answer.
 - with a judge, `coverage`: 1 where the answer was scored; `abstained`: 1 where it makes no claim, because it is blank or refuses.
 - with a judge, `check_failed_NAME`: 1 where the answer fails the check of that name.

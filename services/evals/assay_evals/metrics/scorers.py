@@ -1,7 +1,7 @@
 """Custom scores of an answer, each a metric `score:NAME` from 0 to 1, for all cases or for one.
 
 A run's scorers apply to each case that has an answer (`query_type` is not `null`), functions to all; a case's own apply
-to it whatever its type. A missing answer scores 0, or a system could improve by saying nothing. If a case has several
+to it regardless of its type. A missing answer scores 0, or a system could improve by saying nothing. If a case has several
 scores of one name, its score is their mean.
 """
 

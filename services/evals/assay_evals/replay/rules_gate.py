@@ -21,7 +21,7 @@ from assay_evals.replay.gates import UNMEASURED
 from assay_evals.run.model import CaseResult, Run, RunConfig
 from assay_evals.target.response import TargetResponse
 
-#: Metrics of a gate that can have a floor, besides scorers.
+#: Metrics of a gate that can have a floor, in addition to scorers.
 MEASURED = "a gate measures scorers, latency_p50_ms and latency_p95_ms"
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 RESAMPLES = 10_000
 #: Cells of a matrix of resamples made at once (8 bytes each). So small that it stays in a core's cache: twice as fast as one large matrix.
-#: What it is multiplied by is contiguous; else OpenBLAS starts threads for it, which take ten times the CPU.
+#: The other factor must be contiguous; otherwise OpenBLAS starts threads for it, which take ten times the CPU.
 BLOCK_CELLS = 30_000
 #: Draws that share their arrangements of the cases, and the most that are made at once: where cases are few, one arrangement says little.
 _BLOCK_ROWS = 200

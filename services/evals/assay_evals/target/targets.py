@@ -132,7 +132,7 @@ class CallableTarget:
             parameters = inspect.signature(function).parameters
         except ValueError:
             raise TargetUsageError(
-                "the function's parameters cannot be inspected: wrap it in a function of your own"
+                "the function's parameters cannot be inspected: wrap it in your own function"
             ) from None
         anything = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
         named = {"limit", "tool_name", "detail", "expand_enabled", "params"}

@@ -172,7 +172,7 @@ def name_of(text: str) -> Name:
 
 @dataclass(frozen=True)
 class Filter:
-    """Conditions on the letters of a command. None is no condition."""
+    """Conditions on the letters of a command. None matches every letter."""
 
     reason: str | None = None
     stage: str | None = None

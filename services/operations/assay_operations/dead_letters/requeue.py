@@ -59,7 +59,7 @@ async def apply(
 ) -> Requeued:
     """Requeue the planned letters that still exist, page by page, and count them in `done`.
 
-    Each is sent once, whoever else requeues it: it leaves `dead` in the same step.
+    Each is sent once, also if others requeue it: it leaves `dead` in the same step.
     """
     if not plan.names:
         return done

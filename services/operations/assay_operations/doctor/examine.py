@@ -54,7 +54,7 @@ class Examination:
         """Make one check. Return True if the probe worked."""
         try:
             self.add(probe())
-        except Exception as error:  # noqa: BLE001 - whatever stops a probe is itself the finding
+        except Exception as error:  # noqa: BLE001 - any error of a probe is itself the finding
             self.add(Finding(name, Status.FAIL, _brief(error), _hint(error) or hint))
             return False
         return True
@@ -63,7 +63,7 @@ class Examination:
         """Make one check with an asynchronous probe. Return True if it worked."""
         try:
             self.add(*await probe())
-        except Exception as error:  # noqa: BLE001 - whatever stops a probe is itself the finding
+        except Exception as error:  # noqa: BLE001 - any error of a probe is itself the finding
             self.add(Finding(name, Status.FAIL, _brief(error), _hint(error) or hint))
             return False
         return True

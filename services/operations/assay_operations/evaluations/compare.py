@@ -119,7 +119,7 @@ def compared(
     expect_measured("--floor", floors, paired)
     in_file = [f"{metric}={rule.floor}" for metric, rule in held.metrics.items() if rule.floor is not None]
     expect_measured("--rules: a floor", in_file, paired)
-    lost = paired.comparison.metrics_only_baseline  # these fail, and the report says so
+    lost = paired.comparison.metrics_only_baseline  # these fail, and the report states it
     blocking = [each for each in stages or [] if each.endswith("=block") and each.rpartition("=")[0] not in lost]
     expect_measured("--stage", blocking, paired)
     expect_named("--stage", stages, [*before.names, *after.names])

@@ -247,7 +247,7 @@ class Nightly:
             store_attempt(client, self.settings.store, attempt)
 
     def _catch_up(self, attempts: "Sequence[Attempt]") -> None:
-        """Publish the alerts that an earlier process may not have published; once per process."""
+        """Publish the alerts that an earlier process might not have published; once per process."""
         recent = [past for past in attempts if past.alerts and self._now() - past.started_at < CATCH_UP]
         if recent and not self._caught_up:
             self._publish(recent[-1])

@@ -56,7 +56,7 @@ def window(since: Bound | None, until: Bound | None, watermark: int) -> Window:
 
     Pure.
 
-    A cursor never moves back. A time is not a guarantee: events that arrived before it may not be stored yet, so the next window
+    A cursor never moves back. A time is not a guarantee: events that arrived before it might not be stored yet, so the next window
     starts at the watermark even if that is below `since`.
     """
     after = since.place if since else -1

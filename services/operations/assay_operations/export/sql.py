@@ -1,7 +1,7 @@
 """SQL of an export. Pure: text in, text out.
 
 The store formats each line of NDJSON, and this program only passes bytes on: numbers keep every digit, captured JSON stays unchanged,
-and the result does not depend on engine settings, which a reader may not be allowed to change.
+and the result does not depend on engine settings, which a reader might not be allowed to change.
 """
 
 import types
