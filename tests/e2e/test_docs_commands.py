@@ -1,4 +1,7 @@
-"""Every command that README and docs show is run, as a reader types it, next to a system with the demo's data; or its page says why not."""
+"""Every command and SQL statement that README and docs show is run, as a reader types it, against a system with the demo's data.
+
+A page can say why it is not.
+"""
 
 import json
 import os
@@ -15,13 +18,14 @@ import pytest
 
 from assay_schema.streams import CAPTURE, DEAD, FIELD
 from tests.programs import needed
-from tests.support.docs_commands import ROOT, Block, Command, blocks, commands
+from tests.support.docs_commands import ROOT, Block, Command, blocks, commands, statements
 from tests.support.stack import System, running
 from tests.support.terminal import on_a_terminal
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("docs-commands")]
 
 SHELL = list(blocks("sh"))
+SQL = list(blocks("sql"))
 #: The guide of capture has its own test: services/capture/tests/test_capture_guide.py.
 PYTHON = [block for block in blocks("python") if block.page != "docs/capture.md"]
 #: Ids that pages show in examples. The reader has others.
@@ -180,6 +184,14 @@ def test_the_commands_of_a_block_run(block: Block, reader: Reader) -> None:
         reader.type(command)
 
 
+@pytest.mark.parametrize("block", [block for block in SQL if not block.reason], ids=str)
+def test_the_statements_of_a_block_run(block: Block, reader: Reader) -> None:
+    event = reader.system.store("sre").command("SELECT toString(event_id) FROM assay.candidates LIMIT 1")
+    for statement in statements(block):
+        identity = "sre" if statement.startswith("SELECT") else "owner"
+        reader.system.store(identity, database="assay").command(statement, parameters={"event": event})
+
+
 @pytest.mark.parametrize("page", sorted({block.page for block in PYTHON if not block.reason}))
 def test_the_python_of_a_page_runs(page: str, reader: Reader) -> None:
     reader.type(
@@ -199,5 +211,5 @@ def test_the_python_of_a_page_runs(page: str, reader: Reader) -> None:
 
 
 def test_a_block_that_is_not_run_says_why() -> None:
-    reasons = [block.reason for block in (*SHELL, *PYTHON) if block.reason]
+    reasons = [block.reason for block in (*SHELL, *PYTHON, *SQL) if block.reason]
     assert all(len(reason.split()) > 3 for reason in reasons), reasons

@@ -248,7 +248,7 @@ def test_a_store_that_root_did_not_start_keeps_its_account_and_says_why(room: Pa
     )
     done = subprocess.run([str(python), "-c", program, str(data)], capture_output=True, text=True, timeout=60)
     assert "kept=<Reason.NOT_ROOT" in done.stdout
-    assert "It has no account of its own either: it was not started as root" in done.stderr
+    assert "It has no separate account either: it was not started as root" in done.stderr
 
 
 @pytest.mark.parametrize("right", ["chown", "dac_override", "setgid", "setuid"])

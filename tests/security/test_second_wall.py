@@ -280,7 +280,7 @@ def test_every_thread_of_a_store_is_behind_the_wall_and_its_metrics_say_so(tmp_p
 
 def test_a_store_without_landlock_says_what_its_process_can_open(tmp_path: Path) -> None:
     said = _raise(tmp_path, 0)
-    assert "no second wall: the store's process can open whatever its account can" in said
+    assert "no second wall: the store's process can open everything that its account can" in said
     assert "Wall(files=False, network=False, uid=None" in said
 
 

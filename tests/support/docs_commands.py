@@ -62,6 +62,11 @@ def blocks(language: str) -> Iterator[Block]:
                 yield Block(str(page.relative_to(ROOT)), line, language, own, found["reason"])
 
 
+def statements(block: Block) -> list[str]:
+    """Return the SQL statements of a block, which end with a semicolon or with the block."""
+    return [statement.strip() for statement in block.text.split(";") if statement.strip()]
+
+
 def commands(block: Block) -> list[Command]:
     """Return the commands of a block, one per line."""
     found = []

@@ -78,13 +78,14 @@ class System:
         settings = load_settings(self.data / "secrets" / f"{identity}.toml").redis
         return redis.Redis.from_url(address(settings), socket_timeout=60)
 
-    def store(self, identity: str) -> Client:
+    def store(self, identity: str, database: str = "__default__") -> Client:
         users = json.loads((self.data / "secrets/store-users.json").read_text())
         return clickhouse_connect.get_client(
             host="127.0.0.1",
             port=self.port_base + 1,
             username=identity,
             password=users[identity]["password"],
+            database=database,
             autogenerate_session_id=False,
         )
 
