@@ -19,7 +19,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 
 #: Files to check, as patterns below the root of the repository.
-PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "deploy/**/*.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/*.md", "deploy/**/*.md")
 
 MODULES = ("shared/*/assay_*/**/*.py", "services/*/assay_*/**/*.py", "deploy/demo/assay_*/**/*.py")
 

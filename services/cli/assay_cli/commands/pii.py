@@ -58,7 +58,7 @@ def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="Policy file
         raise typer.Exit(FINDING) from None
     if unused := undetected_categories(file, checked):
         echo(
-            f"assay: no family detects {', '.join(unused)}: only [patterns] of your own in the category have its action",
+            f"assay: no family detects {', '.join(unused)}: only your own [patterns] in the category have its action",
             err=True,
         )
     with contextlib.suppress(BrokenPipeError):
