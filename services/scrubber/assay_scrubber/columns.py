@@ -46,7 +46,7 @@ class Classification:
 
     def __post_init__(self) -> None:
         if (self.sensitivity is Sensitivity.PII) != bool(self.categories):
-            raise ValueError("categories belong to Sensitivity.PII, and it to at least one category")
+            raise ValueError("Sensitivity.PII needs at least one category; other sensitivities have none")
 
 
 PUBLIC = Classification(Sensitivity.PUBLIC)

@@ -38,7 +38,7 @@ def custom_family(name: str, category: Category, pattern: str, *, number: int = 
     if not _NAME.fullmatch(name):
         raise PatternError(f"custom family {name!r}: a name is lower-case letters, digits and _, at most 64 of them")
     if not pattern.isascii() or len(pattern) > LONGEST_PATTERN:
-        raise PatternError(f"custom family {name}: a pattern is at most {LONGEST_PATTERN} ASCII characters")
+        raise PatternError(f"custom family {name}: a pattern must be ASCII and at most {LONGEST_PATTERN} characters")
     compiled = _compile(name, pattern)
     if compiled.search(b"") is not None:
         raise PatternError(f"custom family {name}: the pattern matches the empty text; it would match everywhere")

@@ -55,7 +55,9 @@ def known(kind: str, name: object, valid: Iterable[str]) -> str:
 
 def _check_replacement(text: str) -> None:
     if not text.isprintable() or any(mark in text for mark in '"\\'):
-        raise PolicyError("replacement: no quotes, backslashes or control characters, or JSON would not stay JSON")
+        raise PolicyError(
+            "replacement: quotes, backslashes and control characters are not allowed, because they would break JSON"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class Policy:
             known("family", name, FAMILIES)
         for family in self.custom:
             if family.name in FAMILIES or family.name in WITHOUT_RULES:
-                raise PolicyError(f"pattern {family.name}: this is the name of a built-in family; take another")
+                raise PolicyError(f"pattern {family.name}: this is the name of a built-in family; choose another")
         members = {family.name: family for family in (*FAMILIES.values(), *WITHOUT_RULES.values(), *self.custom)}
         if len(members) != len(FAMILIES) + len(WITHOUT_RULES) + len(self.custom):
             raise PolicyError("two patterns have the same name")
@@ -99,7 +101,7 @@ class Policy:
             if action is Action.ALLOW and category in FLOOR:
                 raise PolicyError(f"{name} is of category {category}, which can never be allowed ({_floor()})")
             if action is Action.ALLOW and name == SCRUB_KEY.name:
-                raise PolicyError(f"{name} can never be allowed: take the keys out of scrub_keys instead")
+                raise PolicyError(f"{name} can never be allowed; remove the keys from scrub_keys instead")
             if action is Action.HASH and self.hash_key is None:
                 raise PolicyError(
                     f"{name} is to be hashed, and there is no key: set scrubber.hash_key_file (ASSAY_SCRUBBER_HASH_KEY_FILE)"
@@ -202,7 +204,7 @@ def keys_of(levels: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     for level in levels:
         given = level.get("scrub_keys", [])
         if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
-            raise PolicyError('scrub_keys must be a list of names of keys, such as ["customer_name"]')
+            raise PolicyError('scrub_keys must be a list of key names, such as ["customer_name"]')
         names += given
     return frozenset(names)
 

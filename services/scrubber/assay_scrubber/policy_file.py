@@ -105,7 +105,7 @@ def _pattern(name: str, row: Mapping[str, Any], number: int) -> Family:
         known("setting of a pattern", key, _PATTERN_KEYS)
     pattern, description = row.get("pattern"), row.get("description", "")
     if not isinstance(pattern, str) or not isinstance(description, str):
-        raise PolicyError(f"patterns.{name}: pattern must be text; so must description, if there is one")
+        raise PolicyError(f"patterns.{name}: pattern must be text; the same applies to description")
     if "category" not in row:
         raise PolicyError(f"patterns.{name} needs a category; valid: {', '.join(sorted(Category))}")
     category = Category(known(f"category of patterns.{name}", row.get("category"), Category))

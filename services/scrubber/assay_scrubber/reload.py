@@ -51,10 +51,10 @@ class PolicyFile:
         try:
             policies, scrubbers = await asyncio.to_thread(self._read)
         except Exception as error:  # noqa: BLE001  # scrubbing continues after any error of the file
-            self.problem = f"{self._name()} is not in use, an earlier one is: {reason_of(error)}"
+            self.problem = f"{self._name()} is not in use; an earlier version is: {reason_of(error)}"
             metrics.POLICY_CURRENT.labels(self._source).set(0)
             metrics.POLICY_LOADS.labels("refused").inc()
-            log.error("policy not loaded, the earlier one stays: %s", reason_of(error))
+            log.error("policy not loaded; the earlier one remains in use: %s", reason_of(error))
             return
         self.policies, self.problem = policies, ""
         self._use(*scrubbers)

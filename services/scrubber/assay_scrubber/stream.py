@@ -105,12 +105,12 @@ def parse_line(line: bytes) -> Any:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise LineError("a key is there twice")
+        raise LineError("a repeated key")
     return found
 
 
 def _no_constant(_: str) -> Any:
-    raise LineError("not JSON: NaN and Infinity are not")
+    raise LineError("not JSON: NaN or Infinity")
 
 
 def _is_text(line: bytes) -> bool:
@@ -181,7 +181,7 @@ def _document(scrubber: "Scrubber", line: bytes) -> bytes:
     try:
         text = json.dumps(scrubbed.value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:
-        raise LineError("a number is too large to be written again") from None
+        raise LineError("a number is too large for a float") from None
     mark = _BOM if line.startswith(_BOM) else b""
     return mark + text.encode("utf-8", "backslashreplace") + line[len(line.rstrip(b"\r\n")) :]
 
@@ -234,7 +234,7 @@ def _warn_of_names(keys: "RemovedKeys", text: str, number: int, warn: Complain) 
     place = named_otherwise(keys, text)
     if place is not None:
         line = number + text.count("\n", 0, place)
-        warn(line, "holds a name of scrub_keys outside of JSON, where scrub_keys do not count: what follows it stays")
+        warn(line, "holds a name of scrub_keys outside of JSON, where scrub_keys do not apply; its value is kept")
 
 
 def _unheard(_: int, __: str) -> None:
@@ -325,7 +325,7 @@ def explain_ndjson(
                 for place, finding in findings_in(scrubber, parse_line(line))
             ]
         except Exception as error:  # noqa: BLE001
-            complain(number, f"{_reason(error)}; not looked at")
+            complain(number, f"{_reason(error)}; not searched")
             continue
         yield from rows
 
@@ -341,7 +341,7 @@ def explain_text(
         try:
             findings = scrubber.scrub(text).findings
         except Exception as error:  # noqa: BLE001
-            complain(number, f"{_reason(error)}; {text.count(chr(10)) or 1} lines from here not looked at")
+            complain(number, f"{_reason(error)}; {text.count(chr(10)) or 1} lines from here not searched")
             continue
         line_at = _lines(text, number)
         for finding in findings:

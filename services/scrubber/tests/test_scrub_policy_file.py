@@ -151,7 +151,7 @@ async def test_a_bad_or_missing_file_keeps_the_policy_and_says_so_until_it_is_me
         await policy.look()
         assert use.scrub() == "[EMAIL]"
         [problem] = policy.problems()
-        assert "policy.toml is not in use, an earlier one is" in problem
+        assert "policy.toml is not in use; an earlier version is" in problem
         assert said in problem
     write(path, "")
     await policy.look()
