@@ -164,6 +164,19 @@ class Trail:
         insert_json_rows(client, f"{self.store.base_database}.{TABLE}", orjson.dumps(row), 1)
 
 
+def operator_trail(data: Path, *, otherwise: StoreSettings) -> Trail:
+    """Return the trail of an operation whose own identity may insert no records: that of the operator.
+
+    Without the operator's settings it has those of `otherwise`, which the store refuses: records wait in the file then.
+    """
+    from assay_operations.clients import settings_for
+
+    try:
+        return Trail(data, settings_for("operator", data).store)
+    except OperationError:
+        return Trail(data, otherwise)
+
+
 class Attempt:
     """One recorded attempt. Its block sets `changed` as it goes on."""
 

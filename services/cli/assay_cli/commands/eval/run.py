@@ -13,9 +13,10 @@ from assay_cli.options import DataDirectory, Rules, RunsFolder, Scorers, Slices
 from assay_cli.output.floors import exit_code, tell_floors
 from assay_cli.output.judging import tell
 from assay_cli.output.progress import Progress
-from assay_cli.output.runs import show_run
+from assay_cli.output.runs import show_run, tell_replaced
 from assay_cli.output.terminal import echo, ends_quietly
 from assay_cli.target_options import TargetOptions
+from assay_operations.actor import local_actor
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
 from assay_operations.evaluations.reports import report_run
@@ -95,7 +96,9 @@ class RunOptions:
 def run(
     options: RunOptions,
     target: TargetOptions,
-    to_store: Annotated[bool, typer.Option("--store", help="Also write the run to the store.")] = False,
+    to_store: Annotated[
+        bool, typer.Option("--store", help="Also write the run to the store; replacing a stored run is recorded.")
+    ] = False,
     report_text: Annotated[
         bool, typer.Option("--report-text", help="With --report: include questions and expected answers.")
     ] = False,
@@ -120,7 +123,7 @@ def run(
     for warning in plan.warnings(done):
         _tell(warning)
     if to_store:
-        evaluation_store.store(done, data)
+        tell_replaced(evaluation_store.store(done, data, local_actor()))
     floors, checks = plan.floors(done), plan.checks(done)
     show_run(done, as_json, floors if options.rules else None, checks)
     tell_floors(floors)
