@@ -547,15 +547,40 @@ def test_a_baseline_that_another_one_overwrote_meanwhile_is_refused(tmp_path: Pa
     source, to = tmp_path / "rows.ndjson", tmp_path / "main.baseline.ndjson"
     source.write_text("")
     to.write_text("one")
-    plan = baselines.plan_publish(source, to, label=None, limits=Thresholds(), force=True, deduplicate=False)
+    plan = baselines.plan_publish(tmp_path, source, to, limits=Thresholds(), force=True)
     to.write_text("another")
     with pytest.raises(OperationError, match="was changed meanwhile") as refused:
-        baselines.apply(plan, ANA, tmp_path, print)
+        baselines.apply(plan, ANA)
     assert refused.value.kind == "conflict"
     assert to.read_text() == "another"
     [file] = (tmp_path / "audit").iterdir()
-    line = json.loads(file.read_text())
+    started, line = map(json.loads, file.read_text().splitlines())
+    assert (started["outcome"], started["attempt_id"]) == ("started", line["attempt_id"])
     assert (line["actor"], line["host"], line["through"], line["success"]) == ("ana", "laptop", "command line", False)
+
+
+@pytest.mark.parametrize(("step", "there"), [("before", False), ("after", True)])
+def test_a_kill_while_a_baseline_is_published_leaves_a_start_without_an_end(
+    tmp_path: Path, step: str, there: bool
+) -> None:
+    (tmp_path / "rows.ndjson").write_text(lines([candidate(1)]).decode())
+    program = (
+        "import os, signal\n"
+        "from assay_runtime import private\n"
+        "real = private.write_whole\n"
+        "def write(*arguments):\n"
+        f"    {step == 'after'} and real(*arguments)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "private.write_whole = write\n"
+        "from assay_cli.main import app; app()\n"
+    )
+    command = ("bench", "publish", "--from", "rows.ndjson", "--to", "main.baseline.ndjson")
+    done = subprocess.run([sys.executable, "-c", program, *command], cwd=tmp_path, check=False, timeout=120)
+    assert done.returncode == -9
+    [file] = (tmp_path / "data/audit").iterdir()
+    [started] = map(json.loads, file.read_text().splitlines())
+    assert (started["outcome"], started["label"], started["actor"]) == ("started", "main", local_actor().name)
+    assert (tmp_path / "main.baseline.ndjson").exists() == there
 
 
 # The list, and the health check.
