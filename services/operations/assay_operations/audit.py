@@ -9,7 +9,6 @@ A published baseline has its record in a file alone: one JSON line per attempt, 
 store, and is made on machines that have neither.
 """
 
-import asyncio
 import contextlib
 import json
 import logging
@@ -88,7 +87,7 @@ class Trail:
     def attempt(
         self, operation: str, actor: Actor, *, identity: str, target: Mapping[str, Any], planned: int
     ) -> "Attempt":
-        """Return a context manager that records its block; also for `async with`.
+        """Return a context manager that records its block.
 
         `identity`: the user of Redis or the store that makes the change. `target`: the range, without content. `planned`: the number of
         items to change. Raises `OperationError` if the start can be recorded nowhere; the block does not run then.
@@ -211,8 +210,10 @@ class Attempt:
                     f"the store does not take it, and {self._trail.file} cannot be written ({_reason(error)})",
                     "start the store, or name a data directory with --data",
                 ) from error
-        except BaseException:  # interrupted
+        except BaseException:  # interrupted: the start may be in the store, and has its end then
             self._disconnect()
+            with contextlib.suppress(OSError, AccessError):
+                self._write(self._row("interrupted"))
             raise
         return self
 
@@ -236,20 +237,6 @@ class Attempt:
             )
         finally:
             self._disconnect()
-
-    async def __aenter__(self) -> Self:
-        entering = asyncio.ensure_future(asyncio.to_thread(self.__enter__))
-        try:
-            return await asyncio.shield(entering)
-        except asyncio.CancelledError as error:  # the thread goes on, so the start may be recorded
-            await entering
-            await self.__aexit__(type(error), error, None)
-            raise
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await asyncio.to_thread(self.__exit__, kind, error, trace)
 
     def _connected(self) -> "Store":
         from assay_operations.clients import open_store
