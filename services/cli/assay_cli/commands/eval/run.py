@@ -20,7 +20,7 @@ from assay_operations.actor import local_actor
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
 from assay_operations.evaluations.reports import report_run
-from assay_operations.evaluations.run import RunRequest, plan_run
+from assay_operations.evaluations.run import RunRequest, prepare_run
 from assay_operations.evaluations.runs import DEFAULT_RUNS
 
 
@@ -111,23 +111,23 @@ def run(
     for a verdict.
     """
     system, errors = target.config()
-    plan = plan_run(RunRequest(system=system, **vars(options)), _tell)
+    prepared = prepare_run(RunRequest(system=system, **vars(options)), _tell)
 
     def kept() -> str:
-        count = f"{len(plan.folder.done):,} of {len(plan.golden.cases):,} cases are done"
-        return f"{count}; to continue, run the same command with: --name {plan.name} --resume"
+        count = f"{len(prepared.folder.done):,} of {len(prepared.golden.cases):,} cases are done"
+        return f"{count}; to continue, run the same command with: --name {prepared.name} --resume"
 
     with ends_quietly(stopped=kept), Progress(target.progress) as counter:
-        done = asyncio.run(plan.run(counter))
-    unknown = tell(plan.judge)
-    for warning in plan.warnings(done):
+        done = asyncio.run(prepared.run(counter))
+    unknown = tell(prepared.judge)
+    for warning in prepared.warnings(done):
         _tell(warning)
     if to_store:
         tell_replaced(evaluation_store.store(done, data, local_actor()))
-    floors, checks = plan.floors(done), plan.checks(done)
+    floors, checks = prepared.floors(done), prepared.checks(done)
     show_run(done, as_json, floors if options.rules else None, checks)
     tell_floors(floors)
-    report_run(done, plan.reporters, plan.golden if report_text else None, _tell)
+    report_run(done, prepared.reporters, prepared.golden if report_text else None, _tell)
     errors.say_how()
     if code := FINDING if unknown else exit_code(done, floors, checks):
         raise typer.Exit(code)
