@@ -614,7 +614,22 @@ def test_the_health_check_names_operations_that_never_ended_and_records_that_wai
     assert "dee" not in finding()["summary"]
     with rig.away.attempt("prune", ANA, identity="owner", target={}, planned=1):
         pass
-    assert "2 audit records are not in the store" in finding()["summary"]
+    assert f"2 audit records are not in the store, but in {Path('data/audit')}" in finding()["summary"]
+
+
+def test_the_health_check_names_records_that_wait_while_the_store_is_away(rig: Rig) -> None:
+    def finding() -> dict[str, str]:
+        done = rig.cli(reachable=False).call("doctor", "--json", role="owner")
+        [found] = [each for each in json.loads(done.stdout) if each["check"] == "operations"]
+        return dict(found)
+
+    assert (finding()["status"], finding()["summary"]) == ("ok", "no audit record waits in data/audit")
+    rig.bury()
+    rig.assay("dead", "drop", "--all", "--yes", reachable=False)
+    assert (finding()["status"], finding()["summary"]) == (
+        "warn",
+        "2 audit records are not in the store, but in data/audit",
+    )
 
 
 def test_the_user_of_redis_is_read_from_its_address() -> None:
