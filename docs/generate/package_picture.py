@@ -23,12 +23,17 @@ def document() -> str:
     return BLOCK.sub(lambda match: f"{match[1]}{_picture()}{match[2]}", DOCUMENT.read_text("utf-8"))
 
 
-def reduced(imports: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
-    """Yield the arrows between packages, without those that a path of other arrows shows as well."""
+#: Arrows that stay although a path of others shows them as well: the layers that every reader should see.
+KEPT = frozenset({("assay_cli", "assay_operations")})
+
+
+def reduced(imports: dict[str, set[str]], kept: frozenset[tuple[str, str]] = KEPT) -> Iterator[tuple[str, str]]:
+    """Yield the arrows between packages, without those that a path of other arrows shows as well unless they are to be kept."""
     for package, targets in sorted(imports.items()):
         indirect = set[str]().union(*(_reached(imports, target) for target in targets))
-        for target in sorted(targets - indirect):
-            yield package, target
+        for target in sorted(targets):
+            if target not in indirect or (package, target) in kept:
+                yield package, target
 
 
 def _reached(imports: dict[str, set[str]], package: str) -> set[str]:

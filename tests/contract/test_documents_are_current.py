@@ -43,6 +43,13 @@ def test_an_arrow_that_others_imply_is_left_out() -> None:
     assert list(package_picture.reduced(imports)) == [("cli", "operations"), ("operations", "schema")]
 
 
+def test_an_arrow_of_a_layer_is_kept_although_others_imply_it() -> None:
+    imports = {"cli": {"operations", "local"}, "local": {"operations"}, "operations": set[str]()}
+    assert ("cli", "operations") not in list(package_picture.reduced(imports))
+    assert ("cli", "operations") in list(package_picture.reduced(imports, frozenset({("cli", "operations")})))
+    assert "assay_cli --> assay_operations" in package_picture.document()
+
+
 def test_the_table_of_rights_is_what_identities_and_grants_say() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "docs.generate.rights_table", "--check"], cwd=ROOT, capture_output=True, text=True

@@ -666,7 +666,14 @@ def test_every_attempt_to_publish_is_a_line_of_the_audit(assay: Assay, tmp_path:
             year, week, _ = datetime.fromisoformat(json.loads(line)["ts"]).isocalendar()
             assert file.name == f"bench-publish-{year}-W{week:02}.jsonl"
         assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
-    done, missing, bad = (json.loads(line) for line in text.splitlines())
+    starts, ends = (
+        [line for line in map(json.loads, text.splitlines()) if (line["outcome"] == "started") == begun]
+        for begun in (True, False)
+    )
+    assert [line["attempt_id"] for line in starts] == [line["attempt_id"] for line in ends]
+    assert [line["outcome"] for line in ends] == ["done", "failed", "failed"]
+    assert (starts[0]["replaces"], len(starts[1]["replaces"])) == ("", 64)
+    done, missing, bad = ends
     told = ("label", "source_hash", "content_hash", "row_count", "output_path", "thresholds")
     assert {key: done[key] for key in told} == {key: metadata[key] for key in told}
     assert (done["success"], "failure_reason" in done, done["thresholds"]["top1"]) == (True, False, 0.9)
@@ -679,8 +686,10 @@ def test_every_attempt_to_publish_is_a_line_of_the_audit(assay: Assay, tmp_path:
 
 
 @pytest.mark.xdist_group("evaluation")
-def test_a_baseline_is_published_where_no_audit_can_be_written(assay: Assay, tmp_path: Path) -> None:
+def test_no_baseline_is_published_where_the_start_cannot_be_recorded(assay: Assay, tmp_path: Path) -> None:
     (tmp_path / "occupied").write_text("")
     options = ("--from", str(capture(tmp_path)), "--to", "main.baseline.ndjson", "--data", "occupied")
-    assert "choose another with --data" in assay("bench", "publish", *options).stderr
-    assert (tmp_path / "main.baseline.ndjson").exists()
+    said = assay("bench", "publish", *options, code=2).stderr
+    assert "nothing was published, because there is no place for an audit record" in said
+    assert "choose another with --data" in said
+    assert not (tmp_path / "main.baseline.ndjson").exists()

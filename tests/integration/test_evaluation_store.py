@@ -1,7 +1,9 @@
 """Evaluation runs in a real store: once however often they are written, read back as they were, by an identity that sees nothing else."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,9 @@ from typer.testing import CliRunner
 from assay_cli.main import app
 from assay_evals.run.model import CaseResult, Run, RunConfig, RunError
 from assay_evals.run.run_store import identity, list_stored, load_stored, store_run
+from assay_operations.actor import Actor
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.run_store import apply, plan_store, store
 from assay_runtime.store import Client, connect, insert_json_rows
 from tests.support.sample_rows import answer, candidate, feedback, lines
 from tests.support.store import PASSWORD, StoreServer
@@ -20,6 +25,7 @@ pytestmark = pytest.mark.xdist_group("evaluation-store")
 
 STARTED, ENDED = "2026-11-20T01:02:03.456+00:00", "2026-11-20T01:03:03.456+00:00"
 Assay = Callable[..., Result]
+ANA = Actor("ana", "laptop", "command line")
 
 
 @pytest.fixture
@@ -96,6 +102,82 @@ def test_of_two_runs_with_one_name_the_later_is_found_and_both_are_kept(
 def test_a_run_that_is_not_there_is_an_error_that_says_where_to_look(evaluator: Client) -> None:
     with pytest.raises(RunError, match="assay eval list --store"):
         load_stored(evaluator, "nobody")
+
+
+def recorded(migrated: StoreServer, run: Run) -> list[tuple[str, str, str, int, int]]:
+    with connect(migrated.settings("operator").store) as client:
+        rows = client.query(
+            "SELECT actor, outcome, identity, planned, changed FROM operations WHERE operation = 'eval store'"
+            " AND JSONExtractString(target, 'run_id') = {run:String} ORDER BY started_at",
+            parameters={"run": str(identity(run))},
+        ).result_rows
+    return [tuple(row) for row in rows]
+
+
+@pytest.fixture
+def data(migrated: StoreServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data directory with the settings of evaluator and operator."""
+    for name in [name for name in os.environ if name.startswith("ASSAY_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data/secrets").mkdir(parents=True)
+    for role in ("evaluator", "operator"):
+        file = tmp_path / f"data/secrets/{role}.toml"
+        file.write_text(f'[store]\nurl = "{migrated.url}"\nuser = "{role}"\npassword = "{PASSWORD}"\n')
+        file.chmod(0o600)
+    return tmp_path / "data"
+
+
+def test_replacing_rows_of_a_stored_run_is_recorded_and_storing_the_same_again_is_not(
+    migrated: StoreServer, evaluator: Client, data: Path
+) -> None:
+    run = a_run("edited", cases=4)
+    long = replace(run.results[-1], error="HTTP 500 " * 500)
+    run = replace(run, results=[*run.results[:-1], long])
+    assert store(run, data, ANA).replaced == 0
+    assert store(run, data, ANA).replaced == 0
+    assert recorded(migrated, run) == []
+    better = replace(run.results[0], metrics={"mrr": 1.0, "null_accuracy": 1.0})
+    edited = replace(run, results=[better, *run.results[1:]])
+    plan = plan_store(edited, data)
+    assert (plan.replaces, apply(plan, ANA).replaced) == (2, 2)
+    assert recorded(migrated, run) == [("ana", "done", "evaluator", 2, 2)]
+    assert load_stored(evaluator, "edited").results[0] == better
+    assert apply(plan, ANA).replaced == 0
+    assert len(recorded(migrated, run)) == 1
+
+
+def test_a_run_that_goes_on_and_is_stored_again_is_recorded_by_the_rows_that_change(
+    migrated: StoreServer, data: Path
+) -> None:
+    stopped, whole = replace(a_run("onwards", cases=2), completed_at=None), a_run("onwards", cases=2)
+    more = replace(whole, results=[*whole.results, CaseResult("new", "status", [], None, {})])
+    assert [store(run, data, ANA).replaced for run in (stopped, more)] == [0, 1]
+    assert [row[3:] for row in recorded(migrated, whole)] == [(1, 1)]
+
+
+def test_without_the_operators_settings_the_record_waits_in_the_data_directory(
+    migrated: StoreServer, data: Path
+) -> None:
+    (data / "secrets/operator.toml").unlink()
+    run = a_run("alone")
+    store(run, data, ANA)
+    store(replace(run, completed_at=None), data, ANA)
+    lines = [json.loads(line) for line in (data / "audit/operations-waiting.jsonl").read_text().splitlines()]
+    assert [(line["operation"], line["outcome"], line["changed"]) for line in lines] == [
+        ("eval store", "started", 0),
+        ("eval store", "done", 1),
+    ]
+
+
+def test_rows_are_not_replaced_if_the_record_has_no_place(evaluator: Client, data: Path) -> None:
+    run = a_run("placeless")
+    store(run, data, ANA)
+    (data / "secrets/operator.toml").unlink()
+    (data / "audit").write_text("occupied")
+    with pytest.raises(OperationError, match="no place for an audit record"):
+        store(replace(run, completed_at=None), data, ANA)
+    assert load_stored(evaluator, "placeless") == run
 
 
 @pytest.mark.parametrize(

@@ -1,28 +1,29 @@
 """`assay judge` against a real store and Redis: what it shows, what it keeps, what it judges again."""
 
-import asyncio
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+import redis
 
 from assay_judge import lexical
 from assay_judge.backends import judge_of
 from assay_judge.lexical_score import lexical_score
 from assay_judge.sampling import Draw
 from assay_operations.actor import local_actor
-from assay_operations.audit import Trail
 from assay_operations.errors import OperationError
+from assay_operations.judging import calibrate
+from assay_operations.judging.calibrate import Calibration, plan_calibration
 from assay_operations.judging.calibrate import apply as apply_calibration
-from assay_operations.judging.calibrate import plan_calibration
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.alerts import AlertKind
 from assay_schema.events import ScrubbedAnswer
-from assay_schema.scores import Metric, Score, ScoreStatus
-from assay_schema.settings import JudgeSettings, RedisSettings, Settings
+from assay_schema.scores import Score, ScoreStatus
+from assay_schema.settings import JudgeSettings
 from assay_schema.streams import SCORES, calibration_key
 from assay_schema.validation import parse_scrubbed
 from assay_writer.rows import COLUMNS, alert_row, event_row, score_row
@@ -211,28 +212,90 @@ def test_answers_are_judged_again_with_the_draw_they_had(cli: Cli, owner: Client
     assert json.loads(ended["target"])["status"] == ["skipped_budget"]
 
 
-def test_a_calibration_that_another_one_overtook_is_refused(
-    owner: Client, migrated: StoreServer, redis_server: RedisServer, tmp_path: Path
-) -> None:
+@pytest.fixture
+def given(cli: Cli, owner: Client, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
+    """Two labelled answers, and the settings of this process."""
+    monkeypatch.setenv("ASSAY_CONFIG", str(cli.settings_file("owner")))
     keep(owner, pairs := [scored(1.0), scored(0.5)])
-    given = {score["event_id"]: good for (_, score), good in zip(pairs, (True, False), strict=True)}
-    settings = migrated.settings()
-    publisher = Settings(redis=RedisSettings.model_validate({"url": redis_server.url}))
-    actor, trail = local_actor(), Trail(tmp_path, settings.store)
-    plans = [
-        plan_calibration(owner, settings, given, "default", Metric.FAITHFULNESS, "", threshold)
-        for threshold in (0.7, 0.9)
-    ]
-    asyncio.run(apply_calibration(owner, settings, publisher, plans[0], actor, trail))
+    return {score["event_id"]: good for (_, score), good in zip(pairs, (True, False), strict=True)}
+
+
+def last_calibration(owner: Client) -> list[tuple[str, int, str]]:
+    ended = "SELECT outcome, changed, error_kind FROM operations WHERE operation = 'judge calibrate' ORDER BY started_at DESC LIMIT 1"
+    return [tuple(row) for row in owner.query(ended).result_rows]
+
+
+def published(server: RedisServer) -> list[str]:
+    with server.client() as client:
+        return [json.loads(value)["calibrated_at"] for value in client.hgetall(calibration_key()).values()]
+
+
+def test_a_calibration_that_another_one_overtook_is_refused(owner: Client, given: dict[str, bool], cli: Cli) -> None:
+    actor, data = local_actor(), cli.directory / "data"
+    plans = [plan_calibration(data, given, threshold=threshold) for threshold in (0.7, 0.9)]
+    apply_calibration(plans[0], actor)
     with pytest.raises(OperationError, match="another calibration of faithfulness of project default") as refused:
-        asyncio.run(apply_calibration(owner, settings, publisher, plans[1], actor, trail))
+        apply_calibration(plans[1], actor)
     assert refused.value.kind == "conflict"
     assert owner.query("SELECT threshold FROM calibrations").result_rows == [(0.7,)]
-    ended = "SELECT outcome, changed, error_kind FROM operations WHERE operation = 'judge calibrate' ORDER BY started_at DESC LIMIT 1"
-    assert owner.query(ended).result_rows == [("failed", 0, "conflict")]
-    again = plan_calibration(owner, settings, given, "default", Metric.FAITHFULNESS, "", 0.9)
-    asyncio.run(apply_calibration(owner, settings, publisher, again, actor, trail))
+    assert last_calibration(owner) == [("failed", 0, "conflict")]
+    apply_calibration(plan_calibration(data, given, threshold=0.9), actor)
     assert owner.query("SELECT argMax(threshold, calibrated_at) FROM calibrations").result_rows == [(0.9,)]
+
+
+def test_of_several_calibrations_at_once_one_is_stored_and_published(
+    owner: Client, given: dict[str, bool], cli: Cli, redis_server: RedisServer
+) -> None:
+    plans = [plan_calibration(cli.directory / "data", given, threshold=0.5 + number / 20) for number in range(6)]
+
+    def one(plan: Calibration) -> str:
+        try:
+            apply_calibration(plan, local_actor())
+        except OperationError as error:
+            return error.kind
+        return "stored"
+
+    with ThreadPoolExecutor(6) as threads:
+        outcomes = sorted(threads.map(one, plans))
+    assert outcomes == [*["conflict"] * 5, "stored"]
+    [(threshold,)] = owner.query("SELECT threshold FROM calibrations").result_rows
+    [winner] = [plan for plan in plans if plan.row["threshold"] == pytest.approx(threshold)]
+    assert published(redis_server) == [winner.row["calibrated_at"]]
+
+
+def test_a_calibration_is_refused_while_another_one_is_between_store_and_drift(
+    owner: Client, given: dict[str, bool], cli: Cli, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = plan_calibration(cli.directory / "data", given)
+    refused: list[str] = []
+
+    def keep_slowly(*arguments: Any) -> None:
+        real_keep(*arguments)
+        later = plan_calibration(cli.directory / "data", given, threshold=0.9)
+        assert later.replaces == first.row["calibration_id"]
+        with pytest.raises(OperationError, match="is being stored, or its process was killed") as conflict:
+            apply_calibration(later, local_actor())
+        refused.append(conflict.value.kind)
+
+    real_keep = calibrate._keep
+    monkeypatch.setattr(calibrate, "_keep", keep_slowly)
+    apply_calibration(first, local_actor())
+    assert refused == ["conflict"]
+    assert published(redis_server) == [first.row["calibrated_at"]]
+    with redis_server.client() as client:
+        assert client.keys("*calibrating*") == []
+
+
+def test_without_redis_no_calibration_is_stored(
+    owner: Client, given: dict[str, bool], cli: Cli, migrated: StoreServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_calibration(cli.directory / "data", given)
+    away = Cli(cli.directory, store_url=migrated.url).settings_file("owner")
+    monkeypatch.setenv("ASSAY_CONFIG", str(away))
+    with pytest.raises(redis.ConnectionError):
+        apply_calibration(plan, local_actor())
+    assert owner.query("SELECT count() FROM calibrations").result_rows == [(0,)]
+    assert last_calibration(owner) == [("failed", 0, "ConnectionError")]
 
 
 @pytest.mark.parametrize("backend", ["anthropic", "anthropic-batch", "openai"])

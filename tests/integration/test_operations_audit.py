@@ -3,13 +3,13 @@
 import asyncio
 import json
 import os
+import pickle
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,9 @@ from assay_operations.errors import OperationError
 from assay_operations.evaluations import baselines
 from assay_operations.prune import apply as apply_prune
 from assay_operations.prune import plan_prune
-from assay_runtime.connection import Client as Redis
-from assay_runtime.connection import connect as connect_redis
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import new_event_id
-from assay_schema.settings import RedisSettings, Settings
+from assay_schema.settings import RedisSettings
 from assay_schema.streams import CAPTURE, DEAD, FIELD, acknowledged_key
 from tests.support.cli import Cli
 from tests.support.redis import RedisServer
@@ -62,16 +60,6 @@ class Rig:
     def waiting(self) -> list[dict[str, Any]]:
         path = self.trail.file
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-    @property
-    def settings(self) -> Settings:
-        return Settings(redis=RedisSettings.model_validate({"url": self.server.url}))
-
-    @asynccontextmanager
-    async def client(self) -> AsyncIterator[Redis]:
-        client = connect_redis(self.settings.redis, attempts=0)
-        yield client
-        await client.aclose()
 
     def cli(self, *, reachable: bool = True) -> Cli:
         return Cli(self.directory, store_url=self.store.url if reachable else NOWHERE, redis_url=self.server.url)
@@ -113,6 +101,13 @@ def rig(tmp_path: Path, redis_server: RedisServer, migrated: StoreServer) -> Ite
 def owner(migrated: StoreServer) -> Iterator[Client]:
     with connect(migrated.settings().store) as client:
         yield client
+
+
+@pytest.fixture
+def operators(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data directory of this process, which has the operator's settings."""
+    monkeypatch.setenv("ASSAY_CONFIG", str(rig.cli().settings_file("operator")))
+    return rig.data
 
 
 def everything() -> Choice:
@@ -160,7 +155,8 @@ def test_a_deletion_of_rows_is_recorded_with_its_range(rig: Rig, owner: Client) 
     rig.assay("prune", "--older-than", "0d", "--project", "gone", "--yes", role="owner")
     row = rig.taken()
     assert (row["operation"], row["identity"], row["planned"], row["changed"]) == ("prune", "owner", 5, 5)
-    assert row["target"] == {"project": "gone"}
+    assert row["target"]["project"] == "gone"
+    assert row["target"].keys() == {"project", "stored_upto_ms"}
 
 
 @pytest.mark.parametrize(
@@ -346,16 +342,22 @@ def test_a_store_that_hangs_holds_an_operation_back_for_seconds_and_not_for_ever
     assert [row["outcome"] for row in rig.waiting] == ["started", "done"]
 
 
-async def test_an_interruption_while_the_start_is_recorded_is_recorded_too(rig: Rig) -> None:
+def test_an_interruption_while_the_start_is_recorded_is_recorded_too(
+    rig: Rig, operators: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rig.bury()
-    async with rig.client() as client:
-        plan = await drop.plan_drop(client, rig.settings, everything())
-        working = asyncio.create_task(drop.apply(client, rig.settings, plan, ANA, rig.trail))
-        await asyncio.sleep(0)  # begins, and waits for the record
-        working.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await working
-    row = rig.taken()
+    plan, real = drop.plan_drop(operators, everything()), Trail.insert
+
+    def interrupted(*arguments: Any) -> None:
+        real(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trail, "insert", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            drop.apply(plan, ANA)
+    assert [row["outcome"] for row in rig.waiting] == ["interrupted"]
+    row = rig.latest()
     assert (row["outcome"], row["changed"], rig.letters()) == ("interrupted", 0, 1)
 
 
@@ -497,53 +499,39 @@ def test_the_login_name_is_not_what_the_environment_says(monkeypatch: pytest.Mon
 # Two operators at once: the second is told what it really did.
 
 
-async def test_a_second_drop_of_the_same_letters_reports_that_it_dropped_none(rig: Rig) -> None:
+def test_a_second_drop_of_the_same_letters_reports_that_it_dropped_none(rig: Rig, operators: Path) -> None:
     rig.bury(5)
-    async with rig.client() as client:
-        plans = [await drop.plan_drop(client, rig.settings, everything()) for _ in range(2)]
-        dropped = [await drop.apply(client, rig.settings, plan, ANA, rig.trail) for plan in plans]
-    assert dropped == [5, 0]
+    plans = [drop.plan_drop(operators, everything()) for _ in range(2)]
+    assert [drop.apply(plan, ANA) for plan in plans] == [5, 0]
     assert [(row["planned"], row["changed"]) for row in rig.listed("--limit", "2")] == [(5, 0), (5, 5)]
 
 
-async def test_two_requeues_at_once_send_each_letter_once_and_name_those_that_were_gone(rig: Rig) -> None:
+def test_two_requeues_at_once_send_each_letter_once_and_name_those_that_were_gone(rig: Rig, operators: Path) -> None:
     rig.bury(30)
-    async with rig.client() as client, rig.client() as other:
-        plans = [await requeue.plan_requeue(each, rig.settings, everything()) for each in (client, other)]
-        results = await asyncio.gather(
-            *(
-                requeue.apply(each, rig.settings, plan, ANA, rig.trail, requeue.Requeued())
-                for each, plan in zip((client, other), plans, strict=True)
-            )
-        )
+    plans = [requeue.plan_requeue(operators, everything()) for _ in range(2)]
+    with ThreadPoolExecutor(2) as threads:
+        results = list(threads.map(requeue.apply, plans, [ANA, ANA]))
     assert sum(done.streams.total() for done in results) == 30
     assert sum(len(done.gone) for done in results) == 30
     assert rig.root.xlen(CAPTURE.key()) == 30
     assert sum(row["changed"] for row in rig.listed("--limit", "2")) == 30
 
 
-async def test_a_letter_that_arrives_after_the_plan_is_left_alone(rig: Rig) -> None:
+def test_a_letter_that_arrives_after_the_plan_is_left_alone(rig: Rig, operators: Path) -> None:
     rig.bury(2)
-    async with rig.client() as client:
-        plan = await drop.plan_drop(client, rig.settings, everything())
-        rig.bury()
-        assert await drop.apply(client, rig.settings, plan, ANA, rig.trail) == 2
+    plan = drop.plan_drop(operators, everything())
+    rig.bury()
+    assert drop.apply(pickle.loads(pickle.dumps(plan)), ANA) == 2  # noqa: S301
     assert rig.letters() == 1
 
 
-class Seen:
-    """Counters of progress."""
-
-    rows = 0
-    total: int | None = None
-
-
-def test_a_second_deletion_of_the_same_rows_reports_that_it_deleted_none(rig: Rig, owner: Client) -> None:
+def test_a_second_deletion_of_the_same_rows_reports_that_it_deleted_none(
+    rig: Rig, owner: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     insert_json_rows(owner, "assay_base.candidates", lines([candidate(n, project="twice") for n in range(4)]), 4)
-    store = rig.store.settings().store
-    trail = Trail(rig.data, store)
-    plans = [plan_prune(owner, store, upto_ms=None, project="twice", kind=None) for _ in range(2)]
-    done = [sum(table.stored for table in apply_prune(plan, ANA, trail, Seen())) for plan in plans]
+    monkeypatch.setenv("ASSAY_CONFIG", str(rig.cli().settings_file("owner")))
+    plans = [plan_prune(rig.data, upto_ms=None, project="twice") for _ in range(2)]
+    done = [sum(table.stored for table in apply_prune(plan, ANA)) for plan in plans]
     assert done == [4, 0]
     assert [(row["planned"], row["changed"]) for row in rig.listed("--limit", "2")] == [(4, 0), (4, 4)]
 
@@ -552,15 +540,40 @@ def test_a_baseline_that_another_one_overwrote_meanwhile_is_refused(tmp_path: Pa
     source, to = tmp_path / "rows.ndjson", tmp_path / "main.baseline.ndjson"
     source.write_text("")
     to.write_text("one")
-    plan = baselines.plan_publish(source, to, label=None, limits=Thresholds(), force=True, deduplicate=False)
+    plan = baselines.plan_publish(tmp_path, source, to, limits=Thresholds(), force=True)
     to.write_text("another")
     with pytest.raises(OperationError, match="was changed meanwhile") as refused:
-        baselines.apply(plan, ANA, tmp_path, print)
+        baselines.apply(plan, ANA)
     assert refused.value.kind == "conflict"
     assert to.read_text() == "another"
     [file] = (tmp_path / "audit").iterdir()
-    line = json.loads(file.read_text())
+    started, line = map(json.loads, file.read_text().splitlines())
+    assert (started["outcome"], started["attempt_id"]) == ("started", line["attempt_id"])
     assert (line["actor"], line["host"], line["through"], line["success"]) == ("ana", "laptop", "command line", False)
+
+
+@pytest.mark.parametrize(("step", "there"), [("before", False), ("after", True)])
+def test_a_kill_while_a_baseline_is_published_leaves_a_start_without_an_end(
+    tmp_path: Path, step: str, there: bool
+) -> None:
+    (tmp_path / "rows.ndjson").write_text(lines([candidate(1)]).decode())
+    program = (
+        "import os, signal\n"
+        "from assay_runtime import private\n"
+        "real = private.write_whole\n"
+        "def write(*arguments):\n"
+        f"    {step == 'after'} and real(*arguments)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "private.write_whole = write\n"
+        "from assay_cli.main import app; app()\n"
+    )
+    command = ("bench", "publish", "--from", "rows.ndjson", "--to", "main.baseline.ndjson")
+    done = subprocess.run([sys.executable, "-c", program, *command], cwd=tmp_path, check=False, timeout=120)
+    assert done.returncode == -9
+    [file] = (tmp_path / "data/audit").iterdir()
+    [started] = map(json.loads, file.read_text().splitlines())
+    assert (started["outcome"], started["label"], started["actor"]) == ("started", "main", local_actor().name)
+    assert (tmp_path / "main.baseline.ndjson").exists() == there
 
 
 # The list, and the health check.
@@ -601,7 +614,22 @@ def test_the_health_check_names_operations_that_never_ended_and_records_that_wai
     assert "dee" not in finding()["summary"]
     with rig.away.attempt("prune", ANA, identity="owner", target={}, planned=1):
         pass
-    assert "2 audit records are not in the store" in finding()["summary"]
+    assert f"2 audit records are not in the store, but in {Path('data/audit')}" in finding()["summary"]
+
+
+def test_the_health_check_names_records_that_wait_while_the_store_is_away(rig: Rig) -> None:
+    def finding() -> dict[str, str]:
+        done = rig.cli(reachable=False).call("doctor", "--json", role="owner")
+        [found] = [each for each in json.loads(done.stdout) if each["check"] == "operations"]
+        return dict(found)
+
+    assert (finding()["status"], finding()["summary"]) == ("ok", "no audit record waits in data/audit")
+    rig.bury()
+    rig.assay("dead", "drop", "--all", "--yes", reachable=False)
+    assert (finding()["status"], finding()["summary"]) == (
+        "warn",
+        "2 audit records are not in the store, but in data/audit",
+    )
 
 
 def test_the_user_of_redis_is_read_from_its_address() -> None:

@@ -1,6 +1,7 @@
 """`assay prune` against the real store."""
 
 import os
+import pickle
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +9,12 @@ from typing import Any
 
 import pytest
 
+from assay_operations.actor import Actor
+from assay_operations.prune import apply, plan_prune
+from assay_operations.time_bounds import duration_ms
 from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
+from assay_schema.events import Kind
 from tests.support.cli import Cli, stop
 from tests.support.sample_rows import Json, answer, candidate, event_id_at, failure, feedback, iso, lines, score
 from tests.support.store import StoreServer
@@ -123,6 +128,54 @@ def test_copies_are_counted_apart_and_a_later_copy_does_not_come_into_sight(sink
     assert pruned["capture_failures"] == (2, 3)
     assert sink.count("candidates", f"event_id = '{first['event_id']}'", base=True) == 0
     assert sink.count("capture_failures", f"failure_id = '{lost['failure_id']}'", base=True) == 0
+
+
+@pytest.fixture
+def owner_settings(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data directory of a process that has the owner's settings."""
+    monkeypatch.setenv("ASSAY_CONFIG", str(sink.cli.settings_file("owner")))
+    return sink.cli.directory / "data"
+
+
+ANA = Actor("ana", "laptop", "command line")
+
+
+@pytest.mark.parametrize("age", ["0d", "5d", "4s"])
+@pytest.mark.parametrize("of", [{}, {"project": "default"}, {"kind": Kind.ANSWER}], ids=str)
+def test_what_is_stored_between_the_plan_and_its_application_stays(
+    sink: Sink, owner_settings: Path, age: str, of: dict[str, Any]
+) -> None:
+    """Rows of every age, and rows that a clock ahead dated: the count that was agreed to is what is deleted."""
+    age_ms = duration_ms(age, "--older-than")
+    upto_ms = int(time.time() * 1000) - age_ms if age_ms else None
+    planned = plan_prune(owner_settings, upto_ms=upto_ms, **of)
+    by_table = {table.table: table.stored for table in planned.tables}
+    assert set(by_table.values()) == {1 if age == "5d" else 2}
+    time.sleep(0.002)  # the store's clock has milliseconds
+    for table, make in zip(TABLES, (candidate, answer, feedback, failure, a_score), strict=True):
+        sink.insert(table, make(1, days_old=10), make(7, days_old=10), make(8, days_old=0.01), make(9, days_old=-0.5))
+    before = {table: sink.count(table, base=True) for table in TABLES}
+    pruned = apply(pickle.loads(pickle.dumps(planned)), ANA)  # noqa: S301
+    assert {table.table: table.stored for table in pruned} == by_table
+    assert all(table.left for table in pruned)
+    assert {table: sink.count(table, base=True) for table in TABLES} == {
+        table: before[table] - by_table.get(table, 0) for table in TABLES
+    }
+    again = plan_prune(owner_settings, upto_ms=upto_ms, **of)
+    assert sum(table.visible for table in again.tables) == sum(table.left for table in pruned)
+
+
+def test_a_copy_that_is_stored_after_the_plan_stays_as_an_event_that_is_sent_again(
+    sink: Sink, owner_settings: Path
+) -> None:
+    first = candidate(7, days_old=8)
+    sink.insert("candidates", first)
+    planned = plan_prune(owner_settings, upto_ms=int(time.time() * 1000) - 5 * DAY_MS, kind=Kind.RETRIEVAL)
+    time.sleep(0.002)
+    sink.insert("candidates", {**first, "id": first["id"] + 2, "created_at": iso(int(time.time() * 1000))})
+    [pruned] = apply(planned, ANA)
+    assert (pruned.visible, pruned.stored, pruned.left) == (2, 2, 0)
+    assert sink.count("candidates", f"event_id = '{first['event_id']}'") == 1
 
 
 @pytest.mark.parametrize(("typed", "kept"), [(b"n\n", [2] * 5), (b"\n", [2] * 5), (b"y\n", [0] * 5)])

@@ -138,7 +138,8 @@ class LocalStack:
         )
         migrate = Spec(
             "migrate",
-            (sys.executable, "-m", "assay_cli", "migrate"),
+            # Nobody is asked: who starts the system set its retention. The record names the account of this process.
+            (sys.executable, "-m", "assay_cli", "migrate", "--yes", "--data", str(self.data)),
             self._as(plain, "owner"),
             once=True,
             start_deadline_s=120,

@@ -36,7 +36,7 @@ def test_the_version_is_told(tmp_path: Path) -> None:
         (("up",), {"ASSAY_REDIS_URI": "x"}, "did you mean ASSAY_REDIS_URL?"),
         (("up",), {"ASSAY_CONFIG": "missing.toml"}, "no settings file at missing.toml"),
         (("up", "--data", "/proc/nothing"), {}, "choose another with --data"),
-        (("migrate",), {"ASSAY_STORE_URL": "http://127.0.0.1:9"}, "is it running? see store.url"),
+        (("migrate",), {"ASSAY_STORE_URL": "http://127.0.0.1:9"}, "correct store.url (ASSAY_STORE_URL)"),
     ],
     ids=[
         "once without demo",

@@ -9,7 +9,6 @@ A published baseline has its record in a file alone: one JSON line per attempt, 
 store, and is made on machines that have neither.
 """
 
-import asyncio
 import contextlib
 import json
 import logging
@@ -88,7 +87,7 @@ class Trail:
     def attempt(
         self, operation: str, actor: Actor, *, identity: str, target: Mapping[str, Any], planned: int
     ) -> "Attempt":
-        """Return a context manager that records its block; also for `async with`.
+        """Return a context manager that records its block.
 
         `identity`: the user of Redis or the store that makes the change. `target`: the range, without content. `planned`: the number of
         items to change. Raises `OperationError` if the start can be recorded nowhere; the block does not run then.
@@ -164,6 +163,19 @@ class Trail:
         insert_json_rows(client, f"{self.store.base_database}.{TABLE}", orjson.dumps(row), 1)
 
 
+def operator_trail(data: Path, *, otherwise: StoreSettings) -> Trail:
+    """Return the trail of an operation whose own identity may insert no records: that of the operator.
+
+    Without the operator's settings it has those of `otherwise`, which the store refuses: records wait in the file then.
+    """
+    from assay_operations.clients import settings_for
+
+    try:
+        return Trail(data, settings_for("operator", data).store)
+    except OperationError:
+        return Trail(data, otherwise)
+
+
 class Attempt:
     """One recorded attempt. Its block sets `changed` as it goes on."""
 
@@ -198,8 +210,10 @@ class Attempt:
                     f"the store does not take it, and {self._trail.file} cannot be written ({_reason(error)})",
                     "start the store, or name a data directory with --data",
                 ) from error
-        except BaseException:  # interrupted
+        except BaseException:  # interrupted: the start may be in the store, and has its end then
             self._disconnect()
+            with contextlib.suppress(OSError, AccessError):
+                self._write(self._row("interrupted"))
             raise
         return self
 
@@ -223,20 +237,6 @@ class Attempt:
             )
         finally:
             self._disconnect()
-
-    async def __aenter__(self) -> Self:
-        entering = asyncio.ensure_future(asyncio.to_thread(self.__enter__))
-        try:
-            return await asyncio.shield(entering)
-        except asyncio.CancelledError as error:  # the thread goes on, so the start may be recorded
-            await entering
-            await self.__aexit__(type(error), error, None)
-            raise
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await asyncio.to_thread(self.__exit__, kind, error, trace)
 
     def _connected(self) -> "Store":
         from assay_operations.clients import open_store

@@ -137,13 +137,21 @@ def engine_message(text: str) -> str:
 def run_with_redis(identity: Identity, data: Path, work: Callable[["Redis", Settings], Awaitable[Result]]) -> Result:
     """Run an operation with a Redis client of an identity, and close the client."""
     settings = settings_for(identity, data)
+    return with_redis(settings, lambda client: work(client, settings))
+
+
+def with_redis(settings: Settings, work: Callable[["Redis"], Awaitable[Result]]) -> Result:
+    """Run asynchronous work with a Redis client, in an event loop of its own, and close the client.
+
+    Call it from a thread without a running event loop.
+    """
     from assay_runtime.connection import connect as connect_redis
 
     async def run() -> Result:
         # No retries: a step whose answer was lost may have taken effect, and would be miscounted.
         client = connect_redis(settings.redis, attempts=0)
         try:
-            return await work(client, settings)
+            return await work(client)
         finally:
             await client.aclose()
 

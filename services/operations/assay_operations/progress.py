@@ -8,3 +8,10 @@ class Counts(Protocol):
 
     rows: int
     total: int | None
+
+
+class Unseen:
+    """Counters that nobody watches."""
+
+    rows = 0
+    total: int | None = None

@@ -3,14 +3,15 @@
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay_operations.actor import Actor
 from assay_operations.audit import Attempt, Trail
-from assay_operations.clients import engine_message
+from assay_operations.clients import engine_message, open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_operations.export.sql import SOURCES, literal
-from assay_operations.progress import Counts
+from assay_operations.progress import Counts, Unseen
 from assay_schema.events import Kind
 from assay_schema.limits import EVENT_AHEAD_MAX_MS
 from assay_schema.settings import StoreSettings
@@ -51,27 +52,51 @@ def targets(kind: Kind | None) -> list[Target]:
     return events if kind else [*events, FAILURES]
 
 
-def conditions(upto_ms: int | None, project: str | None, arrived: str = "created_at") -> list[str]:
-    """Return WHERE conditions: arrival up to a Unix millisecond (None: all), and optionally a project."""
-    by_time = [] if upto_ms is None else [f"{arrived} <= fromUnixTimestamp64Milli({upto_ms}, 'UTC')"]
-    return by_time + ([] if project is None else [f"project = {literal(project)}"])
+@dataclass(frozen=True)
+class Selection:
+    """The rows to delete: by arrival, by the time they were stored, and optionally of a project. Times are Unix milliseconds."""
+
+    #: Arrival up to this time; None: any.
+    upto_ms: int | None
+    #: Stored up to this time, by the store's clock: that of the plan, so that later rows stay.
+    stored_upto_ms: int
+    project: str | None = None
+
+    def of_age(self, arrived: str = "created_at") -> list[str]:
+        """Return WHERE conditions for the rows of this age, whenever they were stored."""
+        by_time = [] if self.upto_ms is None else [f"{arrived} <= {_moment(self.upto_ms)}"]
+        return by_time + ([] if self.project is None else [f"project = {literal(self.project)}"])
+
+    def conditions(self, arrived: str = "created_at") -> list[str]:
+        """Return WHERE conditions for the rows to delete."""
+        return [*self.of_age(arrived), self.stored]
+
+    @property
+    def stored(self) -> str:
+        """The condition for what was stored when the plan was made."""
+        return f"stored_at <= {_moment(self.stored_upto_ms)}"
 
 
-def later_copies(table: str, target: Target, upto_ms: int | None, project: str | None) -> str | None:
+def _moment(ms: int) -> str:
+    return f"fromUnixTimestamp64Milli({ms}, 'UTC')"
+
+
+def later_copies(table: str, target: Target, chosen: Selection) -> str | None:
     """Return a query for later copies of rows to delete, as a producer's retry leaves them.
 
-    They are deleted too: without the first copy, a later copy would become visible under another `id`.
+    They are deleted too: without the first copy, a later copy would become visible under another `id`. A copy that was stored after the
+    plan stays, as an event that is sent again after it was deleted.
     """
-    if upto_ms is None:
+    if chosen.upto_ms is None:
         return None
-    (arrived, *of_project) = conditions(upto_ms, project, target.arrived)
-    later = [f"NOT ({arrived})", *of_project]
+    (arrived, *others) = chosen.conditions(target.arrived)
+    later = [f"NOT ({arrived})", *others]
     if (
         target.has_event_time
     ):  # an event is received at most a day before its own time, so its copies have no later time
-        later.append(f"event_time <= fromUnixTimestamp64Milli({upto_ms + EVENT_AHEAD_MAX_MS}, 'UTC')")
+        later.append(f"event_time <= {_moment(chosen.upto_ms + EVENT_AHEAD_MAX_MS)}")
     return (
-        f"SELECT DISTINCT {target.identity} FROM {table} WHERE {' AND '.join([arrived, *of_project])}"  # noqa: S608 - checked or quoted
+        f"SELECT DISTINCT {target.identity} FROM {table} WHERE {' AND '.join([arrived, *others])}"  # noqa: S608 - checked or quoted
         f" AND {target.identity} IN (SELECT {target.identity} FROM {table} WHERE {' AND '.join(later)})"
     )
 
@@ -99,29 +124,32 @@ def sort_out(parts: Iterable[Part]) -> tuple[list[Part], dict[str, int]]:
 class TablePruning:
     """Deletion of old rows of one table."""
 
-    def __init__(
-        self, client: "Client", settings: StoreSettings, target: Target, upto_ms: int | None, project: str | None
-    ) -> None:
+    def __init__(self, client: "Client", settings: StoreSettings, target: Target, chosen: Selection) -> None:
         self.target = target
         self.visible = 0
         self.stored = 0
         self._client = client
         self._view = f"{settings.database}.{target.name}"
         self._base = f"{settings.base_database}.{target.name}"
-        self._where = " AND ".join(conditions(upto_ms, project, target.arrived)) or "1"
-        self._late_query = later_copies(self._base, target, upto_ms, project)
+        self._where = " AND ".join(chosen.conditions(target.arrived))
+        self._of_age = " AND ".join(chosen.of_age(target.arrived)) or "1"
+        self._stored_by_then = chosen.stored
+        self._late_query = later_copies(self._base, target, chosen)
         self._late: list[str] = []
 
     def count(self) -> None:
         """Count the rows to delete."""
-        self.visible = self.left()
+        self.visible = self._shown(self._where)
         self._late = [str(identity) for (identity,) in self._rows(self._late_query)] if self._late_query else []
         copies = sum(self._stored(condition) for condition in self._late_conditions())
         self.stored = sum(part.doomed for part in self._parts()) + copies
 
     def left(self) -> int:
-        """Count the visible rows that are still to be deleted."""
-        return int(self._rows(f"SELECT count() FROM {self._view} WHERE {self._where}")[0][0])  # noqa: S608 - checked or quoted
+        """Count the visible rows of this age: those that were stored after the plan."""
+        return self._shown(self._of_age)
+
+    def _shown(self, condition: str) -> int:
+        return int(self._rows(f"SELECT count() FROM {self._view} WHERE {condition}")[0][0])  # noqa: S608 - checked or quoted
 
     def run(self, seen: Counts, attempt: Attempt) -> "Pruned":
         """Delete the rows, and count those that were there. Safe to repeat after an interruption."""
@@ -153,7 +181,7 @@ class TablePruning:
     def _late_conditions(self) -> Iterator[str]:
         for start in range(0, len(self._late), _NAMED_AT_ONCE):
             named = ", ".join(literal(identity) for identity in self._late[start : start + _NAMED_AT_ONCE])
-            yield f"{self.target.identity} IN ({named}) AND NOT ({self._where})"
+            yield f"{self.target.identity} IN ({named}) AND {self._stored_by_then} AND NOT ({self._where})"
 
     def _parts(self) -> list[Part]:
         query = (
@@ -214,14 +242,23 @@ class Pruned:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The rows to delete, by table."""
+class Count:
+    """The rows of one table to delete: as readers see them, and as stored, copies included."""
 
-    tables: list[TablePruning]
-    #: The selection, for the audit record.
-    target: dict[str, Any]
-    #: User of the store.
-    identity: str
+    table: str
+    visible: int
+    stored: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The rows to delete, and their number by table."""
+
+    #: Data directory of the settings.
+    data: Path
+    selection: Selection
+    kind: Kind | None
+    tables: tuple[Count, ...]
 
     @property
     def visible(self) -> int:
@@ -233,25 +270,44 @@ class Plan:
         """Number of rows to delete, as stored, copies included."""
         return sum(table.stored for table in self.tables)
 
+    @property
+    def target(self) -> dict[str, Any]:
+        """The selection, for the audit record."""
+        chosen = {
+            "upto_ms": self.selection.upto_ms,
+            "stored_upto_ms": self.selection.stored_upto_ms,
+            "project": self.selection.project,
+            "kind": self.kind and self.kind.value,
+        }
+        return {name: value for name, value in chosen.items() if value is not None}
 
-def plan_prune(
-    client: "Client", settings: StoreSettings, *, upto_ms: int | None, project: str | None, kind: Kind | None
-) -> Plan:
+
+def plan_prune(data: Path, *, upto_ms: int | None, project: str | None = None, kind: Kind | None = None) -> Plan:
     """Count the rows that arrived up to a Unix millisecond (None: all), optionally of a project or kind."""
-    tables = [TablePruning(client, settings, target, upto_ms, project) for target in targets(kind)]
-    for table in tables:
-        table.count()
-    target = {"upto_ms": upto_ms, "project": project, "kind": kind and kind.value}
-    return Plan(tables, {name: value for name, value in target.items() if value is not None}, settings.user)
+    settings = settings_for("owner", data).store
+    with open_store(settings) as client:
+        now_ms = int(client.query("SELECT toUnixTimestamp64Milli(now64(3))").result_rows[0][0])
+        chosen = Selection(upto_ms, now_ms, project)
+        tables = [TablePruning(client, settings, target, chosen) for target in targets(kind)]
+        for table in tables:
+            table.count()
+    counts = tuple(Count(table.target.name, table.visible, table.stored) for table in tables)
+    return Plan(data, chosen, kind, counts)
 
 
-def apply(plan: Plan, actor: Actor, trail: Trail, seen: Counts) -> list[Pruned]:
-    """Delete the rows that the plan selects, and count those that were still there.
+def apply(plan: Plan, actor: Actor, *, progress: Counts | None = None) -> list[Pruned]:
+    """Delete the rows that the plan selects, and count those that were still there. Later rows stay.
 
     Safe to repeat after an interruption.
     """
     if not plan.stored:
-        return [Pruned(table.target.name, 0, 0, 0) for table in plan.tables]
+        return [Pruned(table.table, 0, 0, 0) for table in plan.tables]
+    seen = progress or Unseen()
     seen.total = plan.stored
-    with trail.attempt("prune", actor, identity=plan.identity, target=plan.target, planned=plan.stored) as attempt:
-        return [table.run(seen, attempt) for table in plan.tables]
+    settings = settings_for("owner", plan.data).store
+    attempt = Trail(plan.data, settings).attempt(
+        "prune", actor, identity=settings.user, target=plan.target, planned=plan.stored
+    )
+    with open_store(settings) as client, attempt:
+        tables = [TablePruning(client, settings, target, plan.selection) for target in targets(plan.kind)]
+        return [table.run(seen, attempt) for table in tables]

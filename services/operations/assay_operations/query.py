@@ -3,18 +3,51 @@
 import difflib
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_operations.export.lines import BrokenAnswerError, Lines
 
 if TYPE_CHECKING:
+    from assay_runtime.queries import NamedQuery
     from assay_runtime.store import Client
 
 
 _BLOCK_BYTES = 64 * 1024
+
+
+def known_queries() -> "list[NamedQuery]":
+    """Return the named queries."""
+    from assay_runtime.queries import named_queries
+
+    return list(named_queries().values())
+
+
+class Reader:
+    """A connection to the store that may only read."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+
+    def blocks(self, sql: str, values: dict[str, str], form: str) -> Iterator[bytes]:
+        """Yield the answer of a query in a format of the engine."""
+        return blocks(self._client, sql, values, form)
+
+    def rows(self, sql: str, values: dict[str, str]) -> Iterator[list[Any]]:
+        """Yield the names of the columns, then the rows."""
+        return rows_of(self._client, sql, values)
+
+
+@contextmanager
+def reader(data: Path) -> Iterator[Reader]:
+    """Connect to the store as an engineer on call."""
+    with open_store(settings_for("sre", data).store) as client:
+        yield Reader(client)
 
 
 def resolve(question: str, parameters: list[str]) -> tuple[str, dict[str, str]]:

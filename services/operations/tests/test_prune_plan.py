@@ -1,6 +1,6 @@
 """What `assay prune` deletes, and how."""
 
-from assay_operations.prune import FAILURES, Part, conditions, later_copies, sort_out, targets
+from assay_operations.prune import FAILURES, Part, Selection, later_copies, sort_out, targets
 from assay_schema.events import Kind
 
 
@@ -17,10 +17,15 @@ def test_parts_that_go_whole_are_dropped_and_only_mixed_partitions_rewritten() -
     assert mixed == {"20260102": 5}
 
 
-def test_everything_is_without_condition_and_a_project_is_quoted() -> None:
-    assert conditions(None, None) == []
-    assert conditions(None, "it's") == [r"project = 'it\'s'"]
-    assert conditions(5, "p") == ["created_at <= fromUnixTimestamp64Milli(5, 'UTC')", "project = 'p'"]
+def test_what_was_stored_after_the_plan_is_never_selected_and_a_project_is_quoted() -> None:
+    stored = "stored_at <= fromUnixTimestamp64Milli(9, 'UTC')"
+    assert Selection(None, 9).conditions() == [stored]
+    assert Selection(None, 9, "it's").conditions() == [r"project = 'it\'s'", stored]
+    assert Selection(5, 9, "p").conditions() == [
+        "created_at <= fromUnixTimestamp64Milli(5, 'UTC')",
+        "project = 'p'",
+        stored,
+    ]
 
 
 def test_failures_go_with_everything_and_stay_with_one_kind() -> None:
@@ -35,8 +40,9 @@ def test_failures_go_with_everything_and_stay_with_one_kind() -> None:
 
 
 def test_later_copies_are_looked_for_only_where_there_is_a_later() -> None:
-    assert later_copies("t", FAILURES, None, None) is None
-    sql = later_copies("t", targets(Kind.ANSWER)[0], 5, "p")
+    assert later_copies("t", FAILURES, Selection(None, 9)) is None
+    sql = later_copies("t", targets(Kind.ANSWER)[0], Selection(5, 9, "p"))
     assert sql is not None
     assert "NOT (created_at <= fromUnixTimestamp64Milli(5, 'UTC'))" in sql
+    assert sql.count("stored_at <= fromUnixTimestamp64Milli(9, 'UTC')") == 2
     assert "event_time <= fromUnixTimestamp64Milli(86400005, 'UTC')" in sql

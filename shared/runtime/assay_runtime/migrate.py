@@ -89,8 +89,15 @@ def schema_version(client: Client, base_database: str = "assay_base") -> int:
 
 def migrate_with(client: Client, settings: Settings) -> list[Migration]:
     """Run `migrate` with an existing client, whose database exists."""
-    store = settings.store
     retention.check(settings.retention)
+    todo = apply_pending(client, settings)
+    apply_settings(client, settings)
+    return todo
+
+
+def apply_pending(client: Client, settings: Settings) -> list[Migration]:
+    """Apply pending migrations, which only add to the store. Returns those applied."""
+    store = settings.store
     todo = pending_with(client, store.base_database)
     for migration in todo:
         for statement in migration.statements(store.base_database, store.database):
@@ -101,10 +108,38 @@ def migrate_with(client: Client, settings: Settings) -> list[Migration]:
             column_names=["version", "name", "checksum"],
             column_type_names=["UInt32", "String", "String"],
         )
-    for statement in retention.statements(client, store.base_database, settings.retention):
-        _execute(client, statement)
-    _seed_watermarks(client, store.base_database, settings.redis.shards)
     return todo
+
+
+def apply_settings(client: Client, settings: Settings) -> None:
+    """Set the retention of the tables, and give every shard a watermark. A shorter retention deletes rows."""
+    base_database = settings.store.base_database
+    retention.check(settings.retention)
+    for statement in retention.statements(client, base_database, settings.retention):
+        _execute(client, statement)
+    missing, removed = watermark_changes(client, base_database, settings.redis.shards)
+    _seed_watermarks(client, base_database, missing, removed)
+
+
+def watermark_changes(client: Client, base_database: str, shards: int) -> tuple[list[int], list[int]]:
+    """Return the shards without a watermark, and those with one that no longer exist. None are missing without a table."""
+    try:
+        rows = client.query(f"SELECT DISTINCT shard FROM `{base_database}`.watermarks").result_rows  # noqa: S608
+    except DatabaseError as error:
+        if error.code in (_UNKNOWN_TABLE, _UNKNOWN_DATABASE):
+            return [], []
+        raise
+    present = {int(row[0]) for row in rows}
+    return sorted(set(range(shards)) - present), sorted(present - set(range(shards)))
+
+
+def has_table(client: Client, base_database: str, table: str) -> bool:
+    """Return True if the store has a table."""
+    found = client.query(
+        "SELECT count() FROM system.tables WHERE database = {database:String} AND name = {table:String}",
+        parameters={"database": base_database, "table": table},
+    ).result_rows
+    return bool(found[0][0])
 
 
 def pending_with(client: Client, base_database: str) -> list[Migration]:
@@ -169,12 +204,11 @@ def _execute(client: Client, statement: str) -> None:
             return
 
 
-def _seed_watermarks(client: Client, base_database: str, shards: int) -> None:
-    """Insert a row of 0 for each shard, so that a shard without rows keeps the lowest watermark at 0."""
+def _seed_watermarks(client: Client, base_database: str, missing: list[int], removed: list[int]) -> None:
+    """Insert a row of 0 for each shard without one, so that a shard without rows keeps the lowest watermark at 0."""
     table = f"`{base_database}`.watermarks"
-    present = {int(row[0]) for row in client.query(f"SELECT DISTINCT shard FROM {table}").result_rows}  # noqa: S608
-    if missing := [[shard, 0] for shard in range(shards) if shard not in present]:
-        client.insert(table, missing, column_names=["shard", "watermark"], column_type_names=["UInt8", "UInt64"])
-    if gone := sorted(present - set(range(shards))):
+    if rows := [[shard, 0] for shard in missing]:
+        client.insert(table, rows, column_names=["shard", "watermark"], column_type_names=["UInt8", "UInt64"])
+    if removed:
         # Its streams were drained before the number of shards was reduced, so nothing waits for it any more.
-        _execute(client, f"DELETE FROM {table} WHERE shard IN ({', '.join(map(str, gone))})")  # noqa: S608
+        _execute(client, f"DELETE FROM {table} WHERE shard IN ({', '.join(map(str, removed))})")  # noqa: S608

@@ -44,14 +44,15 @@ def publish(
 
     A hash covers everything that a gate reads, so that a change to it is detected.
 
-    Every attempt is recorded in audit/bench-publish-YEAR-Wweek.jsonl of the data directory.
+    Every attempt is recorded in audit/bench-publish-YEAR-Wweek.jsonl of the data directory: its start, and its end. If the start cannot
+    be written, nothing is published.
     """
     from assay_evals.replay.baseline import Thresholds
 
     limits = thresholds_of(Thresholds(), threshold_jaccard, threshold_top1, threshold_latency_multiplier)
     actor = local_actor(comment)
-    plan = plan_publish(source, to, label=label, limits=limits, force=force, deduplicate=deduplicate)
-    made = apply(plan, actor, data, lambda text: echo(text, err=True))
+    plan = plan_publish(data, source, to, label=label, limits=limits, force=force, deduplicate=deduplicate)
+    made = apply(plan, actor)
     metadata = made.metadata
     if as_json:
         shown = ("label", "source_hash", "content_hash", "row_count", "baseline_mean_latency_ms", "thresholds")
@@ -64,5 +65,7 @@ def publish(
     ):
         if count:
             echo(f"left out {count:,} row(s) that {what}", err=True)
+    if made.unrecorded:
+        echo(f"the end of this attempt was {made.unrecorded}", err=True)
     if made.scrubbed:
         echo(f"personal data was removed from {made.scrubbed:,} row(s): a gate counts those separately", err=True)

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +14,11 @@ from assay_cli.output.confirm import agreed
 from assay_cli.output.tables import print_table
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
 from assay_operations.actor import local_actor
-from assay_operations.audit import Trail
 from assay_operations.clients import DEFAULT_DATA, run_with_redis
 from assay_operations.dead_letters.choose import Choice, called, matching, the_one
 from assay_operations.dead_letters.drop import apply as apply_drop
 from assay_operations.dead_letters.drop import plan_drop
-from assay_operations.dead_letters.letters import filter_of, name_of, tally
+from assay_operations.dead_letters.letters import Name, filter_of, name_of, tally
 from assay_operations.dead_letters.requeue import Requeued, plan_requeue
 from assay_operations.dead_letters.requeue import apply as apply_requeue
 from assay_schema.settings import Settings
@@ -133,23 +133,20 @@ def requeue(
     """
     chosen, actor = Choice("requeue", ids, everything, filter_of(reason, stage, since)), local_actor(comment)
 
-    async def work(client: "Client", settings: Settings) -> bool:
-        plan, done = await plan_requeue(client, settings, chosen), Requeued()
+    with ends_quietly():
+        plan, done = plan_requeue(data, chosen), Requeued()
         for line in plan.unfit:
             echo(line, err=True)
         if dry_run:
             echo(_summary("would requeue", plan.streams))
         else:
             try:
-                await apply_requeue(client, settings, plan, actor, Trail(data, settings.store), done)
+                apply_requeue(plan, actor, progress=done)
             finally:  # also if Redis disconnects halfway: requeued letters stay requeued
                 for line in done.gone:
                     echo(line, err=True)
                 echo(_summary("requeued", done.streams))
-        return _tell_missing(chosen) or bool(plan.unfit or done.gone)
-
-    with ends_quietly():
-        if run_with_redis("operator", data, work):
+        if _tell_missing(plan.missing) or plan.unfit or done.gone:
             raise typer.Exit(FINDING)
 
 
@@ -174,7 +171,7 @@ def drop(
     chosen, actor = Choice("drop", ids, everything, filter_of(reason, stage, since)), local_actor(comment)
 
     with ends_quietly():
-        plan = run_with_redis("operator", data, lambda client, settings: plan_drop(client, settings, chosen))
+        plan = plan_drop(data, chosen)
         summary = f"{_letters(len(plan.names))}{f': {plan.tally}' if plan.tally else ''}"
         if dry_run:
             echo(f"would drop {summary}")
@@ -186,23 +183,19 @@ def drop(
             echo("nothing was dropped", err=True)
             return
         else:
-            dropped = run_with_redis(
-                "operator",
-                data,
-                lambda client, settings: apply_drop(client, settings, plan, actor, Trail(data, settings.store)),
-            )
+            dropped = apply_drop(plan, actor)
             echo(f"dropped {_letters(dropped)}")
             if gone := len(plan.names) - dropped:
                 echo(f"{_letters(gone)} gone meanwhile: requeued, dropped or expired", err=True)
-        if _tell_missing(chosen):
+        if _tell_missing(plan.missing):
             raise typer.Exit(FINDING)
 
 
-def _tell_missing(chosen: Choice) -> bool:
+def _tell_missing(missing: Sequence[Name]) -> bool:
     """Print the given IDs that do not exist. Return True if there are any."""
-    for name in chosen.missing:
+    for name in missing:
         echo(f"not found: {name}", err=True)
-    return bool(chosen.missing)
+    return bool(missing)
 
 
 def _kept(settings: Settings) -> timedelta:

@@ -11,7 +11,6 @@ from assay_cli.exit_codes import FINDING
 from assay_cli.options import AsJsonLines, Comment, DataDirectory
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
 from assay_operations.actor import local_actor
-from assay_operations.audit import Trail
 from assay_operations.clients import DEFAULT_DATA, open_store, run_with_redis, settings_and_source, settings_for
 from assay_operations.drift.acknowledge import apply, plan_acknowledge
 from assay_operations.drift.explain import episode_named, explained
@@ -77,11 +76,8 @@ def acknowledge(
 
     The baseline is re-learned from the samples since the change.
     """
-    plan, actor = plan_acknowledge(alert_id), local_actor(comment)
-
-    taken = run_with_redis(
-        "operator", data, lambda client, settings: apply(client, settings, plan, actor, Trail(data, settings.store))
-    )
+    plan, actor = plan_acknowledge(data, alert_id), local_actor(comment)
+    taken = apply(plan, actor)
     echo(
         f"acknowledged {plan.alert_id}"
         if taken

@@ -16,7 +16,7 @@ from assay_cli.output.progress import Progress
 from assay_cli.output.terminal import echo, emit, ends_quietly
 from assay_cli.target_options import TargetOptions
 from assay_cli.threshold_options import Jaccard, LatencyMultiplier, Top1, least
-from assay_operations.evaluations.gate import GateRequest, plan_gate
+from assay_operations.evaluations.gate import GateRequest, prepare_gate
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ def gate(
     from assay_evals.report.gate_text import gate_text
 
     system, errors = target.config()
-    plan = plan_gate(GateRequest(system=system, **vars(options)))
+    prepared = prepare_gate(GateRequest(system=system, **vars(options)))
     with ends_quietly(stopped=lambda: "nothing was kept; run the gate again"), Progress(target.progress) as counter:
-        verdict = plan.run(counter, Verdict(inconclusive.value))
-    if plan.answers:
-        tell(plan.answers.judge)
+        verdict = prepared.run(counter, Verdict(inconclusive.value))
+    if prepared.answers:
+        tell(prepared.answers.judge)
     if as_json:
         emit(json.dumps(verdict, ensure_ascii=False, indent=2))
     else:

@@ -1,18 +1,58 @@
 """`assay migrate`: create or update the tables of the store."""
 
-from assay_cli.options import DataDirectory
+from typing import Annotated
+
+import typer
+
+from assay_cli.options import Comment, DataDirectory
+from assay_cli.output.confirm import agreed
 from assay_cli.output.terminal import echo
-from assay_operations.clients import DEFAULT_DATA, settings_for
+from assay_operations.actor import local_actor
+from assay_operations.clients import DEFAULT_DATA
+from assay_operations.migrate import Plan, apply, plan_migrate
 
 
-def migrate(data: DataDirectory = DEFAULT_DATA) -> None:
-    """Create or update the store's databases, tables and views.
+def migrate(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes", "-y", help="Skip the prompt that confirms a shorter retention (required without a terminal)."
+        ),
+    ] = False,
+    comment: Comment = "",
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Create or update the store's databases, tables, views and retention.
 
-    Safe to repeat; needs the credentials of `owner`.
+    Safe to repeat; needs the credentials of `owner`. If the settings keep rows for fewer days than the tables do, it shows how many would
+    expire, and asks first.
     """
-    settings = settings_for("owner", data)
-    from assay_runtime.migrate import migrate as apply
-
-    for migration in apply(settings):
-        echo(f"applied {migration.name}", err=True)
+    actor = local_actor(comment)
+    plan = plan_migrate(data)
+    if dry_run:
+        _show(plan, "would", err=False)
+        return
+    if plan.shorter and not yes:
+        shown = lambda: _show(plan, "will", err=True)  # noqa: E731
+        if not agreed(shown, "Delete the rows that expire?", dry_run="show what would expire", undone="changed"):
+            echo("nothing was changed", err=True)
+            return
+    elif plan.retention:
+        _show(plan, "will", err=True)
+    for name in apply(plan, actor):
+        echo(f"applied {name}", err=True)
     echo("the store's tables are up to date", err=True)
+
+
+def _show(plan: Plan, verb: str, *, err: bool) -> None:
+    for name in plan.migrations:
+        echo(f"{verb} apply {name}", err=err)
+    for change in plan.retention:
+        before = change.before or "no retention of Assay"
+        count = f"about {change.expiring:,} of {change.rows:,} stored row(s) expire"
+        echo(f"{verb} keep rows of {change.table} for {change.after}, not {before}: {count}", err=err)
+    for shard in plan.removed_shards:
+        echo(f"{verb} remove the watermark of shard {shard}, which is no longer configured", err=err)
+    if not plan.changes:
+        echo("the store's tables are up to date", err=err)

@@ -11,8 +11,7 @@ from assay_cli.output.confirm import agreed
 from assay_cli.output.progress import Mode, Progress
 from assay_cli.output.terminal import echo, ends_quietly
 from assay_operations.actor import local_actor
-from assay_operations.audit import Trail
-from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.clients import DEFAULT_DATA
 from assay_operations.export.sql import SOURCES
 from assay_operations.prune import apply, plan_prune
 from assay_operations.time_bounds import duration_ms
@@ -42,25 +41,23 @@ def prune(
         actor = local_actor(comment)
         age_ms = duration_ms(older_than, "--older-than")
         upto_ms = None if age_ms == 0 else max(0, time.time_ns() // 1_000_000 - age_ms)
-        settings = settings_for("owner", data).store
-        with open_store(settings) as client:
-            plan = plan_prune(client, settings, upto_ms=upto_ms, project=project, kind=Kind(kind) if kind else None)
-            planned = [(table.target.name, table.visible, table.stored) for table in plan.tables]
-            if dry_run:
-                _report(planned, "would delete")
-                return
-            if (
-                not yes
-                and plan.stored
-                and not agreed(lambda: _report(planned, "about to delete", err=True), "Delete them permanently?")
-            ):
-                echo("nothing was deleted", err=True)
-                return
-            with Progress(Mode.AUTO) as counter:
-                pruned = apply(plan, actor, Trail(data, settings), counter)
-            _report([(table.table, table.visible, table.stored) for table in pruned], "deleted")
-            if left := sum(table.left for table in pruned):
-                echo(f"{left} more row(s) of that age were stored meanwhile; run this again to delete them", err=True)
+        plan = plan_prune(data, upto_ms=upto_ms, project=project, kind=Kind(kind) if kind else None)
+        planned = [(table.table, table.visible, table.stored) for table in plan.tables]
+        if dry_run:
+            _report(planned, "would delete")
+            return
+        if (
+            not yes
+            and plan.stored
+            and not agreed(lambda: _report(planned, "about to delete", err=True), "Delete them permanently?")
+        ):
+            echo("nothing was deleted", err=True)
+            return
+        with Progress(Mode.AUTO) as counter:
+            pruned = apply(plan, actor, progress=counter)
+        _report([(table.table, table.visible, table.stored) for table in pruned], "deleted")
+        if left := sum(table.left for table in pruned):
+            echo(f"{left} more row(s) of that age were stored meanwhile; run this again to delete them", err=True)
 
 
 def _report(tables: list[tuple[str, int, int]], what: str, *, err: bool = False) -> None:

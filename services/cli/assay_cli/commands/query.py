@@ -5,7 +5,7 @@ import io
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,13 +13,10 @@ from assay_cli.errors import CommandError
 from assay_cli.options import DataDirectory
 from assay_cli.output.tables import print_table, text_of
 from assay_cli.output.terminal import data_output, echo, ends_quietly
-from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.clients import DEFAULT_DATA
 from assay_operations.export.lines import BrokenAnswerError, Lines
-from assay_operations.query import blocks, names_a_format, resolve, rows_of
+from assay_operations.query import Reader, known_queries, names_a_format, reader, resolve
 from assay_schema.printable import no_formula
-
-if TYPE_CHECKING:
-    from assay_runtime.store import Client
 
 
 class Format(StrEnum):
@@ -55,29 +52,26 @@ def query(
         sql, values = resolve(sys.stdin.read() if question == "-" else question, param or [])
         if names_a_format(sql):
             raise CommandError("leave FORMAT out; use --format table|json|csv")
-        settings = settings_for("sre", data).store
-        with open_store(settings) as client:
-            _answer(client, sql, values, output, keep_formulas)
+        with reader(data) as store:
+            _answer(store, sql, values, output, keep_formulas)
 
 
 def _list() -> None:
-    from assay_runtime.queries import named_queries
-
-    for named in named_queries().values():
+    for named in known_queries():
         echo(f"{named.name}\n    {named.summary}")
         for parameter in named.parameters:
             echo(f"    --param {parameter.name}={parameter.default or repr('')}  {parameter.meaning}")
 
 
-def _answer(client: "Client", sql: str, values: dict[str, str], output: Format, keep_formulas: bool) -> None:
+def _answer(store: Reader, sql: str, values: dict[str, str], output: Format, keep_formulas: bool) -> None:
     try:
         if output is Format.JSON:
             out = data_output()
-            for piece in Lines("{").through(blocks(client, sql, values, "JSONEachRow")):
+            for piece in Lines("{").through(store.blocks(sql, values, "JSONEachRow")):
                 out.write(piece)
             out.flush()
             return
-        rows = rows_of(client, sql, values)
+        rows = store.rows(sql, values)
         names = [str(name) for name in next(rows, [])]
         if output is Format.CSV:
             _csv(names, rows, keep_formulas)

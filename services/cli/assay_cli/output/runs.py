@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from assay_evals.compare.floors import FloorCheck
     from assay_evals.compare.slices import SliceCheck
     from assay_evals.run.model import Run
+    from assay_operations.evaluations.run_store import Stored
 
 
 def show_run(
@@ -28,3 +29,8 @@ def show_run(
         from assay_evals.report.wording import slices_in_words
 
         echo("\n".join([run_text(run), *map(printable, slices_in_words(checks))]))
+
+
+def tell_replaced(stored: "Stored") -> None:
+    if stored.replaced:
+        echo(f"replaced {stored.replaced:,} row(s) of this run in the store, which is recorded", err=True)

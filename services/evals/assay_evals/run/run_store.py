@@ -65,6 +65,26 @@ def store_run(client: Client, settings: StoreSettings, run: Run) -> uuid.UUID:
     return run_id
 
 
+def replaced_rows(client: Client, run: Run) -> int:
+    """Count the rows in the store that storing this run would change: its own, and those of its results.
+
+    0 if it is not in the store, or is there as it is. The client uses the views' database.
+    """
+    try:
+        stored = load_stored(client, str(run_id := identity(run)))
+    except RunError:
+        return 0
+    before = {result.case_id: line for result, line in zip(stored.results, _all_rows(stored, run_id), strict=True)}
+    pairs = zip(run.results, _all_rows(run, run_id), strict=True)
+    changed = sum(before.get(result.case_id, line) != line for result, line in pairs)
+    return changed + (_run_row(stored, run_id) != _run_row(run, run_id) or changed > 0)
+
+
+def _all_rows(run: Run, run_id: uuid.UUID) -> Iterator[bytes]:
+    for start in range(0, len(run.results), BATCH_ROWS):
+        yield from _result_rows(run, run_id, start)
+
+
 def _result_rows(run: Run, run_id: uuid.UUID, start: int) -> Iterator[bytes]:
     for place, result in enumerate(run.results[start : start + BATCH_ROWS], start=start):
         whole = asdict(result)

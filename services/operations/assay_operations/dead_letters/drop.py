@@ -2,10 +2,12 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay_operations.actor import Actor
-from assay_operations.audit import Trail, redis_user
+from assay_operations.audit import Attempt, Trail, redis_user
+from assay_operations.clients import run_with_redis, settings_for, with_redis
 from assay_operations.dead_letters.choose import Choice
 from assay_operations.dead_letters.letters import Name, tally
 from assay_schema.settings import Settings
@@ -18,33 +20,46 @@ if TYPE_CHECKING:
 class Plan:
     """The letters that would be deleted."""
 
-    names: list[Name]
+    #: Data directory of the settings.
+    data: Path
+    names: tuple[Name, ...]
+    #: The given ids that do not exist.
+    missing: tuple[Name, ...]
     #: Counts by stage and reason, as text.
     tally: str
     #: The selection, for the audit record.
     target: dict[str, Any]
 
 
-async def plan_drop(client: "Client", settings: Settings, chosen: Choice) -> Plan:
+def plan_drop(data: Path, chosen: Choice) -> Plan:
     """Find the selected letters."""
+    return run_with_redis("operator", data, lambda client, settings: _find(client, settings, data, chosen))
+
+
+async def _find(client: "Client", settings: Settings, data: Path, chosen: Choice) -> Plan:
     doomed, counts = [], Counter[tuple[str, str]]()
     async for letter in chosen.letters(client, settings):
         doomed.append(Name(letter.shard, letter.id))
         counts[letter.stage, letter.reason] += 1
-    return Plan(doomed, tally(counts), chosen.target)
+    return Plan(data, tuple(doomed), tuple(chosen.missing), tally(counts), chosen.target)
 
 
-async def apply(client: "Client", settings: Settings, plan: Plan, actor: Actor, trail: Trail) -> int:
+def apply(plan: Plan, actor: Actor) -> int:
     """Delete the planned letters that still exist. Return their number."""
-    from assay_runtime.dead_letters import drop
-
     if not plan.names:
         return 0
-    attempt = trail.attempt(
+    settings = settings_for("operator", plan.data)
+    attempt = Trail(plan.data, settings.store).attempt(
         "dead drop", actor, identity=redis_user(settings.redis), target=plan.target, planned=len(plan.names)
     )
-    async with attempt:
-        for shard in range(settings.redis.shards):
-            names = [name.id for name in plan.names if name.shard == shard]
-            attempt.changed += await drop(client, shard, names)
+    with attempt:
+        with_redis(settings, lambda client: _drop(client, settings, plan, attempt))
     return attempt.changed
+
+
+async def _drop(client: "Client", settings: Settings, plan: Plan, attempt: Attempt) -> None:
+    from assay_runtime.dead_letters import drop
+
+    for shard in range(settings.redis.shards):
+        names = [name.id for name in plan.names if name.shard == shard]
+        attempt.changed += await drop(client, shard, names)

@@ -5,10 +5,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay_operations.actor import Actor
-from assay_operations.audit import Trail, redis_user
+from assay_operations.audit import Attempt, Trail, redis_user
+from assay_operations.clients import run_with_redis, settings_for, with_redis
 from assay_operations.dead_letters.choose import Choice, called
 from assay_operations.dead_letters.letters import DeadLetter, Name, NotRequeueableError
 from assay_schema.settings import Settings
@@ -21,11 +23,15 @@ if TYPE_CHECKING:
 class Plan:
     """The letters that would be requeued."""
 
-    names: list[Name]
+    #: Data directory of the settings.
+    data: Path
+    names: tuple[Name, ...]
+    #: The given ids that do not exist.
+    missing: tuple[Name, ...]
     #: Their number by stream.
     streams: Counter[str]
     #: A line about each selected letter that cannot be requeued.
-    unfit: list[str]
+    unfit: tuple[str, ...]
     #: The selection, for the audit record.
     target: dict[str, Any]
 
@@ -40,8 +46,12 @@ class Requeued:
     gone: list[str] = field(default_factory=list)
 
 
-async def plan_requeue(client: "Client", settings: Settings, chosen: Choice) -> Plan:
+def plan_requeue(data: Path, chosen: Choice) -> Plan:
     """Find the selected letters."""
+    return run_with_redis("operator", data, lambda client, settings: _find(client, settings, data, chosen))
+
+
+async def _find(client: "Client", settings: Settings, data: Path, chosen: Choice) -> Plan:
     names, streams, unfit = [], Counter[str](), []
     async for letter in chosen.letters(client, settings):
         try:
@@ -51,29 +61,33 @@ async def plan_requeue(client: "Client", settings: Settings, chosen: Choice) -> 
         else:
             names.append(Name(letter.shard, letter.id))
             streams[stream.name] += 1
-    return Plan(names, streams, unfit, chosen.target)
+    return Plan(data, tuple(names), tuple(chosen.missing), streams, tuple(unfit), chosen.target)
 
 
-async def apply(
-    client: "Client", settings: Settings, plan: Plan, actor: Actor, trail: Trail, done: Requeued
-) -> Requeued:
-    """Requeue the planned letters that still exist, page by page, and count them in `done`.
+def apply(plan: Plan, actor: Actor, *, progress: Requeued | None = None) -> Requeued:
+    """Requeue the planned letters that still exist, page by page, and count them in `progress`.
 
     Each is sent once, also if others requeue it: it leaves `dead` in the same step.
     """
+    done = Requeued() if progress is None else progress
     if not plan.names:
         return done
-    attempt = trail.attempt(
+    settings = settings_for("operator", plan.data)
+    attempt = Trail(plan.data, settings.store).attempt(
         "dead requeue", actor, identity=redis_user(settings.redis), target=plan.target, planned=len(plan.names)
     )
-    async with attempt:
-        for shard, page in _pages(plan.names):
-            await _send(client, settings, shard, page, done)
-            attempt.changed = done.streams.total()
+    with attempt:
+        with_redis(settings, lambda client: _requeue(client, settings, plan, attempt, done))
     return done
 
 
-def _pages(names: list[Name]) -> Iterator[tuple[int, list[Name]]]:
+async def _requeue(client: "Client", settings: Settings, plan: Plan, attempt: Attempt, done: Requeued) -> None:
+    for shard, page in _pages(plan.names):
+        await _send(client, settings, shard, page, done)
+        attempt.changed = done.streams.total()
+
+
+def _pages(names: tuple[Name, ...]) -> Iterator[tuple[int, list[Name]]]:
     from assay_runtime.dead_letters import PAGE
 
     for shard, of_shard in groupby(names, key=lambda name: name.shard):

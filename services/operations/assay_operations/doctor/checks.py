@@ -6,6 +6,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from assay_schema.settings import DeliverySettings, Settings
 from assay_schema.streams import DEAD
@@ -125,23 +126,26 @@ def nightly_evaluation(configured: bool, outcomes: Sequence[tuple[str, float, st
 OPERATION_S = 3_600.0
 
 
-def operations(unended: Sequence[tuple[str, str, float]], waiting: int) -> Finding:
+def operations(unended: Sequence[tuple[str, str, float]] | None, waiting: int, folder: Path) -> Finding:
     """Check the audit records of a week for operations without an end.
 
-    `unended` has operation, actor and seconds since the start. `waiting`: records that the store has not taken.
+    `unended` has operation, actor and seconds since the start; None if the store does not tell. `waiting`: records that the store has not
+    taken, which are in files of `folder`.
     """
     name = "operations"
-    killed = [each for each in unended if each[2] >= OPERATION_S]
+    killed = [each for each in unended or () if each[2] >= OPERATION_S]
     problems, hints = [], []
     if killed:
         operation, actor, ago = killed[-1]
         problems.append(f"{len(killed)} started and never ended, the latest: {operation} by {actor}, {age(ago)} ago")
         hints.append("if it was killed, run it again; see: assay operations list")
     if waiting:
-        problems.append(f"{_count(waiting, 'audit record is', 'audit records are')} not in the store")
+        problems.append(f"{_count(waiting, 'audit record is', 'audit records are')} not in the store, but in {folder}")
         hints.append("to send those that wait: assay operations list; see docs/operations.md")
     if problems:
         return Finding(name, Status.WARN, "; ".join(problems), "; ".join(hints))
+    if unended is None:
+        return Finding(name, Status.OK, f"no audit record waits in {folder}")
     running = f", {len(unended)} running" if unended else ""
     return Finding(name, Status.OK, f"all that started in a week have ended{running}")
 

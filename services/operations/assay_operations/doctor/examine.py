@@ -35,6 +35,8 @@ def examine(data: Path) -> list[Finding]:
     patient.add(*checks.transport(settings))
     streams = asyncio.run(_redis(settings, patient))
     _store(settings, data, patient, streams)
+    if not any(finding.check == "operations" for finding in patient.findings):  # records wait while the store is away
+        patient.check("operations", lambda: _operations(settings, data, None), "make the file readable")
     _memory(settings, patient, streams or [])
     _host(settings, data, patient)
     return patient.findings
@@ -201,12 +203,15 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
         )
         patient.check(
             "operations",
-            lambda: checks.operations(
-                probes.unended_operations(client, names.database), Trail(data, settings.store).waiting()
-            ),
+            lambda: _operations(settings, data, probes.unended_operations(client, names.database)),
             hint,
         )
         patient.check("clock of the store", lambda: checks.clock("the store", probes.store_ahead_s(client)), hint)
+
+
+def _operations(settings: Settings, data: Path, unended: list[tuple[str, str, float]] | None) -> Finding:
+    trail = Trail(data, settings.store)
+    return checks.operations(unended, trail.waiting(), trail.file.parent)
 
 
 def _schema(client: "Store", database: str) -> Finding:

@@ -1,10 +1,10 @@
-"""Published baselines, qrels and thresholds of a merge gate."""
+"""Published baselines (`plan_publish`, then `apply`), qrels and thresholds of a merge gate."""
 
 import hashlib
 import json
+import logging
 import os
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,14 @@ from assay_operations.actor import Actor
 from assay_operations.errors import OperationError, explain
 from assay_operations.evaluations.files import captured_of, lines_of
 from assay_operations.numbers import a_number
+from assay_schema.ids import new_event_id
 
 if TYPE_CHECKING:
     from assay_evals.dataset.qrels import KnownQuery
     from assay_evals.replay.baseline import Baseline, Thresholds
     from assay_evals.replay.correctness import Floors
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,16 @@ class Published:
     repeated: int
     #: Of the others, rows that personal data was taken out of.
     scrubbed: int
+    #: Why the end of the attempt could not be recorded; empty if it was. The baseline is published in any case.
+    unrecorded: str = ""
 
 
 @dataclass(frozen=True)
 class Plan:
     """A baseline to publish."""
 
+    #: Data directory of the audit log.
+    data: Path
     source: Path
     to: Path
     label: str
@@ -47,7 +54,14 @@ class Plan:
 
 
 def plan_publish(
-    source: Path, to: Path, *, label: str | None, limits: "Thresholds", force: bool, deduplicate: bool
+    data: Path,
+    source: Path,
+    to: Path,
+    *,
+    limits: "Thresholds",
+    label: str | None = None,
+    force: bool = False,
+    deduplicate: bool = False,
 ) -> Plan:
     """Check where a baseline would be written. Raises `OperationError`."""
     if to.exists() and source.exists() and to.samefile(source):
@@ -55,22 +69,22 @@ def plan_publish(
     if to.exists() and not force:
         raise OperationError("conflict", f"--to: {to} already exists; to overwrite it: --force")
     named = label or to.name.removesuffix(".ndjson").removesuffix(".baseline")
-    return Plan(source, to, named, limits, deduplicate, _digest(to))
+    return Plan(data, source, to, named, limits, deduplicate, _digest(to))
 
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
-def apply(plan: Plan, actor: Actor, data: Path, tell: Callable[[str], None]) -> Published:
-    """Freeze captured rows as a baseline, and record the attempt in the audit log below `data`.
+def apply(plan: Plan, actor: Actor) -> Published:
+    """Freeze captured rows as a baseline, and record the attempt in the audit log of the data directory.
 
-    `tell` gets the reason if the recording fails: the baseline is published in any case, because its file says itself when and from what
-    it was made. Raises `OperationError`, of kind `conflict` if another baseline was written since the plan was made.
+    A line is written before the baseline, and one at the end, so an attempt that was killed has a start without an end. Raises
+    `OperationError`: of kind `conflict` if another baseline was written since the plan was made, of kind `unavailable` if the start
+    cannot be recorded; nothing is published then.
     """
-    from assay_evals.errors import EvalsError
-
     attempt: dict[str, Any] = {
+        "attempt_id": new_event_id(),
         "label": plan.label,
         "source_hash": None,
         "content_hash": None,
@@ -83,18 +97,24 @@ def apply(plan: Plan, actor: Actor, data: Path, tell: Callable[[str], None]) -> 
         "comment": actor.comment,
     }
 
-    def record(entry: dict[str, Any]) -> None:
-        if problem := audit.record(data, "bench-publish", attempt | entry):
-            tell(problem)
+    def record(outcome: str, **entry: Any) -> str:
+        return audit.record(plan.data, "bench-publish", attempt | {"outcome": outcome} | entry)
 
+    if problem := record("started", replaces=plan.replaces):
+        raise OperationError(
+            "unavailable",
+            f"nothing was published, because there is no place for an audit record: {problem}",
+            "name a data directory with --data",
+        )
     try:
         made = Published(*_publish(plan))
-    except (OperationError, EvalsError, OSError) as error:
-        record({"success": False, "failure_reason": explain(error)})
+    except BaseException as error:
+        outcome = "failed" if isinstance(error, Exception) else "interrupted"
+        if problem := record(outcome, success=False, failure_reason=explain(error) or type(error).__name__):
+            log.warning("the end of the attempt %s was %s", attempt["attempt_id"], problem)
         raise
     attempt |= {key: made.metadata[key] for key in attempt if key in made.metadata}
-    record({"success": True})
-    return made
+    return replace(made, unrecorded=record("done", success=True))
 
 
 def _publish(plan: Plan) -> tuple[dict[str, Any], int, int, int]:
@@ -145,8 +165,6 @@ def qrels_of(path: Path) -> "list[KnownQuery]":
 
 def thresholds_of(default: "Thresholds", jaccard: str | None, top1: str | None, multiplier: str | None) -> "Thresholds":
     """Return the thresholds of a regression gate: options over the default. Raises `OperationError`."""
-    from dataclasses import replace
-
     given = {
         "jaccard": a_number(jaccard, "--threshold-jaccard"),
         "top1": a_number(top1, "--threshold-top1"),
@@ -157,8 +175,6 @@ def thresholds_of(default: "Thresholds", jaccard: str | None, top1: str | None, 
 
 def floors_given(default: "Floors", recall: str | None, first: str | None, top1: str | None) -> "Floors":
     """Return the floors of a correctness gate: options over the default. Raises `OperationError`."""
-    from dataclasses import replace
-
     given = {
         "recall": a_number(recall, "--threshold-recall"),
         "first_relevant": a_number(first, "--threshold-first-relevant"),

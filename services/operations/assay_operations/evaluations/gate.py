@@ -44,7 +44,7 @@ class GateRequest:
 
 
 @dataclass(frozen=True)
-class GatePlan:
+class PreparedGate:
     """A gate that passed every check that costs nothing."""
 
     target: "Target"
@@ -86,7 +86,7 @@ class GatePlan:
         return verdict
 
 
-def plan_gate(request: GateRequest) -> GatePlan:
+def prepare_gate(request: GateRequest) -> PreparedGate:
     """Validate everything before the system is queried or anything is paid. Raises `OperationError`."""
     from assay_evals.replay.baseline import Thresholds
     from assay_evals.replay.correctness import Floors
@@ -114,7 +114,7 @@ def plan_gate(request: GateRequest) -> GatePlan:
         ("rules_gate", "rules_path"): request.rules,
     }
     files = {place: path for place, path in given.items() if path is not None}
-    return GatePlan(target, options, published, known, request.k, limits, floors, answers, files)
+    return PreparedGate(target, options, published, known, request.k, limits, floors, answers, files)
 
 
 def _expect_file(file: Path | None, thresholds: Typed, needed: str) -> None:

@@ -35,7 +35,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PreparedGeneration:
     """A generation that passed every check that costs nothing."""
 
     model: "Model"
@@ -55,9 +55,9 @@ class Plan:
         return Made(len(self.chosen), kept.cases, dropped + lost + kept.dropped, self.model.spent_usd)
 
 
-def plan_generation(
+def prepare_generation(
     files: list[Path], target: TargetConfig, count: int, budget_usd: float, known: Path | None, seed: int
-) -> Plan:
+) -> PreparedGeneration:
     """Validate everything before money is spent. Raises `OperationError`."""
     from assay_drift.embedding import embedder
     from assay_evals.dataset.synthetic_cases import documents, drawn
@@ -70,7 +70,7 @@ def plan_generation(
             '--from: no passages: lines are {"id", "text"}, or answers as `assay export --kind answer` writes them',
         )
     questions = [case.query for case in load(known, "--known").cases] if known else []
-    return Plan(model, chosen, questions, *target.open(), embedder()[1])
+    return PreparedGeneration(model, chosen, questions, *target.open(), embedder()[1])
 
 
 async def _write_cases(model: "Model", chosen: "list[Document]") -> "tuple[list[Case], Counter[str]]":

@@ -62,7 +62,7 @@ class RunRequest:
 
 
 @dataclass(frozen=True)
-class RunPlan:
+class PreparedRun:
     """A run that passed every check that costs nothing."""
 
     name: str
@@ -124,7 +124,7 @@ class RunPlan:
         return slice_checks(done, self.fields, self.held.slice_floors(), self.held.rules())
 
 
-def plan_run(request: RunRequest, tell: Callable[[str], None]) -> RunPlan:
+def prepare_run(request: RunRequest, tell: Callable[[str], None]) -> PreparedRun:
     """Validate everything before anything is asked or paid; `tell` gets warnings.
 
     Raises `OperationError`.
@@ -176,4 +176,4 @@ def plan_run(request: RunRequest, tell: Callable[[str], None]) -> RunPlan:
     target, options = request.system.open()
     folder = RunFolder(request.runs / name, config, resume=request.resume, target=request.system.target)
     with_spending(judge, folder)
-    return RunPlan(name, golden, folder, judge, reporters, target, options, scoring, held, fields)
+    return PreparedRun(name, golden, folder, judge, reporters, target, options, scoring, held, fields)

@@ -2,28 +2,38 @@
 
 import asyncio
 import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from assay_operations.actor import Actor
-from assay_operations.audit import Trail
+from assay_operations.audit import Attempt, Trail
+from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_schema.scores import Metric
 from assay_schema.settings import Settings
-from assay_schema.streams import calibration_key
+from assay_schema.streams import PREFIX, calibration_key
 
 if TYPE_CHECKING:
     from assay_judge.calibration import Confusion, Estimate, Floats, Mean
+    from assay_runtime.connection import Client as Redis
     from assay_runtime.store import Client as Store
+
+#: Seconds that the lock outlives a process that was killed, apart from two time-outs of the store.
+_LOCK_S = 60
 
 
 @dataclass(frozen=True)
 class Calibration:
     """The agreement of a judge with people on one metric: a plan to store it."""
 
+    #: Data directory of the settings.
+    data: Path
     #: The row of `calibrations`.
     row: dict[str, Any]
     confusion: "Confusion"
@@ -45,40 +55,56 @@ class Calibration:
 
 
 def plan_calibration(
-    store: "Store",
-    owner: Settings,
+    data: Path,
     given: dict[str, bool],
-    project: str,
-    metric: Metric,
-    fingerprint: str,
-    threshold: float,
+    *,
+    project: str = "default",
+    metric: Metric = Metric.FAITHFULNESS,
+    fingerprint: str = "",
+    threshold: float = 1.0,
 ) -> Calibration:
     """Compare labels by event id with a judge's verdicts on the same answers.
 
     Without a `fingerprint`, the judge is the latest one.
     """
+    owner = settings_for("owner", data)
+    with open_store(owner.store, database=owner.store.database) as store:
+        who = fingerprint or _last_judge(store, project)
+        known = _values(store, project, who, metric, list(given))
+        if len(known) < 2:
+            raise OperationError(
+                "invalid",
+                f"{len(known)} of {len(given)} labelled answers are in the base stream of project {project} and have a {metric} by {who};"
+                " at least 2 are needed",
+            )
+        live = _live(store, project, who, metric, threshold)
+        replaces = _latest(store, {"project": project, "metric": metric.value, "fingerprint": who})
+    return _compared(data, owner, given, known, live, replaces, (project, metric, who, threshold))
+
+
+def _compared(
+    data: Path,
+    owner: Settings,
+    given: dict[str, bool],
+    known: dict[str, tuple[float, float]],
+    live: list[tuple[bool, float]],
+    replaces: str,
+    about: tuple[str, Metric, str, float],
+) -> Calibration:
     import numpy as np
 
     from assay_judge.calibration import Confusion, rectifier
 
-    who = fingerprint or _last_judge(store, project)
-    known = _values(store, project, who, metric, list(given))
-    if len(known) < 2:
-        raise OperationError(
-            "invalid",
-            f"{len(known)} of {len(given)} labelled answers are in the base stream of project {project} and have a {metric} by {who};"
-            " at least 2 are needed",
-        )
+    threshold = about[-1]
     people, verdicts = [given[name] for name in known], [value >= threshold for value, _ in known.values()]
     confusion = Confusion.of(people, verdicts)
     weights = np.array([weight for _, weight in known.values()])
     correction = rectifier(np.array(people, dtype=np.float64), np.array(verdicts, dtype=np.float64), weights)
-    live = _live(store, project, who, metric, threshold)
-    row = _calibration_row(confusion, correction, project, metric, who, threshold)
+    row = _calibration_row(confusion, correction, *about)
     lacks = confusion.lacks(owner.drift)
     row["pages"] = not lacks
     rates = _rates(live, correction, confusion, np.array(people, dtype=np.float64), weights)
-    return Calibration(row, confusion, rates, len(live), lacks, _latest(store, row))
+    return Calibration(data, row, confusion, rates, len(live), lacks, replaces)
 
 
 def _latest(store: "Store", row: dict[str, Any]) -> str:
@@ -171,26 +197,73 @@ def _rates(
     }
 
 
-async def apply(
-    store: "Store", owner: Settings, publisher: Settings, plan: Calibration, actor: Actor, trail: Trail
-) -> None:
+def apply(plan: Calibration, actor: Actor) -> None:
     """Store a calibration, and publish it to the drift service.
 
-    From then on it decides whether alerts can be critical, and corrects the rates of `quality_by_day`. Raises `OperationError` of kind
-    `conflict` if another one was stored since the plan was made. Repeat it after a failure: it may be stored, but not published.
+    From then on it decides whether alerts can be critical, and corrects the rates of `quality_by_day`. A lock in Redis surrounds both
+    steps, so that of two at once one is refused. Raises `OperationError` of kind `conflict` if another one is being stored, or was
+    stored since the plan was made. Repeat it after a failure: it may be stored, but not published.
     """
     row = plan.row
     target = {name: row[name] for name in ("project", "metric", "fingerprint", "threshold", "labels", "calibration_id")}
-    async with trail.attempt("judge calibrate", actor, identity=owner.store.user, target=target, planned=1) as attempt:
-        if await asyncio.to_thread(_latest, store, row) != plan.replaces:
-            raise OperationError(
-                "conflict",
-                f"another calibration of {row['metric']} of project {row['project']} was stored meanwhile",
-                "nothing was stored; run this again to replace it",
-            )
-        await asyncio.to_thread(_keep, store, owner, plan)
-        attempt.changed = 1
-        await _tell_drift(publisher, plan)
+    owner, publisher = settings_for("owner", plan.data), settings_for("judge", plan.data)
+    attempt = Trail(plan.data, owner.store).attempt(
+        "judge calibrate", actor, identity=owner.store.user, target=target, planned=1
+    )
+    with open_store(owner.store, database=owner.store.database) as store, attempt:
+        asyncio.run(_publish(store, owner, publisher, plan, attempt))
+
+
+async def _publish(store: "Store", owner: Settings, publisher: Settings, plan: Calibration, attempt: Attempt) -> None:
+    from assay_runtime.connection import connect
+
+    row = plan.row
+    what = f"calibration of {row['metric']} of project {row['project']}"
+    client = connect(publisher.redis)
+    try:
+        async with _alone(client, row, what, keep_s=int(_LOCK_S + 2 * owner.store.timeout_s)) as still_alone:
+            if await asyncio.to_thread(_latest, store, row) != plan.replaces:
+                raise OperationError(
+                    "conflict",
+                    f"another {what} was stored meanwhile",
+                    "nothing was stored; run this again to replace it",
+                )
+            await still_alone()
+            await asyncio.to_thread(_keep, store, owner, plan)
+            attempt.changed = 1
+            await still_alone()
+            await _tell_drift(client, publisher, plan)
+    finally:
+        await client.aclose()
+
+
+@asynccontextmanager
+async def _alone(
+    client: "Redis", row: dict[str, Any], what: str, *, keep_s: int
+) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Hold the lock of a project, metric and judge. Yields a check that it is still ours, which renews it.
+
+    It expires after `keep_s`, so a process that was killed holds others back no longer.
+    """
+    from assay_judge.scripts import LOCK
+
+    key = f"{PREFIX}:{{0}}:judge:calibrating:{row['project']}/{row['fingerprint']}/{row['metric']}"
+    token, lock = uuid.uuid4().hex, client.register_script(LOCK)
+    if not await client.set(key, token, nx=True, ex=keep_s):
+        raise OperationError(
+            "conflict",
+            f"another {what} is being stored, or its process was killed",
+            f"nothing was stored; run this again in {keep_s} s at the latest",
+        )
+
+    async def still_alone() -> None:
+        if not await lock(keys=[key], args=[token, str(keep_s * 1000)]):
+            raise OperationError("conflict", f"storing the {what} took over {keep_s} s", "run this again")
+
+    try:
+        yield still_alone
+    finally:
+        await lock(keys=[key], args=[token, "0"])
 
 
 def _keep(store: "Store", settings: Settings, result: Calibration) -> None:
@@ -199,17 +272,11 @@ def _keep(store: "Store", settings: Settings, result: Calibration) -> None:
     insert_json_rows(store, f"{settings.store.base_database}.calibrations", orjson.dumps(result.row), 1)
 
 
-async def _tell_drift(settings: Settings, result: Calibration) -> None:
+async def _tell_drift(client: "Redis", settings: Settings, result: Calibration) -> None:
     """Publish a calibration to the drift service, which reads it before a critical alert."""
-    from assay_runtime.connection import connect
-
     row, confusion = result.row, result.confusion
-    client = connect(settings.redis)
     published = {name: row[name] for name in ("kappa", "tnr", "tnr_low", "labels", "calibrated_at")}
     published |= {"kappa_low": confusion.kappa_low, "bad": confusion.bad}
-    try:
-        for shard in range(settings.redis.shards):
-            field = f"{row['project']}/{row['fingerprint']}/{row['metric']}"
-            await client.hset(calibration_key(shard), field, orjson.dumps(published))
-    finally:
-        await client.aclose()
+    for shard in range(settings.redis.shards):
+        field = f"{row['project']}/{row['fingerprint']}/{row['metric']}"
+        await client.hset(calibration_key(shard), field, orjson.dumps(published))

@@ -13,13 +13,14 @@ from assay_cli.options import DataDirectory, Rules, RunsFolder, Scorers, Slices
 from assay_cli.output.floors import exit_code, tell_floors
 from assay_cli.output.judging import tell
 from assay_cli.output.progress import Progress
-from assay_cli.output.runs import show_run
+from assay_cli.output.runs import show_run, tell_replaced
 from assay_cli.output.terminal import echo, ends_quietly
 from assay_cli.target_options import TargetOptions
+from assay_operations.actor import local_actor
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
 from assay_operations.evaluations.reports import report_run
-from assay_operations.evaluations.run import RunRequest, plan_run
+from assay_operations.evaluations.run import RunRequest, prepare_run
 from assay_operations.evaluations.runs import DEFAULT_RUNS
 
 
@@ -95,7 +96,9 @@ class RunOptions:
 def run(
     options: RunOptions,
     target: TargetOptions,
-    to_store: Annotated[bool, typer.Option("--store", help="Also write the run to the store.")] = False,
+    to_store: Annotated[
+        bool, typer.Option("--store", help="Also write the run to the store; replacing a stored run is recorded.")
+    ] = False,
     report_text: Annotated[
         bool, typer.Option("--report-text", help="With --report: include questions and expected answers.")
     ] = False,
@@ -108,23 +111,23 @@ def run(
     for a verdict.
     """
     system, errors = target.config()
-    plan = plan_run(RunRequest(system=system, **vars(options)), _tell)
+    prepared = prepare_run(RunRequest(system=system, **vars(options)), _tell)
 
     def kept() -> str:
-        count = f"{len(plan.folder.done):,} of {len(plan.golden.cases):,} cases are done"
-        return f"{count}; to continue, run the same command with: --name {plan.name} --resume"
+        count = f"{len(prepared.folder.done):,} of {len(prepared.golden.cases):,} cases are done"
+        return f"{count}; to continue, run the same command with: --name {prepared.name} --resume"
 
     with ends_quietly(stopped=kept), Progress(target.progress) as counter:
-        done = asyncio.run(plan.run(counter))
-    unknown = tell(plan.judge)
-    for warning in plan.warnings(done):
+        done = asyncio.run(prepared.run(counter))
+    unknown = tell(prepared.judge)
+    for warning in prepared.warnings(done):
         _tell(warning)
     if to_store:
-        evaluation_store.store(done, data)
-    floors, checks = plan.floors(done), plan.checks(done)
+        tell_replaced(evaluation_store.store(done, data, local_actor()))
+    floors, checks = prepared.floors(done), prepared.checks(done)
     show_run(done, as_json, floors if options.rules else None, checks)
     tell_floors(floors)
-    report_run(done, plan.reporters, plan.golden if report_text else None, _tell)
+    report_run(done, prepared.reporters, prepared.golden if report_text else None, _tell)
     errors.say_how()
     if code := FINDING if unknown else exit_code(done, floors, checks):
         raise typer.Exit(code)

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from assay_cli.options import DataDirectory, InStore, RunsFolder, Slices
-from assay_cli.output.runs import show_run
+from assay_cli.options import Comment, DataDirectory, InStore, RunsFolder, Slices
+from assay_cli.output.runs import show_run, tell_replaced
 from assay_cli.output.terminal import echo
+from assay_operations.actor import local_actor
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
 from assay_operations.evaluations.rules import expect_slices, fields_of, rules_of
@@ -16,10 +17,17 @@ from assay_operations.evaluations.runs import DEFAULT_RUNS, find_run
 def store(
     name: Annotated[str, typer.Argument(metavar="RUN", help="Name or folder of the run.")],
     runs: RunsFolder = DEFAULT_RUNS,
+    comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Write a run from its folder to the store; an existing copy is replaced."""
-    echo(evaluation_store.store(find_run(name, runs), data))
+    """Write a run from its folder to the store. A stored run with the same name, start and configuration is replaced.
+
+    If that changes rows, it is recorded (`assay operations list`).
+    """
+    actor = local_actor(comment)
+    stored = evaluation_store.store(find_run(name, runs), data, actor)
+    echo(stored.run_id)
+    tell_replaced(stored)
 
 
 def show(

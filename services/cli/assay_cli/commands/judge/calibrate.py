@@ -1,6 +1,5 @@
 """`assay judge calibrate`: agreement between the judge and human labels."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +11,7 @@ from assay_cli.options import AsJson, Comment, DataDirectory
 from assay_cli.output.labels import people
 from assay_cli.output.terminal import echo, emit
 from assay_operations.actor import local_actor
-from assay_operations.audit import Trail
-from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.clients import DEFAULT_DATA
 from assay_operations.judging.calibrate import Calibration, apply, plan_calibration
 from assay_operations.judging.labels import of_two, read_labels
 from assay_schema.scores import Metric
@@ -49,13 +47,10 @@ def calibrate(
     """
     given, actor = read_labels(labels), local_actor(comment)
     raters = of_two(given, read_labels(second)) if second else None
-    owner = settings_for("owner", data)
-    with open_store(owner.store, database=owner.store.database) as store:
-        result = plan_calibration(store, owner, given, project, metric, fingerprint, threshold)
-        _report(result, len(given), raters, as_json=as_json)
-        if not dry_run:
-            publisher, trail = settings_for("judge", data), Trail(data, owner.store)
-            asyncio.run(apply(store, owner, publisher, result, actor, trail))
+    result = plan_calibration(data, given, project=project, metric=metric, fingerprint=fingerprint, threshold=threshold)
+    _report(result, len(given), raters, as_json=as_json)
+    if not dry_run:
+        apply(result, actor)
     if result.lacks:
         raise typer.Exit(FINDING)
 

@@ -1,6 +1,5 @@
 """`assay judge rejudge`: judge stored answers again."""
 
-import asyncio
 from typing import Annotated
 
 import typer
@@ -8,8 +7,7 @@ import typer
 from assay_cli.options import Comment, DataDirectory
 from assay_cli.output.terminal import echo
 from assay_operations.actor import local_actor
-from assay_operations.audit import Trail
-from assay_operations.clients import DEFAULT_DATA, open_store, settings_for
+from assay_operations.clients import DEFAULT_DATA
 from assay_operations.judging.rejudge import apply, plan_rejudge, statuses_of
 
 Project = Annotated[str, typer.Option("--project", help="Project of the answers.")]
@@ -35,12 +33,11 @@ def rejudge(
     The scores replace earlier ones.
     """
     wanted, actor = statuses_of(only), local_actor(comment)
-    reader, writer = settings_for("sre", data), settings_for("judge", data)
-    with open_store(reader.store) as store:
-        plan = plan_rejudge(store, project, wanted, since, limit, negative_feedback=negative_feedback)
+    plan = plan_rejudge(
+        data, project=project, only=wanted, since=since, limit=limit, negative_feedback=negative_feedback
+    )
     if dry_run:
         echo(f"{len(plan.answers)} answer(s) would be judged")
         return
-    trail = Trail(data, settings_for("operator", data).store)
-    counts = asyncio.run(apply(writer, plan, actor, trail))
+    counts = apply(plan, actor)
     echo(", ".join(f"{state} {count}" for state, count in sorted(counts.items())) or "no matching answer")
