@@ -138,7 +138,7 @@ class LocalStack:
         )
         migrate = Spec(
             "migrate",
-            # Nobody is asked: who starts the system set its retention. The record names the account of this process.
+            # No confirmation: the retention was set by the person who starts the system. The record names the account of this process.
             (sys.executable, "-m", "assay_cli", "migrate", "--yes", "--data", str(self.data)),
             self._as(plain, "owner"),
             once=True,

@@ -5,6 +5,6 @@ is the data directory of the settings. A plan is frozen data without clients, pa
 sent. `apply` takes nothing else but `progress`, counters that it updates. A `prepare_NAME` only reads: it checks what a run needs before
 money is spent.
 
-All operations are synchronous. A server calls them in a worker thread (`asyncio.to_thread`): those that use Redis run an event loop of
-their own, which a thread with a running loop cannot.
+All operations are synchronous. A server calls them in a worker thread (`asyncio.to_thread`): those that use Redis start an event
+loop, which a thread with a running one cannot.
 """

@@ -141,7 +141,7 @@ def run_with_redis(identity: Identity, data: Path, work: Callable[["Redis", Sett
 
 
 def with_redis(settings: Settings, work: Callable[["Redis"], Awaitable[Result]]) -> Result:
-    """Run asynchronous work with a Redis client, in an event loop of its own, and close the client.
+    """Run asynchronous work with a Redis client, in a new event loop, and close the client.
 
     Call it from a thread without a running event loop.
     """

@@ -11,7 +11,7 @@ class Counts(Protocol):
 
 
 class Unseen:
-    """Counters that nobody watches."""
+    """Counters without a reader."""
 
     rows = 0
     total: int | None = None
