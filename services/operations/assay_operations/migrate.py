@@ -44,7 +44,7 @@ class Plan:
 
     @property
     def target(self) -> dict[str, Any]:
-        """What changes, for the audit record."""
+        """Summarise the changes for the audit record."""
         parts = {
             "migrations": self.migrations,
             "retention": [
@@ -57,7 +57,9 @@ class Plan:
 
 
 def plan_migrate(data: Path) -> Plan:
-    """Compare the store with this code and the settings. Raises `OperationError` for a store that this code cannot migrate."""
+    """Compare the store with this code and the settings.
+
+    Raises `OperationError` for a store that this code cannot migrate."""
     from assay_runtime import migrate, retention
 
     settings = settings_for("owner", data)

@@ -32,5 +32,6 @@ def show_run(
 
 
 def tell_replaced(stored: "Stored") -> None:
+    """Report on stderr how many stored rows of a run were replaced."""
     if stored.replaced:
         echo(f"replaced {stored.replaced:,} row(s) of this run in the store, which is recorded", err=True)

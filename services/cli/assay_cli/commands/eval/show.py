@@ -20,7 +20,9 @@ def store(
     comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Write a run from its folder to the store. A stored run with the same name, start and configuration is replaced.
+    """Write a run from its folder to the store.
+
+    A stored run with the same name, start and configuration is replaced.
 
     If that changes rows, it is recorded (`assay operations list`).
     """
