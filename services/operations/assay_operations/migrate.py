@@ -57,7 +57,10 @@ class Plan:
 
 
 def plan_migrate(data: Path) -> Plan:
-    """Compare the store with this code and the settings. Raises `OperationError` for a store that this code cannot migrate."""
+    """Compare the store with this code and the settings.
+
+    Raises `OperationError` if the store does not answer or refuses, and `MigrationError` for one that this code cannot migrate.
+    """
     from assay_runtime import migrate, retention
 
     settings = settings_for("owner", data)

@@ -54,7 +54,10 @@ def targets(kind: Kind | None) -> list[Target]:
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows to delete: by arrival, by the time they were stored, and optionally of a project. Times are Unix milliseconds."""
+    """The rows to delete: by arrival, by the time they were stored, and optionally of a project.
+
+    Times are Unix milliseconds.
+    """
 
     #: Arrival up to this time; None: any.
     upto_ms: int | None
