@@ -44,7 +44,7 @@ class Plan:
 
     @property
     def target(self) -> dict[str, Any]:
-        """What changes, for the audit record."""
+        """Return what changes, for the audit record."""
         parts = {
             "migrations": self.migrations,
             "retention": [
