@@ -33,8 +33,8 @@ class Actor:
         object.__setattr__(self, "comment", _comment(self.comment))
 
 
-def local_actor(comment: str = "") -> Actor:
-    """Return the account of this process on this host.
+def local_actor(comment: str = "", *, through: str = "command line") -> Actor:
+    """Return the account of this process on this host. `through`: the entry point.
 
     The login name is that of the operating system, not of the environment, which anyone can set. Raises `OperationError` for a comment
     that is too long.
@@ -44,7 +44,7 @@ def local_actor(comment: str = "") -> Actor:
         name = pwd.getpwuid(uid).pw_name
     except KeyError:  # as in a container
         name = f"uid {uid}"
-    return Actor(name, socket.gethostname(), "command line", comment)
+    return Actor(name, socket.gethostname(), through, comment)
 
 
 def _line(text: str) -> str:

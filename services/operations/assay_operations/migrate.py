@@ -44,7 +44,7 @@ class Plan:
 
     @property
     def target(self) -> dict[str, Any]:
-        """Summarise the changes for the audit record."""
+        """Return what changes, for the audit record."""
         parts = {
             "migrations": self.migrations,
             "retention": [
@@ -59,7 +59,8 @@ class Plan:
 def plan_migrate(data: Path) -> Plan:
     """Compare the store with this code and the settings.
 
-    Raises `OperationError` for a store that this code cannot migrate."""
+    Raises `OperationError` if the store does not answer or refuses, and `MigrationError` for one that this code cannot migrate.
+    """
     from assay_runtime import migrate, retention
 
     settings = settings_for("owner", data)

@@ -1,4 +1,4 @@
-"""Parse numbers from the command line. Pure."""
+"""Parse numbers that people typed. Pure."""
 
 import math
 import re

@@ -56,7 +56,8 @@ def targets(kind: Kind | None) -> list[Target]:
 class Selection:
     """The rows to delete: by arrival, by the time they were stored, and optionally of a project.
 
-    Times are Unix milliseconds."""
+    Times are Unix milliseconds.
+    """
 
     #: Arrival up to this time; None: any.
     upto_ms: int | None

@@ -114,7 +114,8 @@ def apply_pending(client: Client, settings: Settings) -> list[Migration]:
 def apply_settings(client: Client, settings: Settings) -> None:
     """Set the retention of the tables, and give every shard a watermark.
 
-    A shorter retention deletes rows."""
+    A shorter retention deletes rows.
+    """
     base_database = settings.store.base_database
     retention.check(settings.retention)
     for statement in retention.statements(client, base_database, settings.retention):
@@ -126,7 +127,8 @@ def apply_settings(client: Client, settings: Settings) -> None:
 def watermark_changes(client: Client, base_database: str, shards: int) -> tuple[list[int], list[int]]:
     """Return the shards without a watermark, and those with one that no longer exist.
 
-    None are missing without a table."""
+    Without the table, neither.
+    """
     try:
         rows = client.query(f"SELECT DISTINCT shard FROM `{base_database}`.watermarks").result_rows  # noqa: S608
     except DatabaseError as error:

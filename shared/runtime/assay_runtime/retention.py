@@ -99,7 +99,7 @@ def statements(client: Client, base_database: str, settings: RetentionSettings) 
 
 
 def changes(client: Client, base_database: str, settings: RetentionSettings) -> list[Change]:
-    """Return the tables that `statements` would change, and about how many of their rows would expire."""
+    """Return the existing tables that `statements` would change, with the rows that would expire."""
     wanted = expression(settings)
     return [
         _change(client, base_database, table, days_of(engine), Days(settings.days, dict(settings.projects)))

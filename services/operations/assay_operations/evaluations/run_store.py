@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """A run to store, and the number of stored rows that it changes: 0 for a new run or the same one."""
+    """A run to store, and the number of rows in the store that it changes.
+
+    It is 0 for a new run, or the same one.
+    """
 
     #: Data directory of the settings.
     data: Path

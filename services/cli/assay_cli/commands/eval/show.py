@@ -20,11 +20,10 @@ def store(
     comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Write a run from its folder to the store.
+    """Write a run from its folder to the store; an existing copy is replaced.
 
-    A stored run with the same name, start and configuration is replaced.
-
-    If that changes rows, it is recorded (`assay operations list`).
+    A copy is a stored run with the same name, start and configuration. If rows of it change, that is recorded
+    (`assay operations list`).
     """
     actor = local_actor(comment)
     stored = evaluation_store.store(find_run(name, runs), data, actor)
