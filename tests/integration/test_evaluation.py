@@ -245,6 +245,17 @@ def test_a_target_that_errors_never_passes(assay: Assay, baseline: str, tmp_path
 
 
 @pytest.mark.xdist_group("evaluation")
+def test_a_gate_exits_2_when_its_target_answers_nothing(assay: Assay, baseline: str) -> None:
+    gate = ("gate", "--baseline", baseline, "--retries", "0", "--target", f"http://127.0.0.1:{free_port()}/search")
+    found = assay(*gate, code=2)
+    assert "the target answered none of 30 questions, most often because of: ConnectError" in found.output
+    assert "mean_jaccard -" in found.output
+    assert "0.000" not in found.output
+    document = json.loads(assay(*gate, "--json", code=2).stdout)
+    assert (document["verdict"], document["error"][:22]) == ("fail", "the target answered no")
+
+
+@pytest.mark.xdist_group("evaluation")
 def test_a_replay_of_nothing_says_why_and_gives_no_figure(assay: Assay, tmp_path: Path) -> None:
     rows = [json.loads(line) | {"query": " "} for line in capture(tmp_path).read_text().splitlines()]
     (tmp_path / "blank.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from assay_cli.commands.eval.compare import Undecided
-from assay_cli.exit_codes import FINDING, INCONCLUSIVE
+from assay_cli.exit_codes import FINDING, INCONCLUSIVE, OPERATIONAL
 from assay_cli.option_groups import grouped
 from assay_cli.options import Rules, Scorers
 from assay_cli.output.judging import tell
@@ -60,7 +60,7 @@ def gate(
 ) -> None:
     """Compare a system with a baseline, with qrels, or both.
 
-    Exit code 0 if all pass, 1 on a breach, 2 if the system cannot be queried, 3 if there are too few rows for a verdict.
+    Exit code 0 if all pass, 1 on a breach, 2 if the system answers no question, 3 if there are too few rows for a verdict.
     """
     from assay_evals.compare.verdicts import Verdict
     from assay_evals.report.gate_text import gate_text
@@ -78,5 +78,6 @@ def gate(
     if verdict["regression_gate"].get("latency_skipped"):
         echo("latency check skipped: the baseline has no latency", err=True)
     errors.say_how()
-    if (outcome := Verdict(verdict["verdict"])) is not Verdict.PASS:
-        raise typer.Exit(INCONCLUSIVE if outcome is Verdict.INCONCLUSIVE else FINDING)
+    codes = {Verdict.PASS: 0, Verdict.FAIL: FINDING, Verdict.INCONCLUSIVE: INCONCLUSIVE}
+    if code := OPERATIONAL if "error" in verdict else codes[Verdict(verdict["verdict"])]:
+        raise typer.Exit(code)

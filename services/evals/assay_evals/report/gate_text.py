@@ -17,6 +17,7 @@ def gate_text(verdict: dict[str, Any]) -> str:
             continue
         summary = part["summary"]
         unasked = {"expected_top1_hit_rate"} if not summary.get("expected_top1_denominator") else set()
+        unasked |= set(_SHOWN) if not (summary.get("rows_replayed") or summary.get("queries_run")) else set()
         figures = ", ".join(
             f"{key} {'-' if key in unasked else _figure(summary[key])}" for key in _SHOWN if key in summary
         )
@@ -29,6 +30,7 @@ def gate_text(verdict: dict[str, Any]) -> str:
         if part["breaches"]:
             lines += _missed(part)
     lines += _by_rules(verdict["rules_gate"]) if "rules_gate" in verdict else []
+    lines += [verdict["error"]] if "error" in verdict else []
     return "\n".join(map(printable, [*lines, f"verdict: {verdict['verdict']}"]))
 
 
