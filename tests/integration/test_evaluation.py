@@ -487,6 +487,12 @@ def test_what_cannot_be_read_of_results_is_counted_and_said_once(assay: Assay, t
     told = assay(*run).stderr
     for field in ("time", "actors"):
         assert told.count(f"3 result(s) have an unreadable `{field}`; treated as missing") == 1
+    (tmp_path / "nested_target.py").write_text(
+        "def find(query):\n    return {'results': ['a'], 'answer': {'text': 'x'}, 'context': []}\n"
+    )
+    told = assay(*run[:5], "nested_target:find", "--name", "nested", "--limit", "3").stderr
+    assert "3 response(s) have an unreadable `answer`, treated as missing: it must be text" in told
+    assert "3 response(s) have an unknown key `context`, which is ignored (did you mean contexts?)" in told
 
 
 @pytest.mark.xdist_group("evaluation")

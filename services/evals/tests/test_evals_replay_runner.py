@@ -67,7 +67,7 @@ def test_a_gate_names_the_error_of_a_target_that_answers_nothing_and_not_that_of
     assert found["verdict"] == "fail"
     assert found["error"].startswith("the target answered none of 42 questions, most often because of: ConnectionError")
     assert "error" not in run_gate(broken, baseline=baseline)
-    scoring = Scoring([ScorerSpec(type="function", name="broken", value="json:loads")])
+    scoring = Scoring([ScorerSpec(type="function", name="broken", value="operator:truediv")])
     unscored = run_gate(same, baseline=baseline, scoring=scoring)
     assert (unscored["verdict"], "error" in unscored) == ("fail", False)
 

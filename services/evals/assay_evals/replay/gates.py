@@ -160,12 +160,16 @@ def gate_verdict(
     elif undecided:
         unmeasured = any(each.get(UNMEASURED) for each in undecided) and inconclusive is Verdict.PASS
         verdict = Verdict.INCONCLUSIVE if unmeasured else inconclusive
-    return {
-        "schema_version": VERSION,
-        "verdict": verdict.value,
-        "regression_gate": regression,
-        "correctness_gate": correctness,
-    } | ({"rules_gate": rules} if rules["ran"] else {}) | ({"error": error} if error else {})
+    return (
+        {
+            "schema_version": VERSION,
+            "verdict": verdict.value,
+            "regression_gate": regression,
+            "correctness_gate": correctness,
+        }
+        | ({"rules_gate": rules} if rules["ran"] else {})
+        | ({"error": error} if error else {})
+    )
 
 
 def held(observed: float, bounds: Interval, least: float) -> Verdict:

@@ -98,9 +98,10 @@ def run_gate(
 ) -> dict[str, Any]:
     """Check a target against a baseline, relevance judgements, or both.
 
-    Returns the verdict that `assay gate --json` prints; it has an `error` if the target answered no question. `thresholds` of None are the baseline's own. `rules`: floors of
-    scorers and latency, with the scorers of the file unless `scoring` is given. `inconclusive` is what thresholds with
-    too few rows count as. `on_answer` is called after each question, `closing` at the end.
+    Returns the verdict that `assay gate --json` prints; it has an `error` if the target answered no question.
+    `thresholds` of None are the baseline's own. `rules`: floors of scorers and latency, with the scorers of the file
+    unless `scoring` is given. `inconclusive` is what thresholds with too few rows count as. `on_answer` is called after
+    each question, `closing` at the end.
     """
     published, known = _baseline(baseline), _known(qrels)
     if not published and not known:

@@ -129,14 +129,23 @@ class CallableTarget:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="target")
         self._async = inspect.iscoroutinefunction(function)
         try:
-            parameters = inspect.signature(function).parameters
+            signature = inspect.signature(function)
         except ValueError:
             raise TargetUsageError(
                 "the function's parameters cannot be inspected: wrap it in a function of your own"
             ) from None
+        parameters = signature.parameters
         anything = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
         named = {"limit", "tool_name", "detail", "expand_enabled", "params"}
         self._named = sorted(named if anything else named & set(list(parameters)[1:]))
+        try:
+            signature.bind("", **dict.fromkeys(self._named))
+        except TypeError as error:
+            taken = ", ".join(sorted(named))
+            raise TargetUsageError(
+                f"the function cannot be called with a query ({error}): its first parameter is the query, and each other one "
+                f"is one of {taken}, or has a default"
+            ) from None
 
     async def ask(self, question: Question) -> TargetResponse:
         """Make one call; a plain function runs in a thread."""
