@@ -31,7 +31,17 @@ def gate_text(verdict: dict[str, Any]) -> str:
             lines += _missed(part)
     lines += _by_rules(verdict["rules_gate"]) if "rules_gate" in verdict else []
     lines += [verdict["error"]] if "error" in verdict else []
-    return "\n".join(map(printable, [*lines, f"verdict: {verdict['verdict']}"]))
+    return "\n".join(map(printable, [*lines, _closing(verdict)]))
+
+
+def _closing(verdict: dict[str, Any]) -> str:
+    """Return the verdict with the measurements that decided it."""
+    parts = [verdict[name] for name in ("regression_gate", "correctness_gate", "rules_gate") if name in verdict]
+    for kind, what in (("breaches", "breached"), ("undecided", "inconclusive")):
+        names = list(dict.fromkeys(each["metric"] for part in parts for each in part.get(kind, ())))
+        if names and verdict["verdict"] != "pass":
+            return f"verdict: {verdict['verdict']}, because of {what}: {', '.join(names)}"
+    return f"verdict: {verdict['verdict']}"
 
 
 def _by_rules(part: dict[str, Any]) -> list[str]:
