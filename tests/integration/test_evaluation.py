@@ -475,6 +475,11 @@ def test_mining_says_how_many_cases_hold_that_nothing_should_come_back(assay: As
     path.write_text("".join(json.dumps(row) + "\n" for row in (first, second | {"retrieved_slugs": []})))
     told = assay("dataset", "mine", "--from", str(path)).stderr
     assert "all of them are unreviewed; 1 became null cases" in told
+    path.write_text("".join(json.dumps(row) + "\n" for row in (first, second | {"query": "mail of [REDACTED]"})))
+    found = assay("dataset", "mine", "--from", str(path))
+    assert "1 questions left out, since personal data was removed" in found.stderr
+    assert "[REDACTED]" not in found.stdout
+    assert "[REDACTED]" in assay("dataset", "mine", "--from", str(path), "--include-scrubbed").stdout
 
 
 @pytest.mark.xdist_group("evaluation")

