@@ -256,6 +256,29 @@ def test_a_gate_exits_2_when_its_target_answers_nothing(assay: Assay, baseline: 
 
 
 @pytest.mark.xdist_group("evaluation")
+def test_what_a_target_or_a_scorer_prints_is_not_in_the_document(assay: Assay, tmp_path: Path) -> None:
+    (tmp_path / "chatty_target.py").write_text(
+        "print('loud: loaded')\n"
+        "def find(query):\n    print('loud: asked')\n    return ['a']\n"
+        "def score(case, answer):\n    print('loud: scored')\n    return 1.0\n"
+    )
+    rows, target = str(capture(tmp_path)), ("--target", "chatty_target:find", "--json")
+    scorer = ("--scorer", "chatty_target:score")
+    for command, code in (
+        (("eval", "run", "--dataset", GOLDEN, "--limit", "3", "--name", "n", *scorer), 0),
+        (("replay", "--against", rows), 0),
+        (("replay", "--against", rows, "--verbose"), 0),
+        (("gate", "--baseline", "b.ndjson", *scorer), 1),
+    ):
+        sys.modules.pop("chatty_target", None)
+        assay("bench", "publish", "--from", rows, "--to", "b.ndjson", "--force")
+        found = assay(*command, *target, code=code)
+        json.loads(found.stdout)
+        assert "loud: asked" in found.stderr
+        assert "loud: loaded" in found.stderr
+
+
+@pytest.mark.xdist_group("evaluation")
 def test_a_replay_of_nothing_says_why_and_gives_no_figure(assay: Assay, tmp_path: Path) -> None:
     rows = [json.loads(line) | {"query": " "} for line in capture(tmp_path).read_text().splitlines()]
     (tmp_path / "blank.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))

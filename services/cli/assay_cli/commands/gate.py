@@ -13,7 +13,7 @@ from assay_cli.option_groups import grouped
 from assay_cli.options import Rules, Scorers
 from assay_cli.output.judging import tell
 from assay_cli.output.progress import Progress
-from assay_cli.output.terminal import echo, emit, ends_quietly
+from assay_cli.output.terminal import echo, emit, ends_quietly, own_stdout
 from assay_cli.target_options import TargetOptions
 from assay_cli.threshold_options import Jaccard, LatencyMultiplier, Top1, least
 from assay_operations.evaluations.gate import GateRequest, plan_gate
@@ -66,8 +66,10 @@ def gate(
     from assay_evals.report.gate_text import gate_text
 
     system, errors = target.config()
-    plan = plan_gate(GateRequest(system=system, **vars(options)))
-    with ends_quietly(stopped=lambda: "nothing was kept; run the gate again"), Progress(target.progress) as counter:
+    with own_stdout():
+        plan = plan_gate(GateRequest(system=system, **vars(options)))
+    stopped = ends_quietly(stopped=lambda: "nothing was kept; run the gate again")
+    with stopped, own_stdout(), Progress(target.progress) as counter:
         verdict = plan.run(counter, Verdict(inconclusive.value))
     if plan.answers:
         tell(plan.answers.judge)

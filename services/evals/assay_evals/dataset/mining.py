@@ -69,10 +69,8 @@ class Mined:
     def in_words(self, embedder: str) -> list[str]:
         """Describe what was read and chosen, and what a reviewer has to look at."""
         empty = sum(case.query_type == "null" for case in self.cases)
-        lines = [
-            f"{self.rows:,} rows, {self.questions:,} questions, {self.alike:,} similar to others ({embedder}), "
-            f"{self.known:,} already known: {len(self.cases):,} of {self.pool:,} chosen"
-        ]
+        read = f"{self.rows:,} rows, {self.questions:,} questions, {self.alike:,} similar to others ({embedder})"
+        lines = [f"{read}, {self.known:,} already known: {len(self.cases):,} of {self.pool:,} chosen"]
         if self.scrubbed:
             lines.append(
                 f"{self.scrubbed:,} questions left out, since personal data was removed from them and an unchanged system may answer "

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from assay_cli.errors import CommandError
-from assay_cli.output.terminal import echo, ends_quietly
+from assay_cli.output.terminal import echo, ends_quietly, own_stdout
 from assay_cli.target_options import TargetName
 from assay_operations.evaluations.generate import plan_generation
 from assay_operations.evaluations.target import TargetConfig
@@ -39,7 +39,8 @@ def generate(
         raise CommandError("--budget: 0 or more; --count: 1 or more")
     plan = plan_generation(files, TargetConfig(target), count, cap, known, seed)
     with ends_quietly():
-        made = plan.run()
+        with own_stdout():
+            made = plan.run()
         why = ", ".join(f"{number} {reason}" for reason, number in made.dropped.most_common()) or "none"
         echo(f"{made.passages} passages: {len(made.cases)} cases kept, dropped: {why}; ${made.spent_usd:.4f}", err=True)
         if not made.cases:

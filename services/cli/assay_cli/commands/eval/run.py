@@ -14,7 +14,7 @@ from assay_cli.output.floors import exit_code, tell_floors
 from assay_cli.output.judging import tell
 from assay_cli.output.progress import Progress
 from assay_cli.output.runs import show_run
-from assay_cli.output.terminal import echo, ends_quietly
+from assay_cli.output.terminal import echo, ends_quietly, own_stdout
 from assay_cli.target_options import TargetOptions
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
@@ -108,13 +108,14 @@ def run(
     for a verdict.
     """
     system, errors = target.config()
-    plan = plan_run(RunRequest(system=system, **vars(options)), _tell)
+    with own_stdout():
+        plan = plan_run(RunRequest(system=system, **vars(options)), _tell)
 
     def kept() -> str:
         count = f"{len(plan.folder.done):,} of {len(plan.golden.cases):,} cases are done"
         return f"{count}; to continue, run the same command with: --name {plan.name} --resume"
 
-    with ends_quietly(stopped=kept), Progress(target.progress) as counter:
+    with ends_quietly(stopped=kept), own_stdout(), Progress(target.progress) as counter:
         done = asyncio.run(plan.run(counter))
     unknown = tell(plan.judge)
     for warning in plan.warnings(done):
