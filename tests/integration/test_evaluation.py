@@ -418,7 +418,9 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", "a/b"), "is not the name of a folder"),
         (("dataset", "mine", "--from", "no_rows.ndjson"), "--from: no_rows.ndjson: line 1: feedback needs"),
         (("dataset", "mine", "--from", "bad.ndjson"), "--from: bad.ndjson: line 1: not JSON"),
-        (("eval", "show", "none"), "contains no run"),
+        (("eval", "show", "none"), "runs/none contains no run: start one with `assay eval run`"),
+        (("eval", "run", "--dataset", "cases.csv", "--target", SEARCH), "assay dataset import csv cases.csv >"),
+        (("dataset", "import", "csv", "latin.csv"), "latin.csv: line 2 is not UTF-8 text"),
         (("eval", "compare", "none", "other"), "contains no run"),
         (("eval", "compare", "a", "b", "--threshold", "mrr=nan"), "is not a number"),
         (("eval", "compare", "a", "b", "--threshold", "0.1"), "METRIC=VALUE"),
@@ -443,10 +445,48 @@ def test_what_cannot_be_done_is_said_in_a_line_with_exit_2(
     (tmp_path / "empty.ndjson").write_text("\n")
     (tmp_path / "no_rows.ndjson").write_text('{"verdict": "positive"}\n')
     (tmp_path / "folder").mkdir()
+    (tmp_path / "cases.csv").write_text("query,expected_ids\na,x\n")
+    (tmp_path / "latin.csv").write_bytes(b"query,expected_ids\ncaf\xe9,x\n")
     (tmp_path / "qrels.json").write_text('{"schema_version": 1, "queries": [{"query": "q", "relevant_slugs": ["x"]}]}')
     rows = (tmp_path / "captured.ndjson").read_text()
     (tmp_path / "twice.ndjson").write_text(rows + rows)
     assert words in assay(*arguments, code=2).output
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_misspelt_run_and_a_floor_of_an_unmeasured_scorer_are_met_with_the_next_step(
+    assay: Assay, tmp_path: Path
+) -> None:
+    run = ("eval", "run", "--dataset", GOLDEN, "--limit", "3", "--target", SEARCH, "--name")
+    assay(*run, "main")
+    assert "runs/mian contains no run (did you mean main?)" in assay("eval", "show", "mian", code=2).output
+    (tmp_path / "rules.toml").write_text(
+        '[[scorers]]\nname = "polite"\ntype = "contains"\nvalue = "please"\n\n[metrics."score:polite"]\nfloor = 0.9\n'
+    )
+    told = assay("eval", "compare", "main", "main", "--rules", "rules.toml", code=2).output
+    assert "do not both measure score:polite; run both with the same --rules or --scorer" in told
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_nightly_evaluation_that_is_not_set_names_the_file_that_was_read(
+    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other.toml").write_text("")
+    monkeypatch.setenv("ASSAY_CONFIG", "other.toml")
+    told = assay("eval", "nightly", "--once", code=2).output
+    assert "no nightly evaluation in other.toml (ASSAY_CONFIG): set evals.dataset and evals.target there" in told
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_replay_marks_scrubbed_rows(assay: Assay, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in capture(tmp_path).read_text().splitlines()]
+    rows[0] |= {"query": "mail of [REDACTED]"}
+    (tmp_path / "some.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = assay("replay", "--against", "some.ndjson", "--target", SEARCH).stdout
+    assert "personal data was removed from 1 row(s)" in told
+    assert "'mail of [REDACTED]'  (scrubbed)" in told
+    found = json.loads(assay("replay", "--against", "some.ndjson", "--target", SEARCH, "--json").stdout)
+    assert found["summary"]["rows_scrubbed"] == 1
 
 
 @pytest.mark.xdist_group("evaluation")

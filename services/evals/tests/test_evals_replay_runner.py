@@ -75,7 +75,7 @@ def test_a_gate_names_the_error_of_a_target_that_answers_nothing_and_not_that_of
 def test_a_file_that_cannot_be_read_is_an_error_that_says_which(tmp_path: Path) -> None:
     missing, binary = tmp_path / "none", tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe")
-    for path, words in ((missing, "no file .*none"), (tmp_path, "is a folder"), (binary, "is not UTF-8 text")):
+    for path, words in ((missing, "no file .*none"), (tmp_path, "is a folder"), (binary, "line 1 is not UTF-8 text")):
         for read in (
             lambda path=path: replay_captured(path, same),
             lambda path=path: run_gate(same, baseline=path),

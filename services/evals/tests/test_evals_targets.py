@@ -482,6 +482,11 @@ def test_a_number_names_a_document_too() -> None:
         parse_response([True], 1.0)
 
 
+def test_a_misspelt_placeholder_of_an_address_is_refused() -> None:
+    with pytest.raises(TargetUsageError, match=r"\{qurey\} in the address is not .*did you mean query"):
+        open_target("http://127.0.0.1/search?q={qurey}")
+
+
 async def test_a_redirect_says_so() -> None:
     async def elsewhere(_: web.Request) -> web.Response:
         raise web.HTTPTemporaryRedirect("/other")

@@ -5,6 +5,7 @@ from html import escape as html_escape
 
 from assay_evals.compare.compare_runs import PairedRuns
 from assay_evals.compare.comparison import MetricComparison
+from assay_evals.compare.floors import FloorCheck
 from assay_evals.compare.shrinkage import Shrinkage
 from assay_evals.compare.slices import SHOWN_FIRST, SliceChange, SliceCheck
 from assay_evals.compare.verdicts import Stage, Verdict
@@ -122,6 +123,24 @@ def _reasons(paired: PairedRuns, verdict: Verdict) -> list[str]:
         if names
     ]
     return failed if verdict is Verdict.FAIL and failed else undecided
+
+
+def run_verdict(run: Run, floors: Sequence[FloorCheck], checks: Sequence[SliceCheck]) -> tuple[Verdict, str]:
+    """Return the verdict of a run by itself, and describe it with everything that decided it.
+
+    It fails if a case ended in an error or a blocking floor was missed, and is inconclusive if a slice or a floor has
+    too few cases or scores.
+    """
+    blocking = [each for each in checks if each.stage is Stage.BLOCK]
+    failed = [f"{len(run.errored):,} case(s) ended in an error"] if run.errored else []
+    missed = [each.metric for each in floors if each.blocks]
+    missed += [each.name for each in blocking if each.verdict is Verdict.FAIL]
+    failed += [f"below the floor: {listed(missed)}"] if missed else []
+    few = [each.metric for each in floors if each.undecided]
+    few += [each.name for each in blocking if each.verdict is Verdict.INCONCLUSIVE]
+    verdict = Verdict.FAIL if failed else Verdict.INCONCLUSIVE if few else Verdict.PASS
+    reasons = failed or ([f"too few cases or scores: {listed(few)}"] if few else [])
+    return verdict, f"verdict: {verdict.value}{', because ' if reasons else ''}{'; '.join(reasons)}"
 
 
 def _decisive(paired: PairedRuns, verdict: Verdict) -> list[str]:

@@ -12,6 +12,7 @@ import importlib
 import inspect
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -32,6 +33,8 @@ from assay_evals.target.response_parsing import parse_response
 #: Environment variable with the bearer token that is sent to an HTTP target.
 TOKEN_VARIABLE = "ASSAY_TARGET_TOKEN"  # noqa: S105
 WORKSPACE_HEADER = "X-Workspace-ID"
+#: What an address may contain in braces.
+_PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,11 @@ class HttpTarget:
             host = None
         if not url.startswith(("http://", "https://")) or not host:
             raise TargetUsageError(f"{redact_target(url)!r} is not a valid address: use http://host:port/path")
+        if unknown := next((each for each in _PLACEHOLDER.findall(url) if each not in ("query", "limit")), None):
+            near = nearest(unknown, ("query", "limit"))
+            raise TargetUsageError(
+                f"{{{unknown}}} in the address is not {{query}} or {{limit}}{near}; write other braces as %7B and %7D"
+            )
         headers = {WORKSPACE_HEADER: workspace} if workspace else {}
         if token := os.environ.get(TOKEN_VARIABLE):
             headers["Authorization"] = f"Bearer {token}"

@@ -37,10 +37,9 @@ def generate(
     cap = a_number(budget, "--budget")
     if cap is None or cap < 0 or count < 1:
         raise CommandError("--budget: 0 or more; --count: 1 or more")
-    plan = plan_generation(files, TargetConfig(target), count, cap, known, seed)
     with ends_quietly():
         with own_stdout():
-            made = plan.run()
+            made = plan_generation(files, TargetConfig(target), count, cap, known, seed).run()
         why = ", ".join(f"{number} {reason}" for reason, number in made.dropped.most_common()) or "none"
         echo(f"{made.passages} passages: {len(made.cases)} cases kept, dropped: {why}; ${made.spent_usd:.4f}", err=True)
         if not made.cases:

@@ -10,7 +10,7 @@ import typer
 from assay_cli.exit_codes import FINDING
 from assay_cli.option_groups import grouped
 from assay_cli.options import DataDirectory, Rules, RunsFolder, Scorers, Slices
-from assay_cli.output.floors import exit_code, tell_floors
+from assay_cli.output.floors import tell_floors
 from assay_cli.output.judging import tell
 from assay_cli.output.progress import Progress
 from assay_cli.output.runs import show_run
@@ -124,10 +124,10 @@ def run(
         evaluation_store.store(done, data)
     floors, checks = plan.floors(done), plan.checks(done)
     show_run(done, as_json, floors if options.rules else None, checks)
-    tell_floors(floors)
+    code = tell_floors(done, floors, checks)
     report_run(done, plan.reporters, plan.golden if report_text else None, _tell)
     errors.say_how()
-    if code := FINDING if unknown else exit_code(done, floors, checks):
+    if code := FINDING if unknown else code:
         raise typer.Exit(code)
 
 
