@@ -293,6 +293,17 @@ def test_the_p_that_is_shown_is_below_5_percent_exactly_if_the_change_is_signifi
     assert seen == {True, False}
 
 
+def test_a_significant_loss_below_the_threshold_is_called_one() -> None:
+    found = paired(20, rules={"mrr": Rule(0.5)}).comparison.metrics
+    (mrr,) = [each for each in found if each.metric == "mrr"]
+    assert (mrr.verdict, meaning(mrr)) == (Verdict.PASS, "significantly worse, but by less than its threshold")
+    (mrr,) = [each for each in paired(20, rules={"mrr": Rule(0.3)}).comparison.metrics if each.metric == "mrr"]
+    assert (
+        meaning(mrr)
+        == "significantly worse, but perhaps by less than its threshold: about 669 cases needed, 80 measured"
+    )
+
+
 def test_null_cases_are_what_a_null_metric_needs() -> None:
     cases = [*CASES[:20], *(Case(id=f"n{n}", query="q", query_type="null") for n in range(9))]
     run = a_run("main", [GOOD] * 20 + [TargetResponse([], 1.0)] * 9, cases)

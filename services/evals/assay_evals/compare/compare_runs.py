@@ -151,12 +151,12 @@ def _unended(*runs: Run) -> list[str]:
 
 def _interrupted(baseline: Run, candidate: Run) -> list[str]:
     """Describe runs that ended before all cases were done, and lack cases of the other."""
-    cases = [{result.case_id for result in run.results} for run in (baseline, candidate)]
-    return [
-        f"{run.run_id} was interrupted after {len(own):,} cases: complete it with --resume"
-        for run, own, others in ((baseline, *cases), (candidate, *cases[::-1]))
-        if run.completed_at is None and others - own
-    ]
+    described = []
+    for run, other in ((baseline, candidate), (candidate, baseline)):
+        own = {result.case_id for result in run.results}
+        if run.completed_at is None and any(result.case_id not in own for result in other.results):
+            described.append(f"{run.run_id} was interrupted after {len(own):,} cases: complete it with --resume")
+    return described
 
 
 def _common(baseline: Run, candidate: Run) -> tuple[Run, Run]:

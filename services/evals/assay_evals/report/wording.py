@@ -89,6 +89,8 @@ def meaning(each: MetricComparison) -> str:
         if each.worse and (each.interval.low > 0 or each.interval.high < 0):
             return f"worse, but not significantly: {needed}{measured}"
         return f"inconclusive: {needed or 'too close to its threshold, '}{measured}"
+    if each.is_regression:
+        return "significantly worse, but by less than its threshold"
     return "better" if each.is_improvement else "not worse by more than its threshold"
 
 
