@@ -63,7 +63,7 @@ class MetricComparison:
 
     @property
     def p(self) -> float | None:
-        """p-value that is shown: the change is significant if it is below 0.05, because both tests have to be."""
+        """Shown p-value, the larger of both tests': the change is significant if it is below 0.05."""
         one_sided = self.p_one_sided
         return None if self.p_value is None or one_sided is None else max(self.p_value, one_sided)
 

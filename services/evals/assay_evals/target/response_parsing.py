@@ -73,7 +73,7 @@ def parse_response(value: Any, elapsed_ms: float) -> TargetResponse:
 
 
 def unparsed_in_words(unparsed: Mapping[str, int], misspelt: Mapping[tuple[str, str], int]) -> list[str]:
-    """Describe what was not understood of a run's responses: `unparsed` fields, and `misspelt` keys with their meaning."""
+    """Describe what was not understood of a run's responses: fields, and keys with their meaning."""
     found = [
         f"{count:,} response(s) have an unreadable `{name}`, treated as missing: it must be {FIELDS[name]}"
         if name in FIELDS

@@ -57,7 +57,7 @@ def cutoffs_of(text: str | None, k: int) -> tuple[int, ...]:
 
 
 def find_run(name: str, runs: Path) -> "Run":
-    """Read a run by its name or its folder. Raises `OperationError` with the nearest name if there is none."""
+    """Read a run by its name or its folder. Raises `OperationError`, with the nearest name."""
     from assay_evals.field_names import nearest
     from assay_evals.run.folder import RUN_FILE, read_run
 
