@@ -245,6 +245,40 @@ def test_a_target_that_errors_never_passes(assay: Assay, baseline: str, tmp_path
 
 
 @pytest.mark.xdist_group("evaluation")
+def test_a_gate_exits_2_when_its_target_answers_nothing(assay: Assay, baseline: str) -> None:
+    gate = ("gate", "--baseline", baseline, "--retries", "0", "--target", f"http://127.0.0.1:{free_port()}/search")
+    found = assay(*gate, code=2)
+    assert "the target answered none of 30 questions, most often because of: ConnectError" in found.output
+    assert "mean_jaccard -" in found.output
+    assert "0.000" not in found.output
+    document = json.loads(assay(*gate, "--json", code=2).stdout)
+    assert (document["verdict"], document["error"][:22]) == ("fail", "the target answered no")
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_what_a_target_or_a_scorer_prints_is_not_in_the_document(assay: Assay, tmp_path: Path) -> None:
+    (tmp_path / "chatty_target.py").write_text(
+        "print('loud: loaded')\n"
+        "def find(query):\n    print('loud: asked')\n    return ['a']\n"
+        "def score(case, answer):\n    print('loud: scored')\n    return 1.0\n"
+    )
+    rows, target = str(capture(tmp_path)), ("--target", "chatty_target:find", "--json")
+    scorer = ("--scorer", "chatty_target:score")
+    for command, code in (
+        (("eval", "run", "--dataset", GOLDEN, "--limit", "3", "--name", "n", *scorer), 0),
+        (("replay", "--against", rows), 0),
+        (("replay", "--against", rows, "--verbose"), 0),
+        (("gate", "--baseline", "b.ndjson", *scorer), 1),
+    ):
+        sys.modules.pop("chatty_target", None)
+        assay("bench", "publish", "--from", rows, "--to", "b.ndjson", "--force")
+        found = assay(*command, *target, code=code)
+        json.loads(found.stdout)
+        assert "loud: asked" in found.stderr
+        assert "loud: loaded" in found.stderr
+
+
+@pytest.mark.xdist_group("evaluation")
 def test_a_replay_of_nothing_says_why_and_gives_no_figure(assay: Assay, tmp_path: Path) -> None:
     rows = [json.loads(line) | {"query": " "} for line in capture(tmp_path).read_text().splitlines()]
     (tmp_path / "blank.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -384,7 +418,9 @@ BASELINE = ("--baseline", "main.baseline.ndjson")
         (("eval", "run", "--dataset", GOLDEN, "--target", SEARCH, "--name", "a/b"), "is not the name of a folder"),
         (("dataset", "mine", "--from", "no_rows.ndjson"), "--from: no_rows.ndjson: line 1: feedback needs"),
         (("dataset", "mine", "--from", "bad.ndjson"), "--from: bad.ndjson: line 1: not JSON"),
-        (("eval", "show", "none"), "contains no run"),
+        (("eval", "show", "none"), "runs/none contains no run: start one with `assay eval run`"),
+        (("eval", "run", "--dataset", "cases.csv", "--target", SEARCH), "assay dataset import csv cases.csv >"),
+        (("dataset", "import", "csv", "latin.csv"), "latin.csv: line 2 is not UTF-8 text"),
         (("eval", "compare", "none", "other"), "contains no run"),
         (("eval", "compare", "a", "b", "--threshold", "mrr=nan"), "is not a number"),
         (("eval", "compare", "a", "b", "--threshold", "0.1"), "METRIC=VALUE"),
@@ -409,10 +445,48 @@ def test_what_cannot_be_done_is_said_in_a_line_with_exit_2(
     (tmp_path / "empty.ndjson").write_text("\n")
     (tmp_path / "no_rows.ndjson").write_text('{"verdict": "positive"}\n')
     (tmp_path / "folder").mkdir()
+    (tmp_path / "cases.csv").write_text("query,expected_ids\na,x\n")
+    (tmp_path / "latin.csv").write_bytes(b"query,expected_ids\ncaf\xe9,x\n")
     (tmp_path / "qrels.json").write_text('{"schema_version": 1, "queries": [{"query": "q", "relevant_slugs": ["x"]}]}')
     rows = (tmp_path / "captured.ndjson").read_text()
     (tmp_path / "twice.ndjson").write_text(rows + rows)
     assert words in assay(*arguments, code=2).output
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_misspelt_run_and_a_floor_of_an_unmeasured_scorer_are_met_with_the_next_step(
+    assay: Assay, tmp_path: Path
+) -> None:
+    run = ("eval", "run", "--dataset", GOLDEN, "--limit", "3", "--target", SEARCH, "--name")
+    assay(*run, "main")
+    assert "runs/mian contains no run (did you mean main?)" in assay("eval", "show", "mian", code=2).output
+    (tmp_path / "rules.toml").write_text(
+        '[[scorers]]\nname = "polite"\ntype = "contains"\nvalue = "please"\n\n[metrics."score:polite"]\nfloor = 0.9\n'
+    )
+    told = assay("eval", "compare", "main", "main", "--rules", "rules.toml", code=2).output
+    assert "do not both measure score:polite; run both with the same --rules or --scorer" in told
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_nightly_evaluation_that_is_not_set_names_the_file_that_was_read(
+    assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other.toml").write_text("")
+    monkeypatch.setenv("ASSAY_CONFIG", "other.toml")
+    told = assay("eval", "nightly", "--once", code=2).output
+    assert "no nightly evaluation in other.toml (ASSAY_CONFIG): set evals.dataset and evals.target there" in told
+
+
+@pytest.mark.xdist_group("evaluation")
+def test_a_replay_marks_scrubbed_rows(assay: Assay, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in capture(tmp_path).read_text().splitlines()]
+    rows[0] |= {"query": "mail of [REDACTED]"}
+    (tmp_path / "some.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = assay("replay", "--against", "some.ndjson", "--target", SEARCH).stdout
+    assert "personal data was removed from 1 row(s)" in told
+    assert "'mail of [REDACTED]'  (scrubbed)" in told
+    found = json.loads(assay("replay", "--against", "some.ndjson", "--target", SEARCH, "--json").stdout)
+    assert found["summary"]["rows_scrubbed"] == 1
 
 
 @pytest.mark.xdist_group("evaluation")
@@ -464,6 +538,11 @@ def test_mining_says_how_many_cases_hold_that_nothing_should_come_back(assay: As
     path.write_text("".join(json.dumps(row) + "\n" for row in (first, second | {"retrieved_slugs": []})))
     told = assay("dataset", "mine", "--from", str(path)).stderr
     assert "all of them are unreviewed; 1 became null cases" in told
+    path.write_text("".join(json.dumps(row) + "\n" for row in (first, second | {"query": "mail of [REDACTED]"})))
+    found = assay("dataset", "mine", "--from", str(path))
+    assert "1 questions left out, since personal data was removed" in found.stderr
+    assert "[REDACTED]" not in found.stdout
+    assert "[REDACTED]" in assay("dataset", "mine", "--from", str(path), "--include-scrubbed").stdout
 
 
 @pytest.mark.xdist_group("evaluation")
@@ -476,6 +555,12 @@ def test_what_cannot_be_read_of_results_is_counted_and_said_once(assay: Assay, t
     told = assay(*run).stderr
     for field in ("time", "actors"):
         assert told.count(f"3 result(s) have an unreadable `{field}`; treated as missing") == 1
+    (tmp_path / "nested_target.py").write_text(
+        "def find(query):\n    return {'results': ['a'], 'answer': {'text': 'x'}, 'context': []}\n"
+    )
+    told = assay(*run[:5], "nested_target:find", "--name", "nested", "--limit", "3").stderr
+    assert "3 response(s) have an unreadable `answer`, treated as missing: it must be text" in told
+    assert "3 response(s) have an unknown key `context`, which is ignored (did you mean contexts?)" in told
 
 
 @pytest.mark.xdist_group("evaluation")

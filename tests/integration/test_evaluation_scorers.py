@@ -97,8 +97,11 @@ def test_a_scorer_that_raises_makes_its_case_an_error_that_names_the_place(assay
     for name, told in (
         ("index", "errored: c0: score:index: KeyError (at broken_scorers.py:3)"),
         ("leaves", "errored: c0: score:leaves: SystemExit (at broken_scorers.py:5)"),
-        ("words", "errored: c0: score:words: the function returned no number between 0 and 1"),
-        ("much", "errored: c0: score:much: the function returned no number between 0 and 1"),
+        (
+            "words",
+            "errored: c0: score:words: the function returned str: return a number from 0 to 1, a boolean, or None",
+        ),
+        ("much", "errored: c0: score:much: the function returned the number 7: return a number from 0 to 1"),
     ):
         options = ("--target", target(tmp_path, "secret words"), "--scorer", f"broken_scorers:{name}")
         output = run(assay, dataset, name, *options, code=1)
@@ -161,6 +164,16 @@ def test_two_runs_are_compared_by_their_scores_unless_a_scorer_was_changed(assay
         assert "verdict: fail" in assay("eval", "compare", "main", "worse", *rule, code=1).output
     assert "its scorer was changed" in assay("eval", "compare", "main", "other", code=1).output
     assert "score:polite" in assay("eval", "compare", "main", "worse", "--floor", "score:polit=0.9", code=2).output
+
+
+def test_a_function_that_cannot_take_a_case_and_an_answer_is_refused_before_the_run(
+    assay: Assay, tmp_path: Path
+) -> None:
+    (tmp_path / "narrow_scorers.py").write_text("def short(answer):\n    return 1.0\n")
+    dataset = write_cases(tmp_path / "d.jsonl", [{}])
+    told = run(assay, dataset, "n", "--target", target(tmp_path, "x"), "--scorer", "narrow_scorers:short", code=2)
+    assert "score:short: short cannot be called with (case, answer): too many positional arguments" in told
+    assert not (tmp_path / "runs").exists()
 
 
 def digest_of(assay: Assay, dataset: str, name: str, asked: str, file: Path, source: str) -> str:

@@ -1,6 +1,7 @@
 """Slices of a run: shown with intervals, held against floors of their own, and told in every report."""
 
 import json
+import re
 from pathlib import Path
 from uuid import uuid4
 from xml.etree import ElementTree as ET
@@ -61,7 +62,9 @@ def test_a_floor_passes_or_is_undecided_by_the_number_of_cases(assay: Assay, tmp
     few = [{"tags": ["billing"]} for _ in range(6)]
     write_cases(tmp_path / "d.jsonl", few)
     told = run(assay, tmp_path, "few", set(), "--rules", "rules.toml", code=3)
-    assert any(line.startswith("inconclusive") and "tag=billing" in line for line in told.splitlines())
+    (line,) = [line for line in told.splitlines() if line.startswith("inconclusive") and "score:polite" in line]
+    assert re.search(r"tag=billing .* n=6, floor 0.9: about \d+ cases needed", line)
+    assert "verdict: inconclusive, because too few cases or scores: tag=billing score:polite" in told
 
 
 def test_every_report_of_a_comparison_tells_the_slices(assay: Assay, tmp_path: Path) -> None:
@@ -119,12 +122,13 @@ def test_a_floor_of_each_slice_whose_metric_is_not_measured_does_not_pass(assay:
     rules = '[[slices]]\nfield = "tag"\nfloors = {"answer_f1" = 0.1}\n'
     (tmp_path / "rules.toml").write_text(rules)
     told = run(assay, tmp_path, "nowhere", set(), "--rules", "rules.toml", code=1)
-    assert [line.split()[0] for line in told.splitlines() if "answer_f1" in line] == ["fail", "fail"]
+    assert [line.split()[0] for line in told.splitlines() if "answer_f1" in line] == ["fail", "fail", "verdict:"]
     null = {"query_type": "null", "expected_ids": [], "tags": ["unanswerable"]}
     expected = [{"tags": ["billing"], "expected_answer": "please"} for _ in range(80)]
     write_cases(tmp_path / "d.jsonl", [*expected, *[{"tags": ["shipping"]}] * 2, null])
     told = run(assay, tmp_path, "in_one", set(), "--rules", "rules.toml", code=3)
     lines = {line.split()[1]: line.split()[0] for line in told.splitlines() if "tag=" in line and "answer_f1" in line}
+    assert lines.pop("inconclusive,") == "verdict:"
     assert lines == {"tag=billing": "pass", "tag=shipping": "inconclusive"}
 
 

@@ -233,7 +233,10 @@ def test_the_command_stores_lists_shows_and_compares(assay: Assay, tmp_path: Pat
 @pytest.fixture
 def traffic(migrated: StoreServer) -> None:
     """Two retrievals, an answer on one of them, and what three people thought."""
-    bad, good = candidate(1, query="why is the disk full"), candidate(2, query="rotate the signing key")
+    bad, good = (
+        candidate(number, query=query, pii_families={})
+        for number, query in enumerate(("why is the disk full", "rotate the signing key"), start=1)
+    )
     said = answer(3, query="rotate the signing key", citations=[{"context_id": "c1", "claim": None}])
     verdicts = [
         feedback(4, target_event_id=bad["event_id"], verdict="negative", text="useless words"),
@@ -282,4 +285,6 @@ def test_feedback_is_counted_beside_what_it_judges(assay: Assay) -> None:
 def test_a_hand_made_file_is_scrubbed_before_it_is_mined(assay: Assay, tmp_path: Path) -> None:
     row = {"schema_version": 1, "query": "mail alice@example.com about keys", "retrieved_slugs": ["a"]}
     (tmp_path / "rows.ndjson").write_text(json.dumps(row) + "\n")
-    assert "alice@example.com" not in assay("dataset", "mine", "--from", "rows.ndjson").output
+    assert "alice@example.com" not in assay("dataset", "mine", "--from", "rows.ndjson", "--include-scrubbed").output
+    told = assay("dataset", "mine", "--from", "rows.ndjson", code=2).output
+    assert "1 questions left out, since personal data was removed" in told

@@ -62,6 +62,7 @@ async def evaluate_into(
                     metrics = {**score([case], [answer], folder.config)[0], **given.add(case, answer), **reply.judged}
                     result = case_result(case, answer, metrics, reply.tries)
                     folder.unparsed_fields.update(answer.unparsed_fields)
+                    folder.misspelt_keys.update(answer.misspelt_keys.items())
                 folder.add(result)
                 if on_result:
                     on_result(result)

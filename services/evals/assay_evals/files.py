@@ -1,5 +1,6 @@
 """Read user-supplied files, with errors that the user can fix."""
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,15 +12,17 @@ def lines_of(path: str | Path) -> Iterator[str]:
 
     Raises `EvalsError` if it cannot be read; never quotes it.
     """
+    line = 1
     try:
-        with Path(path).open(encoding="utf-8-sig") as file:
-            yield from file
+        with Path(path).open("rb") as file:
+            for line, content in enumerate(file, start=1):
+                yield from io.StringIO(content.decode("utf-8-sig" if line == 1 else "utf-8"), newline=None)
     except FileNotFoundError:
         raise EvalsError(f"no file {path}") from None
     except IsADirectoryError:
         raise EvalsError(f"{path} is a folder") from None
     except UnicodeDecodeError:
-        raise EvalsError(f"{path} is not UTF-8 text") from None
+        raise EvalsError(f"{path}: line {line} is not UTF-8 text: convert the file, for example with iconv") from None
     except OSError as error:
         raise EvalsError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
 

@@ -109,6 +109,20 @@ def test_the_verdict_follows_the_interval(delta: float, low: float, high: float,
     assert decide(delta, Interval(low, high, "percentile"), 0.9, Rule(0.05)) is expected
 
 
+@pytest.mark.parametrize(("metric", "cases"), [*(("null_accuracy", n) for n in (1, 2, 3, 4)), ("score:polite", 3)])
+def test_a_collapse_fails_however_few_cases_another_metric_has(metric: str, cases: int) -> None:
+    ranks, few = np.concatenate([BASE[:293], [np.nan] * cases]), np.full(293 + cases, np.nan)
+    few[-cases:] = 1.0
+    before = {"mrr": ranks, "recall@10": ranks, metric: few}
+    rules = {metric: Rule(0.05)}
+    found = compare(before, {name: values * 0.0 for name, values in before.items()}, rules=rules)
+    assert found.verdict() is Verdict.FAIL
+    verdicts = {each.metric: (each.verdict, each.p_worse) for each in found.metrics}
+    assert verdicts["mrr"][0] is Verdict.FAIL
+    assert verdicts["mrr"][1] is not None
+    assert verdicts["mrr"][1] < 0.001
+
+
 def test_runs_that_cannot_be_paired_are_refused() -> None:
     with pytest.raises(ValueError, match="pair them by id"):
         compare({"mrr": BASE}, {"mrr": BASE[:3]})

@@ -92,7 +92,7 @@ def test_a_table_without_ids_numbers_its_rows() -> None:
         ("query,query\na,b\n", "stands twice"),
         ("query,expected_ids\na\n", "line 2: 1 cells, and 2 columns"),
         ('query,expected_ids\n"a,x\n', "not CSV"),
-        ("id,query,expected_ids\n1,a,x\n1,b,y\n", "the id 1 stands twice"),
+        ("id,query,expected_ids\n1,a,x\n1,b,y\n", "line 3: the id 1 is already that of line 2"),
         ("query,graded_relevance\na,x\n", "line 2: graded_relevance: write id=grade"),
         ("query,graded_relevance\na,x=7\n", "line 2: graded_relevance.x"),
         ("query,expected_ids,inclusion_probability\na,x,often\n", "line 2"),

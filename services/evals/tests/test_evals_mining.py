@@ -44,6 +44,30 @@ def test_a_question_that_was_asked_often_is_one_case_with_what_was_retrieved() -
     assert "2 time(s)" in (case.notes or "")
 
 
+def test_scrubbed_questions_are_left_out_and_counted_unless_they_are_asked_for() -> None:
+    rows = [
+        retrieval("plain words", "a"),
+        retrieval("mail of [REDACTED]", "a"),
+        retrieval("mail of  [redacted]".replace("[redacted]", "[REDACTED]"), "a", event="again"),
+        retrieval("card of [CARD]", event="c") | {"pii_families": {"payment_card": 1}},
+        {"event_id": "e", "project": "p", "query": "an answer that names a person", "pii_families": {"email": 1}},
+        verdict("e", "negative"),
+        verdict("mail of [REDACTED]", "negative"),
+    ]
+    for include, queries, left_out in (
+        (False, {"plain words", "an answer that names a person"}, 2),
+        (True, {"plain words", "an answer that names a person", "mail of [REDACTED]", "card of [CARD]"}, 0),
+    ):
+        miner = Miner(include_scrubbed=include)
+        for row in rows:
+            miner.add(row)
+        mined = miner.cases(50, embed)
+        assert {case.query for case in mined.cases} == queries
+        assert mined.scrubbed == left_out
+        told = " ".join(mined.in_words("hashed words"))
+        assert ("2 questions left out, since personal data was removed" in told) is not include
+
+
 def test_what_a_content_person_saw_cited_is_expected_rather_than_what_was_retrieved() -> None:
     answer = {
         "event_id": "e", "project": "p", "query": "rotate the key",

@@ -10,7 +10,9 @@ from assay_evals import evaluate, replay_captured, run_gate
 from assay_evals.dataset.captured_rows import CapturedError, captured
 from assay_evals.dataset.model import Case, Dataset
 from assay_evals.dataset.qrels import KnownQuery
+from assay_evals.dataset.scorer_specs import ScorerSpec
 from assay_evals.errors import EvalsError
+from assay_evals.metrics.scorers import Scoring
 from assay_evals.replay.baseline import Thresholds, publish
 from assay_evals.replay.correctness import Floors
 from assay_evals.replay.replay_metrics import RowResult
@@ -57,10 +59,23 @@ def test_a_replay_counts_and_hands_on_every_row(baseline: Path) -> None:
     assert replay_captured(iter(ROWS), other, limit=3).as_json()["mean_jaccard"] == 0.0
 
 
+def test_a_gate_names_the_error_of_a_target_that_answers_nothing_and_not_that_of_a_scorer(baseline: Path) -> None:
+    def dead(query: str) -> list[str]:
+        raise ConnectionError
+
+    found = run_gate(dead, baseline=baseline, qrels=KNOWN)
+    assert found["verdict"] == "fail"
+    assert found["error"].startswith("the target answered none of 42 questions, most often because of: ConnectionError")
+    assert "error" not in run_gate(broken, baseline=baseline)
+    scoring = Scoring([ScorerSpec(type="function", name="broken", value="operator:truediv")])
+    unscored = run_gate(same, baseline=baseline, scoring=scoring)
+    assert (unscored["verdict"], "error" in unscored) == ("fail", False)
+
+
 def test_a_file_that_cannot_be_read_is_an_error_that_says_which(tmp_path: Path) -> None:
     missing, binary = tmp_path / "none", tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe")
-    for path, words in ((missing, "no file .*none"), (tmp_path, "is a folder"), (binary, "is not UTF-8 text")):
+    for path, words in ((missing, "no file .*none"), (tmp_path, "is a folder"), (binary, "line 1 is not UTF-8 text")):
         for read in (
             lambda path=path: replay_captured(path, same),
             lambda path=path: run_gate(same, baseline=path),

@@ -18,7 +18,8 @@ from assay_evals.report.document import as_json
 from assay_evals.report.html import html
 from assay_evals.report.junit import junit
 from assay_evals.report.markdown import markdown
-from assay_evals.report.wording import meaning, notes
+from assay_evals.report.text import comparison_text, run_text
+from assay_evals.report.wording import meaning, notes, verdict_in_words
 from assay_evals.run.case_results import case_error, case_result, score
 from assay_evals.run.model import CaseResult, Run, RunConfig
 from assay_evals.target.response import TargetResponse
@@ -85,7 +86,7 @@ def test_a_breakdown_has_both_means_by_type_of_query() -> None:
 def test_markdown_names_metrics_and_cases_and_quotes_no_question() -> None:
     text = markdown(paired(40), Verdict.FAIL)
     assert "❌ Retrieval evaluation: fail" in text
-    assert "| ❌ | mrr | 1.000 | 0.500 | -0.500 [" in text
+    assert "| ❌ | mrr | 80 | 1.000 | 0.500 | -0.500 [" in text
     assert "`c0` -1.00" in text
     assert "secret" not in text
 
@@ -114,6 +115,16 @@ def test_junit_has_a_test_a_metric() -> None:
 def test_junit_fails_nothing_that_does_not_block() -> None:
     rules = {each.metric: Rule(0.05, stage=Stage.WARN) for each in paired().comparison.metrics}
     assert suite(junit(paired(20, rules=rules))).get("failures") == "0"
+
+
+def test_junit_is_no_greener_than_the_exit_code() -> None:
+    few = compare_runs(a_run("main", [GOOD] * 6, CASES[:6]), a_run("change", [GOOD] * 6, CASES[:6]))
+    assert few.comparison.verdict() is Verdict.INCONCLUSIVE
+    found = suite(junit(few))
+    blocking = [each for each in few.comparison.metrics if each.rule.stage is Stage.BLOCK]
+    assert (found.get("errors"), found.get("failures")) == (str(len(blocking)), "0")
+    passed = suite(junit(few, inconclusive=Verdict.PASS))
+    assert (passed.get("errors"), passed.get("failures"), passed.get("skipped")) == ("0", "0", "0")
 
 
 @pytest.mark.parametrize(("undecided", "failures"), [(Verdict.FAIL, True), (Verdict.PASS, False)])
@@ -217,6 +228,98 @@ def test_an_earlier_run_serves_as_long_as_the_dataset_and_the_judge_are_the_same
     assert comparable(before, replace(before.config, judge="another")) is None
 
 
+def test_the_verdict_ends_with_what_decided_it() -> None:
+    assert verdict_in_words(paired(0), Verdict.PASS) == "verdict: pass"
+    told = verdict_in_words(paired(20), Verdict.FAIL)
+    assert told == "verdict: fail, because mrr, recall@5, precision@5, ndcg@5, hit@5 and 3 more failed"
+    few = compare_runs(a_run("main", [GOOD] * 6, CASES[:6]), a_run("change", [GOOD] * 6, CASES[:6]))
+    for verdict in (Verdict.INCONCLUSIVE, Verdict.FAIL):
+        told = verdict_in_words(few, verdict)
+        assert (
+            told == f"verdict: {verdict}, because mrr, recall@5, precision@5, ndcg@5, hit@5 and 4 more are inconclusive"
+        )
+    before = a_run("main", [GOOD] * 80)
+    broken = with_results(before, [case_error(CASES[0], "HTTP 503", 3), *before.results[1:-1]])
+    found = compare_runs(before, broken)
+    reasons = "verdict: fail, because 1 case(s) ended in an error; 1 case(s) are in only one run"
+    assert verdict_in_words(found, Verdict.FAIL) == reasons
+    for text in (comparison_text(found, Verdict.FAIL), markdown(found, Verdict.FAIL), html(found, Verdict.FAIL)):
+        assert reasons[1:] in text
+    assert as_json(found, Verdict.FAIL)["verdict_in_words"] == reasons
+
+
+def test_a_run_of_the_first_cases_is_told_from_an_edited_dataset() -> None:
+    before = a_run("main", [GOOD] * 80)
+    config = replace(before.config, dataset_fingerprint="ten")
+    limited = replace(with_results(before, before.results[:10]), config=config)
+    (told,) = compare_runs(before, limited).comparison.unlike
+    assert told.startswith("the candidate ran only 10 of 80 cases: if that was --limit, run both with the same one")
+    edited = replace(limited, config=replace(config, dataset_version="1.1.0"))
+    assert "the dataset was changed" in compare_runs(before, edited).comparison.unlike[0]
+
+
+def test_an_interrupted_run_is_named_with_how_to_complete_it() -> None:
+    before = a_run("main", [GOOD] * 80)
+    killed = replace(before, run_id="killed", results=before.results[:16], completed_at=None)
+    assert "interrupted: complete it with --resume" in run_text(killed)
+    assert "interrupted" not in run_text(before)
+    for one, other in ((before, killed), (killed, before)):
+        told = comparison_text(compare_runs(one, other), Verdict.FAIL)
+        assert "killed was interrupted after 16 cases: complete it with --resume" in told
+
+
+def test_the_table_has_the_runs_a_header_p_and_thresholds_in_columns_that_hold_long_names() -> None:
+    long = f"score:{'a' * 40}"
+    before = a_run("main", [GOOD] * 80)
+    scored = with_results(before, [replace(each, metrics=each.metrics | {long: 1.0}) for each in before.results])
+    lines = comparison_text(compare_runs(scored, scored), Verdict.PASS).splitlines()
+    assert lines[0] == "main compared with main, 80 cases of golden 1.0.0."
+    assert " ".join(lines[1].split()) == "verdict metric n baseline candidate change [95 %] p threshold stage meaning"
+    (mrr,) = [line for line in lines if " mrr " in line]
+    (own,) = [line for line in lines if long in line]
+    stages = {line.index(name) for line, name in ((lines[1], "stage"), (mrr, "block"), (own, "informational"))}
+    assert len(stages) == 1
+    assert mrr.split()[-10:-8] == ["1.000", "0.050"]
+    assert f"  {long} 1.000" in run_text(scored)
+
+
+def test_the_p_that_is_shown_is_below_5_percent_exactly_if_the_change_is_significant() -> None:
+    seen = set()
+    for worse in range(8):
+        for each in paired(worse).comparison.metrics:
+            assert each.p is not None
+            assert (each.p < 0.05) is each.significant, (each.metric, worse)
+            seen.add(each.significant)
+    assert seen == {True, False}
+
+
+def test_a_significant_loss_below_the_threshold_is_called_one() -> None:
+    found = paired(20, rules={"mrr": Rule(0.5)}).comparison.metrics
+    (mrr,) = [each for each in found if each.metric == "mrr"]
+    assert (mrr.verdict, meaning(mrr)) == (Verdict.PASS, "significantly worse, but by less than its threshold")
+    (mrr,) = [each for each in paired(20, rules={"mrr": Rule(0.3)}).comparison.metrics if each.metric == "mrr"]
+    assert (
+        meaning(mrr)
+        == "significantly worse, but perhaps by less than its threshold: about 669 cases needed, 80 measured"
+    )
+
+
+def test_null_cases_are_what_a_null_metric_needs() -> None:
+    cases = [*CASES[:20], *(Case(id=f"n{n}", query="q", query_type="null") for n in range(9))]
+    run = a_run("main", [GOOD] * 20 + [TargetResponse([], 1.0)] * 9, cases)
+    metrics = {each.metric: meaning(each) for each in compare_runs(run, run).comparison.metrics}
+    assert metrics["null_accuracy"] == "inconclusive: about 72 null cases needed, 9 measured"
+    assert metrics["mrr"] == "inconclusive: about 72 cases needed, 20 measured"
+
+
+def test_a_threshold_above_half_of_the_baseline_is_pointed_out() -> None:
+    before = a_run("main", [BAD] * 40 + [GOOD] * 40)
+    found = [note for note in notes(compare_runs(before, before)) if "fails only after a loss" in note]
+    (told,) = found
+    assert told.startswith("precision@10 fails only after a loss of 0.050, its absolute threshold, which is more than")
+    assert told.endswith("lower it with --threshold precision@10=NUMBER.")
+
+
 def test_who_changes_a_scorer_begins_anew_with_its_metric_alone() -> None:
     made = a_run("main", [GOOD] * 80)
     scored = [replace(each, metrics=each.metrics | {"score:a": 1.0, "score:b": 1.0}) for each in made.results]
@@ -229,7 +332,7 @@ def test_who_changes_a_scorer_begins_anew_with_its_metric_alone() -> None:
     assert comparable(before, before.config) is before
 
 
-@pytest.mark.parametrize(("worse", "p"), [(20, "< 0.001"), (4, "0.06"), (0, "1.000")])
+@pytest.mark.parametrize(("worse", "p"), [(20, "< 0.001"), (4, "0.13"), (0, "1.000")])
 def test_a_p_too_small_to_print_is_not_printed_as_0(worse: int, p: str) -> None:
     (row,) = [line for line in markdown(paired(worse), Verdict.FAIL).splitlines() if "| mrr |" in line]
     assert f"| {p}" in row
@@ -288,7 +391,7 @@ def test_one_case_is_said_to_be_too_few() -> None:
     assert (mrr.delta, mrr.verdict, meaning(mrr)) == (
         -1.0,
         Verdict.INCONCLUSIVE,
-        "inconclusive: about 72 cases needed",
+        "inconclusive: about 72 cases needed, 1 measured",
     )
 
 
@@ -369,7 +472,7 @@ def test_markdown_is_written_by_the_report_alone_whatever_ids_and_labels_say() -
     written = markdown(hostile_pair(), Verdict.FAIL)
     lines = written.splitlines()
     assert [line for line in lines if line.startswith("#")] == [lines[0]]
-    assert {line.count("|") for line in lines if line.startswith("|")} == {9}
+    assert {line.count("|") for line in lines if line.startswith("|")} == {11}
     for live in ("<img", "](", "http://", "@everyone", "\x1b", "\x00", "\u202e"):
         assert live not in written, live
     assert all(line.count("`") % 2 == 0 for line in lines)
@@ -409,7 +512,10 @@ def test_each_side_stands_by_itself_too() -> None:
     assert (quick.median, slow.p95) == (10.0, 12.0)
     document = as_json(compared, Verdict.FAIL)["sides"]["mrr"]
     assert document["candidate"]["n"] == 80
-    assert "Each run separately" in html(compared, Verdict.FAIL)
+    page = html(compared, Verdict.FAIL)
+    assert "Each run, over the common cases" in page
+    assert "<td>mrr</td><td class=n>80</td>" in page
+    assert "Intervals of shares are Gaffke&#x27;s bounds" in page or "Gaffke's bounds" in page
 
 
 def test_a_side_counts_only_cases_that_both_measured() -> None:

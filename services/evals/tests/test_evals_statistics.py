@@ -188,6 +188,17 @@ def test_a_metric_that_surely_fell_does_not_hide_another() -> None:
     assert 0.001 < alone.fell < 0.1
 
 
+@pytest.mark.parametrize("equal", [1, 2, 3, 4])
+def test_a_few_equal_changes_of_one_metric_do_not_hide_the_fall_of_another(equal: int) -> None:
+    """Equal changes have no variance: drawn with one sign, their statistic is infinite."""
+    fell = np.random.default_rng(8).normal(-0.5, 0.3, 293)
+    null = np.full(293, np.nan)
+    null[:equal] = -1.0
+    found = flip_tests(np.column_stack([fell, null]), seed=1)
+    assert found[0].fell < 0.001
+    assert found[1].fell >= 0.9 / 2**equal
+
+
 def test_a_rise_is_the_fall_of_the_opposite() -> None:
     deltas = np.random.default_rng(6).exponential(size=(40, 3)) - 0.8
     for one, other in zip(flip_tests(deltas, seed=1), flip_tests(-deltas, seed=1), strict=True):

@@ -229,6 +229,71 @@ def test_an_answer_of_an_unknown_form_is_an_error(value: Any) -> None:
         parse_response(value, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (42, "the target returned int: return a list of results, or an object with them under `results`"),
+        (None, "the target returned None: return a list"),
+        ({"Results": ["a"]}, r"without text under `answer` \(did you mean results\?\)"),
+        ({"answer": {"text": SECRET}}, "without a list under `results` and without text under `answer`$"),
+        ({"results": [], "citations": [{"claim": SECRET}]}, "a citation has no slug or id"),
+        ({"results": [], "contexts": [{"text": SECRET}]}, "a context has no slug or id"),
+    ],
+)
+def test_an_unusable_response_is_described_by_its_type_and_shown_on_request_only(value: Any, words: str) -> None:
+    with pytest.raises(TargetError, match=words) as error:
+        parse_response(value, 1.0)
+    assert SECRET not in str(error.value)
+    assert error.value.target_message
+
+
+@pytest.mark.parametrize(
+    ("more", "unparsed"),
+    [
+        ({"answer": {"text": "x"}}, ["answer"]),
+        ({"answer": 5}, ["answer"]),
+        ({"answer": ["x"]}, ["answer"]),
+        ({"citations": "setup"}, ["citations"]),
+        ({"contexts": "text"}, ["contexts"]),
+        ({"contexts": ["text"]}, ["contexts"]),
+        ({"latency_ms": "12"}, ["latency_ms"]),
+        ({"answer": None, "citations": [], "contexts": [], "latency_ms": 0}, []),
+        ({"answer": "", "citations": ["a"], "contexts": [{"id": "a", "text": "t"}]}, []),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_missing_and_counted(more: dict[str, Any], unparsed: list[str]) -> None:
+    found = parse_response({"results": ["a"], **more}, 5.0)
+    assert list(found.unparsed_fields) == unparsed
+    if unparsed:
+        assert (found.answer, found.citations, found.contexts, found.latency_ms) == (None, [], [], 5.0)
+
+
+@pytest.mark.parametrize(
+    ("reply", "misspelt"),
+    [
+        ({"results": [], "Answer": "x"}, {"Answer": "answer"}),
+        ({"hits": [], "answers": "x", "Citations": []}, {"answers": "answer", "Citations": "citations"}),
+        ({"results": [], "answer": "x", "answers": ["x"]}, {}),
+        ({"results": [], "total": 3, "took": 1, "context_id": "c", "took_ms": 5}, {}),
+    ],
+)
+def test_a_key_that_resembles_a_missing_field_is_named(reply: dict[str, Any], misspelt: dict[str, str]) -> None:
+    assert parse_response(reply, 1.0).misspelt_keys == misspelt
+
+
+def test_a_function_that_cannot_take_a_query_is_refused_before_the_run() -> None:
+    def two(query: str, tenant: str) -> list[str]:
+        return [query, tenant]
+
+    def no_query() -> list[str]:
+        return []
+
+    with pytest.raises(TargetUsageError, match=r"missing a required argument: 'tenant'.*first parameter is the query"):
+        CallableTarget(two)
+    with pytest.raises(TargetUsageError, match="too many positional arguments"):
+        CallableTarget(no_query)
+
+
 def test_a_function_is_timed_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     asked_in, timed_in = [], []
 
@@ -415,6 +480,11 @@ def test_a_number_names_a_document_too() -> None:
     assert parse_response([7, {"id": 8, "source_id": "db"}], 1.0).slugs == ["7", "8"]
     with pytest.raises(TargetError, match="no slug or id"):
         parse_response([True], 1.0)
+
+
+def test_a_misspelt_placeholder_of_an_address_is_refused() -> None:
+    with pytest.raises(TargetUsageError, match=r"\{qurey\} in the address is not .*did you mean query"):
+        open_target("http://127.0.0.1/search?q={qurey}")
 
 
 async def test_a_redirect_says_so() -> None:

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from assay_cli.commands.eval.compare import Undecided
-from assay_cli.exit_codes import FINDING, INCONCLUSIVE
+from assay_cli.exit_codes import FINDING, INCONCLUSIVE, OPERATIONAL
 from assay_cli.option_groups import grouped
 from assay_cli.options import Rules, Scorers
 from assay_cli.output.judging import tell
 from assay_cli.output.progress import Progress
-from assay_cli.output.terminal import echo, emit, ends_quietly
+from assay_cli.output.terminal import echo, emit, ends_quietly, own_stdout
 from assay_cli.target_options import TargetOptions
 from assay_cli.threshold_options import Jaccard, LatencyMultiplier, Top1, least
 from assay_operations.evaluations.gate import GateRequest, prepare_gate
@@ -60,14 +60,16 @@ def gate(
 ) -> None:
     """Compare a system with a baseline, with qrels, or both.
 
-    Exit code 0 if all pass, 1 on a breach, 2 if the system cannot be queried, 3 if there are too few rows for a verdict.
+    Exit code 0 if all pass, 1 on a breach, 2 if the system answers no question, 3 if there are too few rows for a verdict.
     """
     from assay_evals.compare.verdicts import Verdict
     from assay_evals.report.gate_text import gate_text
 
     system, errors = target.config()
-    prepared = prepare_gate(GateRequest(system=system, **vars(options)))
-    with ends_quietly(stopped=lambda: "nothing was kept; run the gate again"), Progress(target.progress) as counter:
+    with own_stdout():
+        prepared = prepare_gate(GateRequest(system=system, **vars(options)))
+    stopped = ends_quietly(stopped=lambda: "nothing was kept; run the gate again")
+    with stopped, own_stdout(), Progress(target.progress) as counter:
         verdict = prepared.run(counter, Verdict(inconclusive.value))
     if prepared.answers:
         tell(prepared.answers.judge)
@@ -78,5 +80,6 @@ def gate(
     if verdict["regression_gate"].get("latency_skipped"):
         echo("latency check skipped: the baseline has no latency", err=True)
     errors.say_how()
-    if (outcome := Verdict(verdict["verdict"])) is not Verdict.PASS:
-        raise typer.Exit(INCONCLUSIVE if outcome is Verdict.INCONCLUSIVE else FINDING)
+    codes = {Verdict.PASS: 0, Verdict.FAIL: FINDING, Verdict.INCONCLUSIVE: INCONCLUSIVE}
+    if code := OPERATIONAL if "error" in verdict else codes[Verdict(verdict["verdict"])]:
+        raise typer.Exit(code)

@@ -1,6 +1,7 @@
 """`assay replay`: replay captured queries, and report how much the results changed."""
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 from assay_cli.errors import CommandError
 from assay_cli.option_groups import grouped
 from assay_cli.output.progress import Progress
-from assay_cli.output.terminal import echo, emit, ends_quietly
+from assay_cli.output.terminal import echo, emit, ends_quietly, own_stdout
 from assay_cli.target_options import TargetOptions
 from assay_operations.evaluations.replay import Replay
 
@@ -63,7 +64,7 @@ def replay(
             return f"{count}, and nothing was kept: --output FILE keeps each row as it is done"
         return f"{count} and kept; to continue, run the same command with: --resume"
 
-    with ends_quietly(stopped=kept), Progress(target.progress) as counter:
+    with ends_quietly(stopped=kept), own_stdout(), Progress(target.progress) as counter:
         replayed.run(counter, report.add if report else None)
         if report:
             report.end(summary)
@@ -83,15 +84,15 @@ class _Report:
     """Document of `--json --verbose`: `schema_version`, `results`, `summary`. Rows are written as they are done, to save memory."""
 
     def __init__(self) -> None:
-        self._rows = 0
+        self._rows, self._out = 0, sys.stdout
 
     def add(self, result: "RowResult") -> None:
         """Write the result of the next row."""
         before = ",\n    " if self._rows else '{\n  "schema_version": 1,\n  "results": [\n    '
-        emit(before + json.dumps(result.as_json(), ensure_ascii=False), nl=False)
+        emit(before + json.dumps(result.as_json(), ensure_ascii=False), nl=False, out=self._out)
         self._rows += 1
 
     def end(self, summary: "ReplaySummary") -> None:
         """Write the summary and close the document."""
         shape = json.dumps(summary.as_json(), ensure_ascii=False, indent=2).replace("\n", "\n  ")
-        emit(f'\n  ],\n  "summary": {shape}\n}}')
+        emit(f'\n  ],\n  "summary": {shape}\n}}', out=self._out)

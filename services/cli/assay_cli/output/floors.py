@@ -1,6 +1,6 @@
-"""Floors of a run: those that were missed, and the exit code of the command."""
+"""Floors of a run: those that were missed, the verdict, and the exit code of the command."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from assay_cli.exit_codes import FINDING, INCONCLUSIVE
@@ -12,25 +12,16 @@ if TYPE_CHECKING:
     from assay_evals.run.model import Run
 
 
-def exit_code(run: "Run", floors: "Sequence[FloorCheck]", checks: "Iterable[SliceCheck]") -> int:
-    """Return the exit code of a run.
-
-    1 if a case ended in an error or a floor was missed, 3 if a slice or a floor has too few cases for a verdict.
-    """
-    from assay_evals.compare.slices import worst
-    from assay_evals.compare.verdicts import Verdict
-
-    verdict = worst(Verdict.PASS, checks)
-    if run.errored or any(floor.blocks for floor in floors) or verdict is Verdict.FAIL:
-        return FINDING
-    return INCONCLUSIVE if verdict is Verdict.INCONCLUSIVE or any(floor.undecided for floor in floors) else 0
-
-
-def tell_floors(floors: "Iterable[FloorCheck]") -> None:
-    """Print the floors that were missed, and whether they block."""
+def tell_floors(run: "Run", floors: "Sequence[FloorCheck]", checks: "Sequence[SliceCheck]") -> int:
+    """Print the floors that were missed and the verdict. Return the exit code."""
     from assay_evals.compare.verdicts import Stage, Verdict
+    from assay_evals.report.wording import run_verdict
 
     for floor in floors:
         if floor.verdict is not Verdict.PASS:
             stage = "" if floor.stage is Stage.BLOCK else f" ({floor.stage.value})"
             echo(printable(f"floor{stage}: {floor}"), err=True)
+    verdict, words = run_verdict(run, floors, checks)
+    if floors or any(check.verdict for check in checks) or verdict is not Verdict.PASS:
+        echo(printable(words), err=True)
+    return {Verdict.PASS: 0, Verdict.FAIL: FINDING, Verdict.INCONCLUSIVE: INCONCLUSIVE}[verdict]

@@ -10,7 +10,7 @@ import contextlib
 import io
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
 import typer
 
@@ -31,6 +31,7 @@ __all__ = [
     "emit_dataset",
     "ends_quietly",
     "leave_stdout",
+    "own_stdout",
     "printable",
 ]
 
@@ -43,9 +44,15 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     typer.echo(printable_lines(str(text)), err=err, nl=nl)
 
 
-def emit(text: str, *, nl: bool = True) -> None:
+def emit(text: str, *, nl: bool = True, out: TextIO | None = None) -> None:
     """Print data for programs: exact, except on a terminal, where control characters are filtered."""
-    typer.echo(printable_lines(text) if sys.stdout.isatty() else text, nl=nl)
+    out = out or sys.stdout
+    typer.echo(printable_lines(text) if out.isatty() else text, nl=nl, file=out)
+
+
+def own_stdout() -> contextlib.redirect_stdout[TextIO]:
+    """Send what a target or a scorer prints to stderr, so that it cannot corrupt the data on stdout."""
+    return contextlib.redirect_stdout(sys.stderr)
 
 
 def data_output() -> BinaryIO:

@@ -112,7 +112,11 @@ def compare_runs(
         only_baseline=sorted(before.keys() - after.keys()),
         only_candidate=sorted(after.keys() - before.keys()),
         errored=[name for name in shared if before[name].error or after[name].error],
-        unlike=[*unended, *_unlike(baseline, candidate, _lost(comparison, unpaired), chosen)],
+        unlike=[
+            *unended,
+            *_interrupted(baseline, candidate),
+            *_unlike(baseline, candidate, _lost(comparison, unpaired), chosen),
+        ],
         shrunk=shrinkages(
             [each.metric for each in comparison.metrics if each.metric in unpaired and each.rule.stage is Stage.BLOCK],
             columns[0],
@@ -143,6 +147,16 @@ def _unended(*runs: Run) -> list[str]:
         for run in runs
         if run.config.sample and len(run.results) != run.config.sample["cases"]
     ]
+
+
+def _interrupted(baseline: Run, candidate: Run) -> list[str]:
+    """Describe runs that ended before all cases were done, and lack cases of the other."""
+    described = []
+    for run, other in ((baseline, candidate), (candidate, baseline)):
+        own = {result.case_id for result in run.results}
+        if run.completed_at is None and any(result.case_id not in own for result in other.results):
+            described.append(f"{run.run_id} was interrupted after {len(own):,} cases: complete it with --resume")
+    return described
 
 
 def _common(baseline: Run, candidate: Run) -> tuple[Run, Run]:
@@ -198,6 +212,20 @@ def comparable(before: Run, config: RunConfig) -> Run | None:
     return replace(before, config=replace(before.config, scorers=kept), results=results)
 
 
+def _other_cases(baseline: Run, candidate: Run) -> str:
+    """Describe why the runs' datasets differ: by `--limit`, or by an edit."""
+    before, after = ({result.case_id for result in run.results} for run in (baseline, candidate))
+    ours, theirs = baseline.config, candidate.config
+    same = (ours.dataset, ours.dataset_version) == (theirs.dataset, theirs.dataset_version)
+    if same and (before < after or after < before):
+        fewer = "the baseline" if before < after else "the candidate"
+        return (
+            f"{fewer} ran only {min(len(before), len(after)):,} of {max(len(before), len(after)):,} cases: if that was --limit, run both "
+            "with the same one, or use --sample, which stays comparable; if cases were added since, run both on the same version"
+        )
+    return "the dataset was changed between the runs: run both on the same version"
+
+
 def _unlike(baseline: Run, candidate: Run, gone: Sequence[str], rules: Mapping[str, Rule]) -> list[str]:
     """Describe differences in how two runs were measured, so that they are not compared silently.
 
@@ -206,7 +234,7 @@ def _unlike(baseline: Run, candidate: Run, gone: Sequence[str], rules: Mapping[s
     one, other = baseline.config, candidate.config
     reasons = []
     if one.dataset_fingerprint != other.dataset_fingerprint:
-        reasons.append("the dataset was changed between the runs: run both on the same version")
+        reasons.append(_other_cases(baseline, candidate))
     if one.gain != other.gain:
         reasons.append(f"nDCG has the gain {one.gain} in the baseline and {other.gain} in the candidate")
     if max(one.cutoffs) != max(other.cutoffs):

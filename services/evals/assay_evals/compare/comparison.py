@@ -23,14 +23,17 @@ from assay_evals.statistics.power import cases_needed, effect_size, unseen_cases
 from assay_evals.statistics.resampling import RESAMPLES, Floats, resampled_quantile_changes
 from assay_evals.statistics.significance import FlipTest, flip_tests, holm, quantile_tests
 
+#: A number of cases needed is not stated if it is above both: this number, and so many times those that there are.
+_MANY, _MANY_TIMES = 1_000, 10
+
 
 @dataclass(frozen=True)
 class MetricComparison:
     """One metric in both runs.
 
     `p_worse` and `p_better` are one-sided and adjusted for all blocking metrics (or for all others): they decide.
-    `p_value` is two-sided and of this metric alone, `p_holm` is that with Holm's adjustment; they decide nothing. The
-    p-values of a quantile are not adjusted.
+    `p_value` is two-sided and of this metric alone: it has to be significant too. `p_holm` is that with Holm's
+    adjustment and decides nothing. The p-values of a quantile are not adjusted.
     """
 
     metric: str
@@ -57,6 +60,12 @@ class MetricComparison:
     def p_one_sided(self) -> float | None:
         """Adjusted one-sided p-value of the change in its own direction."""
         return self.p_worse if self.worse else self.p_better
+
+    @property
+    def p(self) -> float | None:
+        """Shown p-value, the larger of both tests': the change is significant if it is below 0.05."""
+        one_sided = self.p_one_sided
+        return None if self.p_value is None or one_sided is None else max(self.p_value, one_sided)
 
     @property
     def significant(self) -> bool:
@@ -213,7 +222,7 @@ def _means(
                 effect_size=effect_size(column),
                 verdict=verdict,
                 rule=rule,
-                cases_needed=_more_cases(name, column, rule, units) if verdict is Verdict.INCONCLUSIVE else None,
+                cases_needed=_more_cases(name, column, delta, rule, units) if verdict is Verdict.INCONCLUSIVE else None,
             )
         )
     return metrics
@@ -246,14 +255,18 @@ def _holm(tests: Mapping[str, FlipTest], rules: Mapping[str, Rule]) -> dict[str,
     return holm(blocking) | holm({name: test.two_sided for name, test in tests.items() if name not in blocking})
 
 
-def _more_cases(name: str, deltas: Floats, rule: Rule, units: int) -> int | None:
-    """Return the number of cases needed for significance, in clusters of the same size.
+def _more_cases(name: str, deltas: Floats, delta: float, rule: Rule, units: int) -> int | None:
+    """Return the number of cases needed for a verdict, in clusters of the same size.
 
-    None if more cases would not help: the change is too close to the threshold.
+    That is the number to detect a change as large as the threshold. If there are as many already, it is the number to
+    tell this change from the threshold. None if that would be very many: the change is too close to the threshold.
     """
-    needed = (cases_needed(deltas, rule.threshold) or 0) + (unseen_cases(rule.threshold) if is_share(name) else 0)
-    cases = np.count_nonzero(~np.isnan(deltas))
-    return math.ceil(needed * cases / units) if needed > units else None
+    loss = delta if rule.lower_is_better else -delta
+    for margin in (rule.threshold, abs(rule.threshold - loss)):
+        needed = (cases_needed(deltas, margin) or 0) + (unseen_cases(margin) if is_share(name) else 0)
+        if units < needed <= max(_MANY, _MANY_TIMES * units):
+            return math.ceil(needed * np.count_nonzero(~np.isnan(deltas)) / units)
+    return None
 
 
 def _quantiles(before: Floats, after: Floats, rules: Mapping[str, Rule], seed: int) -> list[MetricComparison]:

@@ -23,6 +23,7 @@ from assay_evals.metrics.retrieval import below
 from assay_evals.run.model import CaseResult, Run
 from assay_evals.statistics.bounded import bounded_draws, bounded_intervals
 from assay_evals.statistics.intervals import Interval
+from assay_evals.statistics.power import cases_needed, unseen_cases
 from assay_evals.statistics.resampling import Floats
 from assay_evals.statistics.significance import flip_tests, holm
 
@@ -61,6 +62,8 @@ class SliceCheck:
     p_below: float | None = None
     stage: Stage = Stage.INFORMATIONAL
     verdict: Verdict | None = None
+    #: If inconclusive: how many cases like these would be enough; None if the mean is too close to the floor.
+    cases_needed: int | None = None
 
     @property
     def name(self) -> str:
@@ -71,6 +74,7 @@ class SliceCheck:
         if self.mean is None:
             return f"not measured, floor {self.floor:g}"
         floor = "" if self.floor is None else f", floor {self.floor:g}"
+        floor += f": about {self.cases_needed:,} cases needed" if self.cases_needed else ""
         return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}] n={self.n}{floor}"
 
 
@@ -178,7 +182,15 @@ def _check(
         return check
     reached = lows <= held.floor if rule.lower_is_better else highs >= held.floor
     p = float((1 + np.count_nonzero(reached)) / (1 + len(reached)))
-    return replace(check, floor=held.floor, p_below=p, stage=held.stage)
+    margin = mean - held.floor if not rule.lower_is_better else held.floor - mean
+    needed = _needed(values, margin + rule.threshold if margin >= 0 else -margin)
+    return replace(check, floor=held.floor, p_below=p, stage=held.stage, cases_needed=needed)
+
+
+def _needed(values: Floats, margin: float) -> int | None:
+    """Return the number of cases like these that would tell their mean from a value that is so far from it."""
+    needed = (cases_needed(values, margin) or 0) + unseen_cases(margin)
+    return needed if margin > 0 and needed > np.count_nonzero(~np.isnan(values)) else None
 
 
 def _clusters(results: Sequence[CaseResult]) -> list[Hashable] | None:
@@ -187,12 +199,13 @@ def _clusters(results: Sequence[CaseResult]) -> list[Hashable] | None:
 
 def _adjusted(checks: Sequence[SliceCheck], rule: Rule) -> list[SliceCheck]:
     adjusted = holm({each.value: each.p_below for each in checks if each.p_below is not None})
-    return [
+    judged = [
         replace(each, p_below=adjusted[each.value], verdict=_verdict(each, adjusted[each.value], rule))
         if each.value in adjusted
         else each
         for each in checks
     ]
+    return [each if each.verdict is Verdict.INCONCLUSIVE else replace(each, cases_needed=None) for each in judged]
 
 
 def _verdict(each: SliceCheck, p_below: float, rule: Rule) -> Verdict:

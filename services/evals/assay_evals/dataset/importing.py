@@ -8,7 +8,7 @@ Every problem names its line; none quotes a query or an answer.
 import csv
 import io
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import ValidationError
@@ -122,6 +122,7 @@ def from_csv(text: str, *, name: str) -> Dataset:
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     problems: list[str] = []
     cases: list[Case] = []
+    places: dict[str, str] = {}
     try:
         columns = [column.strip() for column in next(reader, [])]
         problems += _other_separator(columns) or _wrong_columns(columns)
@@ -137,12 +138,12 @@ def from_csv(text: str, *, name: str) -> Dataset:
             except ValueError as error:
                 problems.append(f"{place}: {error}")
                 continue
-            cases += _case({"id": f"row-{len(cases) + 1}"} | record, place, problems)
+            for case in _case({"id": f"row-{len(cases) + 1}"} | record, place, problems):
+                cases.append(case)
+                if places.setdefault(case.id, place) != place:
+                    problems.append(f"{place}: the id {case.id} is already that of {places[case.id]}")
     except csv.Error as error:
         problems.append(f"line {reader.line_num}: not CSV ({error})")
-    problems += [
-        f"the id {name} stands twice" for name, count in Counter(case.id for case in cases).items() if count > 1
-    ]
     if not cases and not problems:
         problems.append("no cases: write a header line and a line for each")
     _raise(problems)

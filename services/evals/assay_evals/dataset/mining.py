@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from assay_evals.dataset.captured_rows import METADATA_KIND, CapturedError
+from assay_evals.dataset.captured_rows import METADATA_KIND, REDACTED, CapturedError
 from assay_evals.dataset.model import Case, Dataset, normalise
 from assay_schema.limits import NAME_MAX_CHARS, QUERY_MAX_CHARS
 
@@ -54,7 +54,8 @@ class Found:
 class Mined:
     """Result of mining.
 
-    `questions`: distinct ones before similar ones are joined; `known`: in a dataset already.
+    `questions`: distinct ones before similar ones are joined; `known`: in a dataset already; `scrubbed`: left out,
+    because personal data was removed from them.
     """
 
     cases: list[Case]
@@ -63,13 +64,31 @@ class Mined:
     alike: int
     known: int
     pool: int
+    scrubbed: int = 0
+
+    def in_words(self, embedder: str) -> list[str]:
+        """Describe what was read and chosen, and what a reviewer has to look at."""
+        empty = sum(case.query_type == "null" for case in self.cases)
+        read = f"{self.rows:,} rows, {self.questions:,} questions, {self.alike:,} similar to others ({embedder})"
+        lines = [f"{read}, {self.known:,} already known: {len(self.cases):,} of {self.pool:,} chosen"]
+        if self.scrubbed:
+            lines.append(
+                f"{self.scrubbed:,} questions left out, since personal data was removed from them and an unchanged system may answer "
+                "them differently: --include-scrubbed takes them too"
+            )
+        # A null case asserts that nothing is relevant, which nothing has confirmed for these.
+        also = f"; {empty:,} became null cases, since nothing was retrieved for them: remove those that should have results"
+        return [*lines, f"all of them are unreviewed{also if empty else ''}"] if self.cases else lines
 
 
 class Miner:
     """Converts rows, in any order, to cases. Keeps each distinct question, not each row."""
 
-    def __init__(self, *, most: int = 500_000) -> None:
+    def __init__(self, *, most: int = 500_000, include_scrubbed: bool = False) -> None:
+        """`include_scrubbed`: whether questions from which personal data was removed become cases."""
         self._most = most
+        self._include_scrubbed = include_scrubbed
+        self._scrubbed: set[tuple[str, str]] = set()
         self._found: dict[tuple[str, str], Found] = {}
         #: Event id to its question and the ids a person who judges it means.
         self._events: dict[str, tuple[tuple[str, str], list[str]]] = {}
@@ -97,6 +116,9 @@ class Miner:
 
     def _add_question(self, row: Mapping[str, Any]) -> None:
         key = (str(row.get("project", "default")), normalise(row["query"]))
+        if not self._include_scrubbed and _is_scrubbed(row):
+            self._scrubbed.add(key)
+            return
         if key not in self._found:
             if len(self._found) >= self._most:
                 return
@@ -153,7 +175,13 @@ class Miner:
             alike=len(new) - len(distinct) - near_known,
             known=len(ordered) - len(new) + near_known,
             pool=len(pool),
+            scrubbed=len(self._scrubbed),
         )
+
+
+def _is_scrubbed(row: Mapping[str, Any]) -> bool:
+    """True if personal data was removed from the question; the families of an answer's row may be those of its text."""
+    return REDACTED in row["query"] or ("retrieved_slugs" in row and bool(row.get("pii_families")))
 
 
 def _names(row: Mapping[str, Any], field_name: str, key: str | None = None) -> list[str]:
@@ -229,7 +257,7 @@ def _case(one: Found, probability: float) -> Case | None:
     elif one.slugs:
         expected = one.slugs[:EXPECTED]
         why = "expected ids are the retrieved ones"
-        why += ", which people found bad: correct them" if one.negative else ""
+        why += ", which people found bad: correct them in this file" if one.negative else ""
     else:
         expected, why = [], "nothing was retrieved: add the expected documents, or keep it as a null case"
     return Case(

@@ -138,7 +138,10 @@ def _checked(spec: ScorerSpec, value: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0 <= number <= 1:
-        raise ScorerError(f"{spec.metric}: the function returned no number between 0 and 1, and not None")
+        kind = f"the number {value}" if isinstance(value, int | float) else type(value).__name__
+        raise ScorerError(
+            f"{spec.metric}: the function returned {kind}: return a number from 0 to 1, a boolean, or None"
+        )
     return number
 
 
@@ -151,10 +154,17 @@ def _mean(values: Sequence[float | None]) -> float | None:
 def _function(spec: ScorerSpec) -> Callable[..., Any]:
     module, _, name = str(spec.value).partition(":")
     try:
-        return load_function(module, name)
+        function = load_function(module, name)
     except TargetUsageError as error:
         near = nearest(module, TYPES).replace("did you mean", "or did you mean the type")
         raise ScorerUsageError(f"{spec.metric}: {error}{near}") from None
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError as error:
+        raise ScorerUsageError(f"{spec.metric}: {name} cannot be called with (case, answer): {error}") from None
+    except ValueError:  # a function of C code may have no signature
+        pass
+    return function
 
 
 def _source(spec: ScorerSpec, function: Callable[..., Any]) -> str:

@@ -145,11 +145,12 @@ def gate_verdict(
     rules: dict[str, Any] = NOT_RUN,
     *,
     inconclusive: Verdict = Verdict.INCONCLUSIVE,
+    error: str = "",
 ) -> dict[str, Any]:
     """Return the whole document: `pass` only if each requested gate passes.
 
     `inconclusive` is what inconclusive thresholds count as. `rules`: the result of a team's own scorers and floors,
-    from `rules_gate`.
+    from `rules_gate`. `error`: the reason why the target could not be queried at all.
     """
     gates = (regression, correctness, rules)
     undecided = [each for gate in gates for each in gate.get("undecided", ())]
@@ -159,12 +160,16 @@ def gate_verdict(
     elif undecided:
         unmeasured = any(each.get(UNMEASURED) for each in undecided) and inconclusive is Verdict.PASS
         verdict = Verdict.INCONCLUSIVE if unmeasured else inconclusive
-    return {
-        "schema_version": VERSION,
-        "verdict": verdict.value,
-        "regression_gate": regression,
-        "correctness_gate": correctness,
-    } | ({"rules_gate": rules} if rules["ran"] else {})
+    return (
+        {
+            "schema_version": VERSION,
+            "verdict": verdict.value,
+            "regression_gate": regression,
+            "correctness_gate": correctness,
+        }
+        | ({"rules_gate": rules} if rules["ran"] else {})
+        | ({"error": error} if error else {})
+    )
 
 
 def held(observed: float, bounds: Interval, least: float) -> Verdict:

@@ -123,6 +123,8 @@ class ReplaySummary:
     rows_errored: int = 0
     rows_over_2x_latency: int = 0
     rows_source_ambiguous: int = 0
+    #: Rows in the means from which personal data was removed.
+    rows_scrubbed: int = 0
     _jaccard: float = 0.0
     _top1: int = 0
     _ndcg: float = 0.0
@@ -146,6 +148,7 @@ class ReplaySummary:
             return
         self.rows_over_2x_latency += result.over_2x
         self.rows_source_ambiguous += len(result.row.source_ids) > 1
+        self.rows_scrubbed += result.row.scrubbed
         self._jaccard += result.jaccard
         self._top1 += result.top1
         self._ndcg += result.ndcg
@@ -206,4 +209,5 @@ class ReplaySummary:
             "mean_ndcg": self._mean(self._ndcg),
             "latency_ratio": self.latency_ratio,
             "rows_source_ambiguous": self.rows_source_ambiguous,
+            "rows_scrubbed": self.rows_scrubbed,
         }

@@ -5,6 +5,7 @@ raises `EvalsError`.
 """
 
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -97,28 +98,35 @@ def run_gate(
 ) -> dict[str, Any]:
     """Check a target against a baseline, relevance judgements, or both.
 
-    Returns the verdict that `assay gate --json` prints. `thresholds` of None are the baseline's own. `rules`: floors of
-    scorers and latency, with the scorers of the file unless `scoring` is given. `inconclusive` is what thresholds with
-    too few rows count as. `on_answer` is called after each question, `closing` at the end.
+    Returns the verdict that `assay gate --json` prints; it has an `error` if the target answered no question.
+    `thresholds` of None are the baseline's own. `rules`: floors of scorers and latency, with the scorers of the file
+    unless `scoring` is given. `inconclusive` is what thresholds with too few rows count as. `on_answer` is called after
+    each question, `closing` at the end.
     """
     published, known = _baseline(baseline), _known(qrels)
     if not published and not known:
         raise EvalsError("name a baseline, qrels, or both: a gate without them passes everything")
     options, results, total = runner_options or RunnerOptions(), list[RowResult](), Correctness(k=k)
     on_answer, scored = on_answer or (lambda: None), _rules_gate(rules, scoring, options)
+    answers, errors = 0, Counter[str]()
+
+    def count(reply: QueryResult[Captured] | QueryResult[KnownQuery]) -> None:
+        nonlocal answers
+        answers += reply.answer is not None or reply.unscored
+        errors.update([reply.error] if reply.error else [])
+        _score(scored, reply)
+        on_answer()
 
     def replayed(reply: QueryResult[Captured]) -> None:
         results.append(result_of(reply.item, reply.answer, reply.error))
-        _score(scored, reply)
-        on_answer()
+        count(reply)
 
     def answered(reply: QueryResult[KnownQuery]) -> None:
         if reply.answer is not None:
             total.add(reply.item, reply.answer)
         else:
             total.fail(reply.item, reply.error or "no answer")
-        _score(scored, reply)
-        on_answer()
+        count(reply)
 
     async def work() -> None:
         system = as_target(target, options.deadline_s, options.concurrency)
@@ -143,7 +151,11 @@ def run_gate(
         correctness = correctness_gate(total, floors or Floors(), path=path)
     path = os.fspath(rules) if isinstance(rules, str | Path) else ""
     held = scored.verdict(path=path) if scored else NOT_RUN
-    return gate_verdict(regression, correctness, held, inconclusive=inconclusive)
+    unanswered = ""
+    if errors and not answers:
+        ((most, _),) = errors.most_common(1)
+        unanswered = f"the target answered none of {errors.total():,} questions, most often because of: {most}"
+    return gate_verdict(regression, correctness, held, inconclusive=inconclusive, error=unanswered)
 
 
 def _score(scored: RulesGate | None, reply: QueryResult[Captured] | QueryResult[KnownQuery]) -> None:

@@ -25,13 +25,17 @@ def summary_text(summary: ReplaySummary) -> str:
     if summary.rows_source_ambiguous:
         count = f"{summary.rows_source_ambiguous:,} row(s)"
         lines.append(f"{count} were captured from several sources without a source per slug: compared by slug alone")
+    if summary.rows_scrubbed:
+        count = f"{summary.rows_scrubbed:,} row(s)"
+        lines.append(f"personal data was removed from {count}: an unchanged system may answer those differently")
     if summary.worst:
         lines.append(f"\nTop {len(summary.worst)} regression(s):")
     for result in summary.worst:
         query = printable(result.row.query)
         shown = query if len(query) <= QUERY_SHOWN else query[: QUERY_SHOWN - 1] + "…"
         counts = f"captured={len(result.row.slugs)} current={len(result.current)}"
-        lines.append(f"  jaccard={result.jaccard:.2f} {counts}  {shown!r}")
+        mark = "  (scrubbed)" if result.row.scrubbed else ""
+        lines.append(f"  jaccard={result.jaccard:.2f} {counts}  {shown!r}{mark}")
     return "\n".join(lines)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from assay_evals.compare.compare_runs import PairedRuns
 from assay_evals.compare.sides import sides
 from assay_evals.compare.verdicts import Verdict
+from assay_evals.report.wording import verdict_in_words
 from assay_evals.run.model import VERSION
 
 
@@ -16,6 +17,7 @@ def as_json(paired: PairedRuns, verdict: Verdict) -> dict[str, Any]:
     return {
         "schema_version": VERSION,
         "verdict": verdict.value,
+        "verdict_in_words": verdict_in_words(paired, verdict),
         "baseline": {"run_id": paired.baseline.run_id, "label": paired.baseline.config.label},
         "candidate": {"run_id": paired.candidate.run_id, "label": paired.candidate.config.label},
         "paired": comparison.paired,
@@ -36,6 +38,7 @@ def as_json(paired: PairedRuns, verdict: Verdict) -> dict[str, Any]:
                 "is_regression": each.is_regression,
                 "is_improvement": each.is_improvement,
                 "is_statistically_significant": each.significant,
+                "p": each.p,
             }
             for each in comparison.metrics
         ],

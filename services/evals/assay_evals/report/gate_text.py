@@ -17,6 +17,7 @@ def gate_text(verdict: dict[str, Any]) -> str:
             continue
         summary = part["summary"]
         unasked = {"expected_top1_hit_rate"} if not summary.get("expected_top1_denominator") else set()
+        unasked |= set(_SHOWN) if not (summary.get("rows_replayed") or summary.get("queries_run")) else set()
         figures = ", ".join(
             f"{key} {'-' if key in unasked else _figure(summary[key])}" for key in _SHOWN if key in summary
         )
@@ -29,7 +30,18 @@ def gate_text(verdict: dict[str, Any]) -> str:
         if part["breaches"]:
             lines += _missed(part)
     lines += _by_rules(verdict["rules_gate"]) if "rules_gate" in verdict else []
-    return "\n".join(map(printable, [*lines, f"verdict: {verdict['verdict']}"]))
+    lines += [verdict["error"]] if "error" in verdict else []
+    return "\n".join(map(printable, [*lines, _closing(verdict)]))
+
+
+def _closing(verdict: dict[str, Any]) -> str:
+    """Return the verdict with the measurements that decided it."""
+    parts = [verdict[name] for name in ("regression_gate", "correctness_gate", "rules_gate") if name in verdict]
+    for kind, what in (("breaches", "breached"), ("undecided", "inconclusive")):
+        names = list(dict.fromkeys(each["metric"] for part in parts for each in part.get(kind, ())))
+        if names and verdict["verdict"] != "pass":
+            return f"verdict: {verdict['verdict']}, because of {what}: {', '.join(names)}"
+    return f"verdict: {verdict['verdict']}"
 
 
 def _by_rules(part: dict[str, Any]) -> list[str]:

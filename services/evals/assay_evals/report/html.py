@@ -6,16 +6,19 @@ from assay_evals.compare.sides import sides
 from assay_evals.compare.verdicts import Verdict
 from assay_evals.metrics.case_metrics import PATH
 from assay_evals.report.wording import (
+    _INTERVALS,
     _P,
     _between,
     change,
     escape,
+    limits,
     meaning,
     notes,
     number,
     probability,
     problems,
     shown_metric,
+    verdict_in_words,
 )
 from assay_evals.run.model import CaseResult
 
@@ -40,7 +43,7 @@ _POLICY = (
     "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'\">"
 )
-_COLUMNS = ("verdict", "metric", "baseline", "candidate", "change [95 %]", "p", "stage", "meaning")
+_COLUMNS = ("verdict", "metric", "n", "baseline", "candidate", "change [95 %]", "p", "threshold", "stage", "meaning")
 _LEGEND = "A line is a metric's change and its interval; right is better. Vertical line: no change. Dashed mark: the change that fails."
 
 
@@ -60,12 +63,12 @@ def html(paired: PairedRuns, verdict: Verdict, *, relevance: dict[str, set[str]]
         f"<!doctype html><html lang=en><head><meta charset=utf-8>{_POLICY}<meta name=viewport content='width=device-width'>"
         f"<title>Evaluation: {verdict}</title><style>{_STYLE}</style></head><body>"
         f"<h1>Retrieval evaluation: <b class={verdict}>{verdict}</b></h1>"
-        f"<p>{escape(_between(paired))}.</p>{paragraphs}"
+        f"<p>{escape(_between(paired))}.</p><p>{escape(verdict_in_words(paired, verdict))}.</p>{paragraphs}"
         f"{''.join(f'<p class=dim>{escape(note)}</p>' for note in notes(paired))}"
         f"<h2>Changes and their 95 % intervals</h2>{forest(comparison.metrics)}"
         f"<div class=wide><table class=stacked><tr>{''.join(f'<th>{name}' for name in _COLUMNS)}</tr>"
         f"{rows}</table></div>{_sides(paired)}{kinds}{worst}"
-        f"<p class=dim>Seed {comparison.seed}, {comparison.resamples:,} resamples; intervals by bootstrap; {_P}.</p>"
+        f"<p class=dim>Seed {comparison.seed}, {comparison.resamples:,} resamples. {_INTERVALS}. {_P}.</p>"
         "</body></html>\n"
     )
 
@@ -83,10 +86,10 @@ def _sides(paired: PairedRuns) -> str:
                 number(side.p95, name),
             )
         ]
-        rows += f"<tr><td>{escape(name)}</td>{''.join(cells)}</tr>"
+        rows += f"<tr><td>{escape(name)}</td><td class=n>{both[0].n:,}</td>{''.join(cells)}</tr>"
     heads = "".join(f"<th>{run}: mean [95 %]<th>median<th>p95" for run in ("baseline", "candidate"))
-    table = f"<table><tr><th>metric{heads}</tr>{rows}</table>"
-    return f"<h2>Each run separately</h2><div class=wide>{table}</div>" if rows else ""
+    table = f"<table><tr><th>metric<th>n{heads}</tr>{rows}</table>"
+    return f"<h2>Each run, over the common cases</h2><div class=wide>{table}</div>" if rows else ""
 
 
 def _row(m: MetricComparison) -> str:
@@ -94,10 +97,12 @@ def _row(m: MetricComparison) -> str:
     cells = (
         (m.verdict, m.verdict.value),
         ("", m.metric),
+        ("n", f"{m.n:,}"),
         ("n", number(m.baseline, m.metric)),
         ("n", number(m.candidate, m.metric)),
         ("n", change(m)),
         ("n", probability(m)),
+        ("n", limits(m)),
         ("", m.rule.stage.value),
         ("", meaning(m)),
     )
@@ -118,7 +123,6 @@ def forest(metrics: list[MetricComparison]) -> str:
         return ""
     bounds = [sorted((_gain(each, each.interval.low), _gain(each, each.interval.high))) for each in shares]
     worst = max(0.02, *(-low for low, _ in bounds), *(each.rule.threshold for each in shares)) * 1.1
-    # ~Shares of search paths are left out: none of their changes is better or worse.
     best = max(0.02, 0.25 * worst, *(high for _, high in bounds)) * 1.1
     left, width, step = 210, 680, 26
 

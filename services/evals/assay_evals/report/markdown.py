@@ -5,7 +5,20 @@ from collections.abc import Sequence
 from assay_evals.compare.compare_runs import PairedRuns
 from assay_evals.compare.slices import SliceChange, SliceCheck
 from assay_evals.compare.verdicts import Verdict
-from assay_evals.report.wording import _P, _between, change, meaning, notes, number, probability, problems, shown_metric
+from assay_evals.report.wording import (
+    _INTERVALS,
+    _P,
+    _between,
+    change,
+    limits,
+    meaning,
+    notes,
+    number,
+    probability,
+    problems,
+    shown_metric,
+    verdict_in_words,
+)
 from assay_schema.printable import plain
 
 _MARKS = {Verdict.PASS: "✅", Verdict.FAIL: "❌", Verdict.INCONCLUSIVE: "❔"}
@@ -20,18 +33,27 @@ def markdown(paired: PairedRuns, verdict: Verdict) -> str:
     lines = [
         f"## {_MARKS[verdict]} Retrieval evaluation: {verdict.value}",
         "",
-        f"{plain(_between(paired))}.",
+        f"{plain(_between(paired))}. V{plain(verdict_in_words(paired, verdict))[1:]}.",
         "",
         *(f"- **{plain(problem)}**" for problem in problems(paired)),
         "",
-        "| | metric | baseline | candidate | change [95 %] | p | stage | meaning |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| | metric | n | baseline | candidate | change [95 %] | p | threshold | stage | meaning |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    lines += [
-        f"| {_MARKS[m.verdict]} | {plain(m.metric)} | {number(m.baseline, m.metric)} | {number(m.candidate, m.metric)} | {change(m)} "
-        f"| {probability(m)} | {m.rule.stage.value} | {meaning(m)} |"
-        for m in comparison.metrics
-    ]
+    for m in comparison.metrics:
+        cells = [
+            _MARKS[m.verdict],
+            plain(m.metric),
+            f"{m.n:,}",
+            number(m.baseline, m.metric),
+            number(m.candidate, m.metric),
+            change(m),
+            probability(m),
+            limits(m),
+            m.rule.stage.value,
+            meaning(m),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     metric = shown_metric(paired)
     if metric and (worst := paired.worst(metric, 5)):
         cases = ", ".join(f"`{plain(before.case_id)}` {delta:+.2f}" for before, _, delta in worst)
@@ -39,7 +61,12 @@ def markdown(paired: PairedRuns, verdict: Verdict) -> str:
     lines += slices_markdown([*paired.checks, *paired.changes])
     lines += [
         "",
-        " ".join([*map(plain, notes(paired)), f"Seed {comparison.seed}, {comparison.resamples:,} resamples; {_P}."]),
+        " ".join(
+            [
+                *map(plain, notes(paired)),
+                f"Seed {comparison.seed}, {comparison.resamples:,} resamples. {_INTERVALS}. {_P}.",
+            ]
+        ),
     ]
     return "\n".join(lines) + "\n"
 

@@ -2,7 +2,18 @@
 
 from assay_evals.compare.compare_runs import PairedRuns
 from assay_evals.compare.verdicts import Verdict
-from assay_evals.report.wording import change, meaning, notes, number, problems, slices_in_words
+from assay_evals.report.wording import (
+    _between,
+    change,
+    limits,
+    meaning,
+    notes,
+    number,
+    probability,
+    problems,
+    slices_in_words,
+    verdict_in_words,
+)
 from assay_evals.run.model import Run
 from assay_schema.printable import printable
 
@@ -12,15 +23,18 @@ ERRORS_SHOWN = 3
 
 def run_text(run: Run) -> str:
     """Summarize a run in a screenful: its metrics with intervals, latency, and the first errors."""
-    config = run.config
+    config, summary, latency = run.config, run.summary(), run.latency()
+    wide = max(20, *(len(printable(name)) for name in summary), 0)
     lines = [
         f"{run.run_id}: {len(run.results):,} cases of {config.dataset} {config.dataset_version}, {len(run.errored)} errored",
         *(
-            f"  {name:20} {metric.mean:.3f}  [{metric.low:.3f}, {metric.high:.3f}]  n={metric.n}"
-            for name, metric in run.summary().items()
+            f"  {name:{wide}} {metric.mean:.3f}  [{metric.low:.3f}, {metric.high:.3f}]  n={metric.n}"
+            for name, metric in summary.items()
         ),
-        *(f"  {name:20} {value:,.1f}" for name, value in run.latency().items()),
+        *(f"  {name:{wide}} {value:,.1f}" for name, value in latency.items()),
     ]
+    if run.completed_at is None:
+        lines.insert(1, "  interrupted: complete it with --resume")
     if (cached := run.judge_cache).get("calls"):
         saved = f"{cached['hits']:,} of {cached['calls']:,} verdicts reused, which saved ${cached['saved_usd']:.4f}"
         lines.append(f"  judge cache: {saved}")
@@ -30,12 +44,37 @@ def run_text(run: Run) -> str:
     return "\n".join(map(printable, lines))
 
 
+_COLUMNS = ("verdict", "metric", "n", "baseline", "candidate", "change [95 %]", "p", "threshold", "stage", "meaning")
+_NUMBERS = {"n", "baseline", "candidate", "p", "threshold"}
+
+
 def comparison_text(paired: PairedRuns, verdict: Verdict) -> str:
-    """Return a line for each metric, slice and note, and the verdict."""
-    lines = [
-        f"{row.verdict.value:13} {row.metric:16} {number(row.baseline, row.metric):>9} {number(row.candidate, row.metric):>9}"
-        f"  {change(row):32} {row.rule.stage.value:14} {meaning(row)}"
+    """Return a table of the metrics, a line for each slice and note, and the verdict with its reasons."""
+    rows = [
+        (
+            row.verdict.value,
+            row.metric,
+            f"{row.n:,}",
+            number(row.baseline, row.metric),
+            number(row.candidate, row.metric),
+            change(row),
+            probability(row),
+            limits(row),
+            row.rule.stage.value,
+            meaning(row),
+        )
         for row in paired.comparison.metrics
     ]
     sliced = slices_in_words([*paired.checks, *paired.changes])
-    return "\n".join(map(printable, [*problems(paired), *lines, *sliced, *notes(paired), f"verdict: {verdict.value}"]))
+    head = [f"{_between(paired)}.", *problems(paired)]
+    closing = [*sliced, *notes(paired), verdict_in_words(paired, verdict)]
+    return "\n".join(map(printable, [*head, *(_aligned([_COLUMNS, *rows]) if rows else []), *closing]))
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Return the lines of a table; numbers are on the right of their columns."""
+    rows = [tuple(map(printable, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = [">" if name in _NUMBERS else "<" for name in _COLUMNS]
+    cells = [[f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)] for row in rows]
+    return ["  ".join(row).rstrip() for row in cells]

@@ -1,19 +1,32 @@
 """Words for the figures and verdicts of a comparison. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape as html_escape
 
 from assay_evals.compare.compare_runs import PairedRuns
 from assay_evals.compare.comparison import MetricComparison
+from assay_evals.compare.floors import FloorCheck
 from assay_evals.compare.shrinkage import Shrinkage
 from assay_evals.compare.slices import SHOWN_FIRST, SliceChange, SliceCheck
 from assay_evals.compare.verdicts import Stage, Verdict
 from assay_evals.metrics.answer_coverage import ABSTAINED, ANSWERED, COVERAGE, NO_CONTEXT, NULL_REFUSED, REPEATED
 from assay_evals.metrics.case_metrics import PATH
+from assay_evals.metrics.metric_names import QUANTILES
+from assay_evals.metrics.retrieval import below
 from assay_evals.run.model import Run
 from assay_schema.printable import printable
 
-_P = "p-values by sign flips of all metrics together, one-sided, in the direction of the change"
+_P = (
+    "p by random signs, below 0.05 if significant: the larger of the metric's own two-sided p and of the one-sided p "
+    "that is adjusted for all metrics"
+)
+_INTERVALS = "Intervals of shares are Gaffke's bounds, others are those of the bootstrap"
+#: Which cases a metric needs more of, where that is not all of them.
+_CASES = dict.fromkeys(("null_accuracy", NULL_REFUSED), "null cases") | dict.fromkeys(
+    (ANSWERED, REPEATED, NO_CONTEXT, COVERAGE, ABSTAINED), "answerable cases"
+)
+#: Names that a list spells out; the rest is counted.
+_LISTED = 5
 #: Meaning of a drop, for metrics whose name does not explain it.
 _WORSE = {
     ANSWERED: "fewer answerable questions get an answer",
@@ -51,8 +64,8 @@ def change(each: MetricComparison) -> str:
 
 
 def probability(each: MetricComparison) -> str:
-    """Format the p-value of the change in its direction."""
-    p = each.p_one_sided
+    """Format the p-value of the change, which is below 0.05 if the change is significant."""
+    p = each.p
     return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -67,18 +80,96 @@ def meaning(each: MetricComparison) -> str:
             return f"misses its floor of {number(floor, each.metric)}"
         return f"significant: {_WORSE.get(each.metric, 'worse')}"
     if each.verdict is Verdict.INCONCLUSIVE:
-        if each.cases_needed:
-            return f"inconclusive: about {each.cases_needed:,} cases needed"
-        if each.interval.method == "degenerate":
-            return f"inconclusive: too few independent cases (n={each.n})"
-        if each.worse and (each.interval.low > 0 or each.interval.high < 0) and not each.significant:
-            return f"worse, but not significantly (n={each.n})"
-        return (
-            "worse, but not conclusively by its threshold"
-            if each.is_regression
-            else "inconclusive: too close to its threshold"
-        )
+        measured = f"{each.n:,} measured"
+        if each.interval.method == "degenerate" and not each.cases_needed:
+            return f"inconclusive: too few independent cases, {measured}"
+        needed = f"about {each.cases_needed:,} {_CASES.get(each.metric, 'cases')} needed, " if each.cases_needed else ""
+        if each.is_regression:
+            return f"significantly worse, but perhaps by less than its threshold: {needed}{measured}"
+        if each.worse and (each.interval.low > 0 or each.interval.high < 0):
+            return f"worse, but not significantly: {needed}{measured}"
+        return f"inconclusive: {needed or 'too close to its threshold, '}{measured}"
+    if each.is_regression:
+        return "significantly worse, but by less than its threshold"
     return "better" if each.is_improvement else "not worse by more than its threshold"
+
+
+def limits(each: MetricComparison) -> str:
+    """Format the threshold and the floor of a metric; search paths have no threshold."""
+    threshold = "–" if each.metric.startswith(PATH) else number(each.rule.threshold, each.metric)
+    return threshold if each.rule.floor is None else f"{threshold}, floor {number(each.rule.floor, each.metric)}"
+
+
+def verdict_in_words(paired: PairedRuns, verdict: Verdict) -> str:
+    """Describe the verdict with everything that decided it."""
+    found = _reasons(paired, verdict)
+    return f"verdict: {verdict.value}{', because ' if found else ''}{'; '.join(found)}"
+
+
+def _reasons(paired: PairedRuns, verdict: Verdict) -> list[str]:
+    comparison = paired.comparison
+    if verdict is Verdict.PASS:
+        return []
+    failed = []
+    if comparison.errored:
+        failed.append(f"{len(comparison.errored):,} case(s) ended in an error")
+    if missing := len(comparison.only_baseline) + len(comparison.only_candidate):
+        failed.append(f"{missing:,} case(s) are in only one run")
+    failed += ["the runs are not comparable"] if comparison.unlike else []
+    failed += [] if comparison.metrics else ["no metric could be compared"]
+    by_verdict = {each: _decisive(paired, each) for each in (Verdict.FAIL, Verdict.INCONCLUSIVE)}
+    failed += [f"{listed(names)} failed" for names in [by_verdict[Verdict.FAIL]] if names]
+    undecided = [
+        f"{listed(names)} {'is' if len(names) == 1 else 'are'} inconclusive"
+        for names in [by_verdict[Verdict.INCONCLUSIVE]]
+        if names
+    ]
+    return failed if verdict is Verdict.FAIL and failed else undecided
+
+
+def run_verdict(run: Run, floors: Sequence[FloorCheck], checks: Sequence[SliceCheck]) -> tuple[Verdict, str]:
+    """Return the verdict of a run by itself, and describe it with everything that decided it.
+
+    It fails if a case ended in an error or a blocking floor was missed, and is inconclusive if a slice or a floor has
+    too few cases or scores.
+    """
+    blocking = [each for each in checks if each.stage is Stage.BLOCK]
+    failed = [f"{len(run.errored):,} case(s) ended in an error"] if run.errored else []
+    missed = [each.metric for each in floors if each.blocks]
+    missed += [each.name for each in blocking if each.verdict is Verdict.FAIL]
+    failed += [f"below the floor: {listed(missed)}"] if missed else []
+    few = [each.metric for each in floors if each.undecided]
+    few += [each.name for each in blocking if each.verdict is Verdict.INCONCLUSIVE]
+    verdict = Verdict.FAIL if failed else Verdict.INCONCLUSIVE if few else Verdict.PASS
+    reasons = failed or ([f"too few cases or scores: {listed(few)}"] if few else [])
+    return verdict, f"verdict: {verdict.value}{', because ' if reasons else ''}{'; '.join(reasons)}"
+
+
+def _decisive(paired: PairedRuns, verdict: Verdict) -> list[str]:
+    """Return the blocking metrics, case counts and slices with this verdict."""
+    metrics = [
+        each.metric
+        for each in paired.comparison.metrics
+        if each.rule.stage is Stage.BLOCK and each.verdict is verdict
+        if each.metric not in QUANTILES or verdict is Verdict.FAIL
+    ]
+    shrunk = [
+        f"number of cases with {name}"
+        for each in paired.comparison.shrunk
+        if each.verdict is verdict
+        for name in each.metrics
+    ]
+    return [
+        *metrics,
+        *shrunk,
+        *(each.name for each in paired.checks if each.stage is Stage.BLOCK and each.verdict is verdict),
+    ]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names; of many, only the first are spelled out."""
+    more = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def problems(paired: PairedRuns) -> list[str]:
@@ -122,9 +213,17 @@ def notes(paired: PairedRuns) -> list[str]:
             if names
         ]
         + [
-            f"{name} is compared without {count:,} case(s) that have a value in only one run."
-            for name, count in comparison.unpaired.items()
-            if not name.startswith(PATH)
+            f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} compared without {count:,} case(s) that have a value in only one run."
+            for count, names in _by_count(comparison.unpaired).items()
+        ]
+        + [
+            f"{each.metric} fails only after a loss of {number(each.rule.threshold)}, its absolute threshold, which is more than half of "
+            f"its baseline: lower it with --threshold {each.metric}=NUMBER."
+            for each in comparison.metrics
+            if each.rule.stage is Stage.BLOCK
+            and not each.rule.lower_is_better
+            and each.baseline > 0
+            and below(each.baseline, 2 * each.rule.threshold)
         ]
         + [
             f"Too few cases to decide whether it matters that {shrinkage(each)}."
@@ -137,6 +236,14 @@ def notes(paired: PairedRuns) -> list[str]:
             if (names := [m.metric for m in comparison.metrics if m.rule.stage is stage and m.verdict is Verdict.FAIL])
         ]
     )
+
+
+def _by_count(counts: Mapping[str, int]) -> dict[int, list[str]]:
+    """Group names with the same count."""
+    names: dict[int, list[str]] = {}
+    for name, count in counts.items():
+        names.setdefault(count, []).append(name)
+    return names
 
 
 def slices_in_words(found: Sequence[SliceCheck | SliceChange]) -> list[str]:

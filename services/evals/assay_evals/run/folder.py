@@ -51,6 +51,8 @@ class RunFolder:
         self.done: dict[str, CaseResult] = {}
         #: Results of this run by the field that could not be parsed.
         self.unparsed_fields: Counter[str] = Counter()
+        #: Responses of this run by a misspelt key and what it probably means.
+        self.misspelt_keys: Counter[tuple[str, str]] = Counter()
         #: Returns at the end the judging that was paid for before, as in `Run.judge_cache`.
         self.judge_cache: Callable[[], Mapping[str, float]] = dict
         self._cached: Mapping[str, float] = {}

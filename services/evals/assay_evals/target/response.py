@@ -28,7 +28,9 @@ class TargetResponse:
     `sources[i]` is the source of `slugs[i]`, or None. `metadata[i]` is the metadata of `slugs[i]`; empty if the target
     returned none.
 
-    `unparsed_fields` counts results by the field that could not be parsed, such as a `time` of "yesterday".
+    `unparsed_fields` counts results by the field that could not be parsed, such as a `time` of "yesterday"; a field of
+    the whole response, such as an `answer` that is not text, counts once. `misspelt_keys` are keys of the response that
+    are probably misspelt, by what they probably mean.
 
     `citations` are those of an answer, as (id, cited claim or None). `contexts` are the passages behind the answer, as
     (id, text); an answer can only be judged with them.
@@ -42,6 +44,7 @@ class TargetResponse:
     contexts: Sequence[tuple[str, str]] = ()
     metadata: Sequence[ResultMetadata] = ()
     unparsed_fields: Mapping[str, int] = field(default_factory=dict)
+    misspelt_keys: Mapping[str, str] = field(default_factory=dict)
 
     def documents(self, with_source: bool) -> list[Document]:
         """Return distinct documents in order, with their sources if requested."""

@@ -48,7 +48,8 @@ class RunnerOptions:
 class QueryResult(Generic[Item]):
     """Result of one item: an answer or an error.
 
-    `tries` is 1 unless it was retried. `judged` is the judge's verdict.
+    `tries` is 1 unless it was retried. `judged` is the judge's verdict. `unscored`: the target answered, and scoring
+    its answer is the error.
     """
 
     item: Item
@@ -56,6 +57,7 @@ class QueryResult(Generic[Item]):
     error: str | None
     tries: int
     judged: Mapping[str, float | None] = field(default_factory=dict)
+    unscored: bool = False
 
 
 async def stream_queries(
@@ -87,7 +89,7 @@ async def stream_queries(
             except ScorerError as error:
                 if options.on_error:
                     options.on_error(error)
-                return replace(reply, answer=None, error=str(error))
+                return replace(reply, answer=None, error=str(error), unscored=True)
 
     try:
         while True:

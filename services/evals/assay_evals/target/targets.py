@@ -12,6 +12,7 @@ import importlib
 import inspect
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -32,6 +33,8 @@ from assay_evals.target.response_parsing import parse_response
 #: Environment variable with the bearer token that is sent to an HTTP target.
 TOKEN_VARIABLE = "ASSAY_TARGET_TOKEN"  # noqa: S105
 WORKSPACE_HEADER = "X-Workspace-ID"
+#: What an address may contain in braces.
+_PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,11 @@ class HttpTarget:
             host = None
         if not url.startswith(("http://", "https://")) or not host:
             raise TargetUsageError(f"{redact_target(url)!r} is not a valid address: use http://host:port/path")
+        if unknown := next((each for each in _PLACEHOLDER.findall(url) if each not in ("query", "limit")), None):
+            near = nearest(unknown, ("query", "limit"))
+            raise TargetUsageError(
+                f"{{{unknown}}} in the address is not {{query}} or {{limit}}{near}; write other braces as %7B and %7D"
+            )
         headers = {WORKSPACE_HEADER: workspace} if workspace else {}
         if token := os.environ.get(TOKEN_VARIABLE):
             headers["Authorization"] = f"Bearer {token}"
@@ -129,14 +137,23 @@ class CallableTarget:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="target")
         self._async = inspect.iscoroutinefunction(function)
         try:
-            parameters = inspect.signature(function).parameters
+            signature = inspect.signature(function)
         except ValueError:
             raise TargetUsageError(
                 "the function's parameters cannot be inspected: wrap it in your own function"
             ) from None
+        parameters = signature.parameters
         anything = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
         named = {"limit", "tool_name", "detail", "expand_enabled", "params"}
         self._named = sorted(named if anything else named & set(list(parameters)[1:]))
+        try:
+            signature.bind("", **dict.fromkeys(self._named))
+        except TypeError as error:
+            taken = ", ".join(sorted(named))
+            raise TargetUsageError(
+                f"the function cannot be called with a query ({error}): its first parameter is the query, and each other one "
+                f"is one of {taken}, or has a default"
+            ) from None
 
     async def ask(self, question: Question) -> TargetResponse:
         """Make one call; a plain function runs in a thread."""

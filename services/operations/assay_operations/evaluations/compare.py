@@ -184,12 +184,15 @@ def expect_named(option: str, given: list[str] | None, measured: list[str]) -> N
 
 def expect_measured(option: str, given: list[str] | None, paired: "PairedRuns") -> None:
     """Expect measured metrics: a rule for another metric would silently have no effect."""
+    from assay_evals.dataset.scorer_specs import SCORE
     from assay_evals.field_names import nearest
 
     names = [each.metric for each in paired.comparison.metrics]
     for metric, _ in pairs(option, given):
         if metric not in names:
+            scored = "run both with the same --rules or --scorer; " if metric.startswith(SCORE) else ""
             raise OperationError(
                 "invalid",
-                f"{option}: the runs do not both measure {metric}{nearest(metric, names)}; they do: {', '.join(names) or 'nothing'}",
+                f"{option}: the runs do not both measure {metric}{nearest(metric, names)}; {scored}"
+                f"they do: {', '.join(names) or 'nothing'}",
             )

@@ -23,6 +23,11 @@ def load(file: Path, option: str = "FILE") -> "Dataset":
         more = (
             f" (and {len(error.problems) - 1} more: assay dataset validate {file})" if len(error.problems) > 1 else ""
         )
+        if file.suffix.lower() in (".csv", ".tsv"):
+            raise OperationError(
+                "invalid",
+                f"{option}: {file} is a table: convert it with `assay dataset import csv {file} > golden.jsonl`",
+            ) from None
         raise OperationError("invalid", f"{file}: {error.problems[0]}{more}") from None
 
 

@@ -15,30 +15,27 @@ if TYPE_CHECKING:
     from assay_runtime.store import Client
 
 #: Columns that are read from the views: scrubbed questions, ids, verdicts; no answers and no texts of feedback.
-
-
-#: Columns that are read from the views: scrubbed questions, ids, verdicts; no answers and no texts of feedback.
 _READ = {
     "feedback": "event_id, target_event_id, verdict",
     "answers": "event_id, project, query, citations.context_id AS cited, contexts.id AS context_ids",
-    "candidates": "event_id, project, query, retrieved_slugs",
+    "candidates": "event_id, project, query, retrieved_slugs, pii_families",
 }
 
 
-def miner_of_files(files: list[Path], project: str) -> "Miner":
+def miner_of_files(files: list[Path], project: str, *, include_scrubbed: bool) -> "Miner":
     """Return a miner of rows of `assay export`."""
     from assay_evals.dataset.mining import Miner
 
-    miner = Miner()
+    miner = Miner(include_scrubbed=include_scrubbed)
     _read_files(files, miner, project)
     return miner
 
 
-def miner_of_store(data: Path, since: str, project: str, rows: int) -> "Miner":
+def miner_of_store(data: Path, since: str, project: str, rows: int, *, include_scrubbed: bool) -> "Miner":
     """Return a miner of the newest rows of the store."""
     from assay_evals.dataset.mining import Miner
 
-    miner = Miner()
+    miner = Miner(include_scrubbed=include_scrubbed)
     with open_store(settings_for("sre", data).store) as client:
         _read_store(client, miner, duration_ms(since, "--since"), project, rows)
     return miner

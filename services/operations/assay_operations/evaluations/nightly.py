@@ -54,8 +54,12 @@ class Nightly:
         *,
         rules: Path | None = None,
         scorers: list[str] | None = None,
+        source: str = "the settings",
     ) -> None:
-        """`rules`: a file that replaces the one of the settings. `scorers`: values of `--scorer`."""
+        """`rules`: a file that replaces the one of the settings. `scorers`: values of `--scorer`.
+
+        `source`: the file that the settings came from, for messages.
+        """
         from assay_evals.nightly import evaluation_of
         from assay_runtime.config import is_implicit
 
@@ -63,7 +67,8 @@ class Nightly:
         if evals.dataset is None or not evals.target:
             raise OperationError(
                 "invalid",
-                "no nightly evaluation: set evals.dataset and evals.target (ASSAY_EVALS_DATASET, ASSAY_EVALS_TARGET)",
+                f"no nightly evaluation in {source}: set evals.dataset and evals.target there or as ASSAY_EVALS_DATASET and "
+                "ASSAY_EVALS_TARGET; `assay up` takes both from ./assay.toml when it starts",
             )
         if is_implicit("evals", "target") and not evals.target.startswith(("http://", "https://")):
             raise not_trusted("target", "it is code to run")

@@ -101,10 +101,9 @@ class PreparedRun:
 
     def warnings(self, done: "Run") -> list[str]:
         """Return warnings about responses that were probably not parsed as the target meant them."""
-        warnings = [
-            f"{results:,} result(s) have an unreadable `{field}`; treated as missing"
-            for field, results in self.folder.unparsed_fields.items()
-        ]
+        from assay_evals.target.response_parsing import unparsed_in_words
+
+        warnings = unparsed_in_words(self.folder.unparsed_fields, self.folder.misspelt_keys)
         expected = {case.id for case in self.golden.cases if case.relevance}
         answered = [result for result in done.results if result.case_id in expected and not result.error]
         if answered and not any(result.retrieved for result in answered):

@@ -57,10 +57,16 @@ def cutoffs_of(text: str | None, k: int) -> tuple[int, ...]:
 
 
 def find_run(name: str, runs: Path) -> "Run":
-    """Read a run by its name or its folder."""
-    from assay_evals.run.folder import read_run
+    """Read a run by its name or its folder. Raises `OperationError`, with the nearest name."""
+    from assay_evals.field_names import nearest
+    from assay_evals.run.folder import RUN_FILE, read_run
 
-    return read_run(Path(name) if (Path(name) / "run.json").exists() else runs / name)
+    folder = Path(name) if (Path(name) / RUN_FILE).exists() else runs / name
+    if not (folder / RUN_FILE).exists():
+        names = sorted(each.parent.name for each in runs.glob(f"*/{RUN_FILE}"))
+        more = f": see `assay eval list --runs {runs}`" if names else ": start one with `assay eval run`"
+        raise OperationError("not_found", f"{folder} contains no run{nearest(name, names)}{more}")
+    return read_run(folder)
 
 
 def list_folder(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from assay_cli.errors import CommandError
-from assay_cli.output.terminal import echo, ends_quietly
+from assay_cli.output.terminal import echo, ends_quietly, own_stdout
 from assay_cli.target_options import TargetName
 from assay_operations.evaluations.generate import prepare_generation
 from assay_operations.evaluations.target import TargetConfig
@@ -37,9 +37,9 @@ def generate(
     cap = a_number(budget, "--budget")
     if cap is None or cap < 0 or count < 1:
         raise CommandError("--budget: 0 or more; --count: 1 or more")
-    prepared = prepare_generation(files, TargetConfig(target), count, cap, known, seed)
     with ends_quietly():
-        made = prepared.run()
+        with own_stdout():
+            made = prepare_generation(files, TargetConfig(target), count, cap, known, seed).run()
         why = ", ".join(f"{number} {reason}" for reason, number in made.dropped.most_common()) or "none"
         echo(f"{made.passages} passages: {len(made.cases)} cases kept, dropped: {why}; ${made.spent_usd:.4f}", err=True)
         if not made.cases:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,9 +14,6 @@ from assay_operations.evaluations.datasets import load
 from assay_operations.evaluations.mine import mine as mine_cases
 from assay_operations.evaluations.mine import miner_of_files, miner_of_store
 from assay_operations.numbers import a_number
-
-if TYPE_CHECKING:
-    from assay_evals.dataset.model import Case
 
 
 def mine(
@@ -34,6 +31,9 @@ def mine(
     alike: Annotated[
         str, typer.Option("--alike", help="Minimum cosine at which two questions count as one.", metavar="NUMBER")
     ] = "0.95",
+    include_scrubbed: Annotated[
+        bool, typer.Option("--include-scrubbed", help="Also take questions from which personal data was removed.")
+    ] = False,
     rows: Annotated[int, typer.Option(help="From the store: maximum rows of each kind, the newest.")] = 200_000,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
@@ -47,26 +47,18 @@ def mine(
     if cosine is None or not 0 < cosine <= 1:
         raise CommandError("--alike must be above 0 and at most 1")
     with ends_quietly():
-        miner = miner_of_files(files, project) if files else miner_of_store(data, since, project, rows)
+        miner = (
+            miner_of_files(files, project, include_scrubbed=include_scrubbed)
+            if files
+            else miner_of_store(data, since, project, rows, include_scrubbed=include_scrubbed)
+        )
         mined, name = mine_cases(
             miner, limit, known=load(known, "--known") if known else None, alike=cosine, negative_only=negative
         )
-        echo(
-            f"{mined.rows:,} rows, {mined.questions:,} questions, {mined.alike:,} similar to others ({name}), "
-            f"{mined.known:,} already known: {len(mined.cases):,} of {mined.pool:,} chosen",
-            err=True,
-        )
+        echo("\n".join(mined.in_words(name)), err=True)
         if not mined.cases:
             raise CommandError("nothing to mine: capture retrievals first, or widen --since, --project and --from")
-        echo(_to_review(mined.cases), err=True)
         today = datetime.now(UTC).date().isoformat()
         dataset = Dataset(name="mined", version=today, created_at=today, cases=mined.cases)
         for line in write_dataset(dataset):
             echo(line)
-
-
-def _to_review(cases: "list[Case]") -> str:
-    """Return the note for the reviewer. A null case asserts that nothing is relevant, which nothing has confirmed for these."""
-    empty = sum(case.query_type == "null" for case in cases)
-    also = f"; {empty:,} became null cases, since nothing was retrieved for them: remove those that should have results"
-    return f"all of them are unreviewed{also if empty else ''}"

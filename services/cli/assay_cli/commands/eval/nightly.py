@@ -10,7 +10,7 @@ import typer
 from assay_cli.exit_codes import FINDING, INCONCLUSIVE, OPERATIONAL
 from assay_cli.options import DataDirectory, Rules, Scorers
 from assay_cli.output.terminal import echo
-from assay_operations.clients import DEFAULT_DATA, settings_for
+from assay_operations.clients import DEFAULT_DATA, settings_and_source
 from assay_operations.evaluations.nightly import Nightly
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def nightly(
 
     With --once, exit code 0 pass (or not due), 1 fail, 2 no result, 3 inconclusive.
     """
-    worker = Nightly(settings_for("evaluator", data), lambda: datetime.now(UTC), rules=rules, scorers=scorer)
+    settings, source = settings_and_source("evaluator", data)
+    worker = Nightly(settings, lambda: datetime.now(UTC), rules=rules, scorers=scorer, source=source)
     if once:
         attempt = worker.attempt()
         echo(f"{attempt.outcome}: {attempt.detail}")

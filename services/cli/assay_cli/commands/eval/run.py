@@ -10,11 +10,11 @@ import typer
 from assay_cli.exit_codes import FINDING
 from assay_cli.option_groups import grouped
 from assay_cli.options import DataDirectory, Rules, RunsFolder, Scorers, Slices
-from assay_cli.output.floors import exit_code, tell_floors
+from assay_cli.output.floors import tell_floors
 from assay_cli.output.judging import tell
 from assay_cli.output.progress import Progress
 from assay_cli.output.runs import show_run, tell_replaced
-from assay_cli.output.terminal import echo, ends_quietly
+from assay_cli.output.terminal import echo, ends_quietly, own_stdout
 from assay_cli.target_options import TargetOptions
 from assay_operations.actor import local_actor
 from assay_operations.clients import DEFAULT_DATA
@@ -111,13 +111,14 @@ def run(
     for a verdict.
     """
     system, errors = target.config()
-    prepared = prepare_run(RunRequest(system=system, **vars(options)), _tell)
+    with own_stdout():
+        prepared = prepare_run(RunRequest(system=system, **vars(options)), _tell)
 
     def kept() -> str:
         count = f"{len(prepared.folder.done):,} of {len(prepared.golden.cases):,} cases are done"
         return f"{count}; to continue, run the same command with: --name {prepared.name} --resume"
 
-    with ends_quietly(stopped=kept), Progress(target.progress) as counter:
+    with ends_quietly(stopped=kept), own_stdout(), Progress(target.progress) as counter:
         done = asyncio.run(prepared.run(counter))
     unknown = tell(prepared.judge)
     for warning in prepared.warnings(done):
@@ -126,10 +127,10 @@ def run(
         tell_replaced(evaluation_store.store(done, data, local_actor()))
     floors, checks = prepared.floors(done), prepared.checks(done)
     show_run(done, as_json, floors if options.rules else None, checks)
-    tell_floors(floors)
+    code = tell_floors(done, floors, checks)
     report_run(done, prepared.reporters, prepared.golden if report_text else None, _tell)
     errors.say_how()
-    if code := FINDING if unknown else exit_code(done, floors, checks):
+    if code := FINDING if unknown else code:
         raise typer.Exit(code)
 
 
