@@ -57,7 +57,7 @@ def junit(paired: PairedRuns, *, inconclusive: Verdict = Verdict.INCONCLUSIVE) -
     for problem in problems(paired):
         suite.add("cases", problem, Verdict.FAIL)
     for each in paired.comparison.metrics:
-        # A percentile without a verdict decides nothing, whatever its stage.
+        # A percentile without a verdict decides nothing at any stage.
         stage = Stage.WARN if each.metric in QUANTILES and each.verdict is Verdict.INCONCLUSIVE else each.rule.stage
         suite.add(each.metric, f"{change(each)}: {meaning(each)}", each.verdict, stage)
     sliced: list[SliceCheck | SliceChange] = [*paired.checks, *paired.changes]
