@@ -193,7 +193,7 @@ def _rates(source: Pool, cases: int, runs: int) -> dict[str, float]:
 
 
 def _worse_by_holm(metric: MetricComparison) -> bool:
-    return metric.interval.high < 0 and metric.p_holm is not None and metric.p_holm < ALPHA
+    return metric.delta < 0 and metric.p_holm is not None and metric.p_holm < ALPHA
 
 
 def _cpu(work: Callable[[], None]) -> float:
