@@ -1,7 +1,6 @@
 """`assay replay`: replay captured queries, and report how much the results changed."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,7 @@ import typer
 from assay_cli.errors import CommandError
 from assay_cli.option_groups import grouped
 from assay_cli.output.progress import Progress
-from assay_cli.output.terminal import echo, emit, ends_quietly, own_stdout
+from assay_cli.output.terminal import echo, emit, ends_quietly, kept_stdout, own_stdout
 from assay_cli.target_options import TargetOptions
 from assay_operations.evaluations.replay import Replay
 
@@ -84,7 +83,7 @@ class _Report:
     """Document of `--json --verbose`: `schema_version`, `results`, `summary`. Rows are written as they are done, to save memory."""
 
     def __init__(self) -> None:
-        self._rows, self._out = 0, sys.stdout
+        self._rows, self._out = 0, kept_stdout()
 
     def add(self, result: "RowResult") -> None:
         """Write the result of the next row."""

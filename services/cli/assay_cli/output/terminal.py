@@ -55,6 +55,11 @@ def own_stdout() -> contextlib.redirect_stdout[TextIO]:
     return contextlib.redirect_stdout(sys.stderr)
 
 
+def kept_stdout() -> TextIO:
+    """Return stdout for output while `own_stdout` redirects it."""
+    return sys.stdout
+
+
 def data_output() -> BinaryIO:
     """Return the byte stream of stdout for data; control characters are filtered if it is a terminal."""
     return cast("BinaryIO", _Filtered(sys.stdout.buffer)) if sys.stdout.isatty() else sys.stdout.buffer
