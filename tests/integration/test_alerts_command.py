@@ -28,7 +28,7 @@ def test_the_list_shows_what_is_open_and_the_exit_code_says_so(migrated: StoreSe
     shown = cli.run("alerts", "list", role="sre")
     assert shown.returncode == 1
     assert b"CRITICAL   shop/search" in shown.stdout
-    assert f"acknowledge: assay drift acknowledge {EPISODE}".encode() in shown.stdout
+    assert f"accept the current level as the new baseline: assay drift acknowledge {EPISODE}".encode() in shown.stdout
     other = cli.run("alerts", "list", "--project", "other", role="sre")
     assert other.returncode == 0
     with connect(migrated.settings("writer").store) as writer:

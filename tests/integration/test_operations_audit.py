@@ -17,6 +17,7 @@ import orjson
 import pytest
 import redis
 
+from assay_drift.monitor import Monitor
 from assay_evals.replay.baseline import Thresholds
 from assay_operations.actor import Actor, local_actor
 from assay_operations.audit import COLUMNS, Trail, redis_user
@@ -33,8 +34,9 @@ from assay_runtime.connection import connect as connect_redis
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import new_event_id
 from assay_schema.settings import RedisSettings, Settings
-from assay_schema.streams import CAPTURE, DEAD, FIELD, acknowledged_key
+from assay_schema.streams import CAPTURE, DEAD, FIELD, acknowledged_key, drift_key
 from tests.support.cli import Cli
+from tests.support.drift_samples import START_MS, monitor
 from tests.support.redis import RedisServer
 from tests.support.sample_rows import candidate, lines
 from tests.support.store import StoreServer
@@ -115,6 +117,13 @@ def owner(migrated: StoreServer) -> Iterator[Client]:
         yield client
 
 
+def lost_event() -> Monitor:
+    """Drift's state after an event was lost: an episode of `failures` is open."""
+    watched = monitor()
+    watched.observe_lost("acme", START_MS, START_MS)
+    return watched
+
+
 def everything() -> Choice:
     return Choice("drop", None, True, EVERYTHING)
 
@@ -148,10 +157,15 @@ def test_an_acknowledgement_is_recorded_before_the_service_has_processed_it(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("assay_operations.drift.acknowledge._WAIT_S", 0.1)
-    alert_id = "019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d"
-    assert "noted" in rig.assay("drift", "acknowledge", alert_id, "--comment", "known change")
+    watched = lost_event()
+    for name, content in watched.changes().items():
+        rig.root.hset(drift_key(), name, content or b"")
+    [alert] = watched.take_alerts()
+    alert_id = str(alert.alert_id)
+    assert "noted" in rig.assay("drift", "acknowledge", alert_id, "--yes", "--comment", "known change")
     row = rig.taken()
-    assert (row["operation"], row["outcome"], row["target"]) == ("drift acknowledge", "done", {"alert_id": alert_id})
+    assert (row["operation"], row["outcome"]) == ("drift acknowledge", "done")
+    assert row["target"] == {"alert_id": alert_id, "project": "acme", "kind": "failures", "metric": ""}
     assert rig.root.hexists(acknowledged_key(), alert_id)
 
 

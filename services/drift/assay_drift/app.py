@@ -5,7 +5,7 @@ acknowledges the entry. Each transition is published exactly once, whatever is r
 run. Time is that of the samples; while none arrive, it advances with the wall clock.
 
 Rights in Redis, for each shard N. As a group's reader (`drift`): `events`, `scores`, `failures`. HGETALL on `drift`;
-HKEYS on `acknowledged`; HGETALL on `calibration`; ZMSCORE on `drift-seen`; GET on `low` and `watermark`; XINFO GROUPS
+HGETALL on `acknowledged` and `calibration`; ZMSCORE on `drift-seen`; GET on `low` and `watermark`; XINFO GROUPS
 and XLEN on `capture` and `events`; XADD on `alerts` and `failures`; XADD, XLEN and XTRIM on `dead`. In scripts (EVAL,
 EVALSHA) on all of these keys: HGET, HSET, HDEL, HINCRBY, ZADD, ZREMRANGEBYRANK, XPENDING, XACK, XADD, and the commands
 that dead-letter an entry. No store.

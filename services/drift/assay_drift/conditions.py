@@ -174,10 +174,12 @@ class Condition:
         return self.project.episodes[self.kind]
 
     def acknowledge(self, now_ms: float, _settings: DriftSettings, _calendar: Calendar) -> Transition | None:
-        """Close the episode and forget the lost events and errors so far."""
+        """Close the episode, and forget the lost events or errors that it counted."""
         transition = resolve(self.episode, now_ms, CONDITION_HYSTERESIS)
-        self.project.failures.clear()
-        self.project.errors.clear()
+        if self.kind is AlertKind.FAILURES:
+            self.project.failures.clear()
+        elif self.kind is AlertKind.JUDGE_ERRORS:
+            self.project.errors.clear()
         return transition
 
 

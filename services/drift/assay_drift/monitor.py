@@ -4,7 +4,7 @@ State is read and written as JSON fields. The same samples in the same order giv
 ids. The atomic step in Redis relies on this.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from assay_drift.alerts import Measurements, Subject
@@ -226,16 +226,26 @@ class Monitor(ShardSeries):
             if dump_episode(episode) != before:
                 self._touched.add(SYSTEM)
 
-    def acknowledge(self, identities: Sequence[str], now_wall_ms: float) -> list[str]:
-        """Accept the current level as the new baseline.
+    def acknowledge(
+        self, identities: Iterable[str], now_wall_ms: float, by: Mapping[str, str] | None = None
+    ) -> list[str]:
+        """Accept the current level as the new baseline. `by` has who did it and why, for each id.
 
         Returns the acknowledged ids that need no more work: closed now, or no longer open in this shard.
         """
-        wanted = set(identities)
+        wanted, by = set(identities), by or {}
         for name, subject, watched, now_ms in list(self._acknowledgeable(now_wall_ms)):
-            if self._is(subject, watched.episode, wanted):
-                self._acknowledge(name, subject, watched, now_ms, now_wall_ms)
-        return list(identities)
+            identity = self._identity(subject, watched.episode)
+            if watched.episode.open and identity in wanted:
+                self._acknowledge(name, subject, watched, now_ms, now_wall_ms, by.get(identity, ""))
+        return list(wanted)
+
+    def episode_named(self, identity: str) -> tuple[Subject, Episode] | None:
+        """Return the subject and the episode with this id, if it can be acknowledged or is the latest one that was."""
+        for _, subject, watched, _ in self._acknowledgeable(0.0):
+            if self._identity(subject, watched.episode) == identity:
+                return subject, watched.episode
+        return None
 
     def _acknowledgeable(self, wall_ms: float) -> Iterator[tuple[str, Subject, Acknowledgeable, float]]:
         """Iterate over everything with an episode: its field, its subject, and the time of its samples."""

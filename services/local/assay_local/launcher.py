@@ -36,7 +36,7 @@ from assay_local.probes import (
 from assay_local.process_logs import ProcessLogs, Terminal
 from assay_local.processes import LocalStack, write_redis_conf
 from assay_local.run_directory import RunDirectory
-from assay_local.scenario import Scenario, alertmanager, over, settings_of
+from assay_local.scenario import Scenario, alertmanager, directory_of, over, settings_of
 from assay_local.status_line import Status
 from assay_local.supervisor import Supervisor
 from assay_operations.errors import OperationError
@@ -122,13 +122,16 @@ def _prepare(options: Options) -> LocalStack:
     system = LocalStack(
         options.data, ports, redis, passwords, settings.redis.shards, options.quality, receiver, settings.store.uid
     )
+    changes = over(
+        settings_of(options.scenario, ports.alertmanager if receiver else None), directory_of(_shown(options.data))
+    )
     write_derived(
         options.data / "secrets",
         passwords,
         ports=system.ports,
         redis_version=redis.version,
         spool=options.data / "spool",
-        base=over(_own_settings(), settings_of(options.scenario, ports.alertmanager if receiver else None)),
+        base=over(_own_settings(), changes),
     )
     write_redis_conf(system)
     return system

@@ -1,7 +1,6 @@
 """`assay alerts`: open alerts, and a test of the notification channels."""
 
 import json
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ from assay_cli.options import DataDirectory
 from assay_cli.output.terminal import echo, emit
 from assay_operations.alerts import alerts_listed, send_test_notice
 from assay_operations.clients import DEFAULT_DATA, settings_for
+from assay_schema.alert_actions import acknowledge_meaning, in_directory
 from assay_schema.printable import printable
 
 alerts = typer.Typer(
@@ -45,11 +45,10 @@ def line(row: dict[str, Any], data: Path) -> str:
     what = f"{row['kind']}{' of ' + row['metric'] if row['metric'] else ''}"
     where = f"{row['project']}{'/' + row['service'] if row['service'] else ''}"
     moment = row["at"].strftime("%Y-%m-%d %H:%M:%SZ")
-    commands = ""
-    for name in ("explain", "acknowledge"):
+    commands, elsewhere = "", str(data) if data != DEFAULT_DATA else ""
+    for name, meaning in (("explain", "explain"), ("acknowledge", acknowledge_meaning(row["kind"]))):
         if command := row.get(name) or "":
-            elsewhere = f" --data {shlex.quote(str(data))}" if data != DEFAULT_DATA else ""
-            commands += f"\n    {name}: {command}{elsewhere}"
+            commands += f"\n    {meaning}: {in_directory(command, elsewhere)}"
     return printable(f"{moment}  {str(row['state']).upper():10} {where:20} {what}: {row['summary']}") + commands
 
 

@@ -9,6 +9,7 @@ import typer
 
 from assay_cli.exit_codes import FINDING
 from assay_cli.options import Comment, DataDirectory
+from assay_cli.output.confirm import agreed
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
 from assay_operations.actor import local_actor
 from assay_operations.audit import Trail
@@ -18,6 +19,7 @@ from assay_operations.drift.explain import episode_named, explained
 from assay_operations.drift.history import latest, samples, settings_note, spans_of
 from assay_operations.drift.monitor import grown_queries, watched
 from assay_operations.time_bounds import moment_ms
+from assay_schema.alert_actions import acknowledge_meaning
 
 if TYPE_CHECKING:
     from assay_operations.drift.charts import Chart
@@ -70,15 +72,27 @@ def status(
 @drift.command()
 def acknowledge(
     alert_id: Annotated[str, typer.Argument(metavar="ALERT_ID", help="ID of the episode, as in its alert.")],
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt (required without a terminal).")
+    ] = False,
     comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Accept the current level as the new baseline, and close the episode.
 
-    The baseline is re-learned from the samples since the change.
+    The baseline is re-learned from the samples since the change, so the same level raises no alert again. To mute an alert while you
+    work on it, silence it in Alertmanager instead.
     """
-    plan, actor = plan_acknowledge(alert_id), local_actor(comment)
+    actor = local_actor(comment)
+    plan = run_with_redis("operator", data, lambda client, settings: plan_acknowledge(client, settings, alert_id))
 
+    def show() -> None:
+        what = f"{plan.kind}{' of ' + plan.metric if plan.metric else ''} in project {plan.project}, {plan.state}"
+        echo(f"about to {acknowledge_meaning(plan.kind)}: {what}", err=True)
+
+    if not yes and not agreed(show, "Go on?", otherwise="nothing was acknowledged; pass --yes to confirm"):
+        echo("nothing was acknowledged", err=True)
+        return
     taken = run_with_redis(
         "operator", data, lambda client, settings: apply(client, settings, plan, actor, Trail(data, settings.store))
     )

@@ -1,4 +1,4 @@
-"""Confirmation prompt before something is deleted permanently."""
+"""Confirmation prompt before something is deleted permanently, or changes what stored data means."""
 
 import sys
 from collections.abc import Callable
@@ -8,10 +8,13 @@ import typer
 from assay_cli.errors import CommandError
 from assay_cli.output.terminal import printable
 
+#: Fix of a deletion without a terminal.
+_DELETION = "nothing was deleted; pass --yes to confirm, or --dry-run to count only"
 
-def agreed(show: Callable[[], None], question: str) -> bool:
-    """Show what would be deleted, and ask for confirmation. Raises `CommandError` without a terminal."""
+
+def agreed(show: Callable[[], None], question: str, *, otherwise: str = _DELETION) -> bool:
+    """Show what would be changed, and ask for confirmation. Raises `CommandError` without a terminal."""
     if not sys.stdin.isatty():
-        raise CommandError("not a terminal, so nothing was deleted; pass --yes to confirm, or --dry-run to count only")
+        raise CommandError(f"not a terminal, so {otherwise}")
     show()
     return typer.confirm(printable(question), err=True)
