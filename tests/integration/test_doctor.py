@@ -214,5 +214,10 @@ def test_settings_that_do_not_fit_are_a_finding(system: System) -> None:
     assert "writer.batch_rows" in found["configuration"]["summary"]
 
 
+def test_a_notifier_that_could_not_start_is_a_finding(system: System) -> None:
+    found = system.doctor(code=1, extra='[notifier]\nwebhook_urls = "https://a.example"\n')["channels"]
+    assert (found["status"], found["summary"].partition(" ")[0]) == ("fail", "notifier.webhook_secret")
+
+
 def test_bad_usage_exits_2(system: System) -> None:
     assert system.cli.call("doctor", "--nonsense", role="owner").returncode == 2

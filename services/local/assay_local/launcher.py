@@ -39,6 +39,7 @@ from assay_local.run_directory import RunDirectory
 from assay_local.scenario import Scenario, alertmanager, directory_of, over, settings_of
 from assay_local.status_line import Status
 from assay_local.supervisor import Supervisor
+from assay_operations.channels import check_channels
 from assay_operations.errors import OperationError
 from assay_runtime.config import load_settings, settings_file
 
@@ -112,6 +113,8 @@ def _prepare(options: Options) -> LocalStack:
 
     # An error in the operator's settings stops the start here, once, instead of in every process.
     settings = load_settings()
+    if options.quality:
+        check_channels(settings.notifier)
     # The store's account passes through to its own directory; the content stays private.
     make_private(options.data, passable=account.can_change() and landlock.version() < landlock.OLDEST_VERSION)
     for name in ("redis", "store", "spool"):

@@ -551,6 +551,19 @@ def no_memory(service: str, address: str, why: str) -> Finding:
     )
 
 
+def channels(is_up: Mapping[str, bool], notes: Sequence[str]) -> Finding:
+    """Check the notifier's channels by name, with its own notes on them."""
+    check, down = "channels", [name for name, up in is_up.items() if not up]
+    if down:
+        reasons = "; ".join(note for note in notes if note.startswith(tuple(down)))
+        summary = reasons or f"{', '.join(down)} does not accept notices"
+        return Finding(check, Status.FAIL, f"{summary}; they wait and are retried", "after the fix: assay alerts test")
+    if not is_up.keys() - {"log"}:
+        hint = "set alertmanager_urls, webhook_urls or apprise_urls under [notifier]; see docs/alerts.md"
+        return Finding(check, Status.WARN, "none but the log: nobody is notified of an alert", hint)
+    return Finding(check, Status.OK, f"{', '.join(sorted(is_up.keys() - {'log'}))}: no notice was refused")
+
+
 def disk(free: int, total: int, where: str) -> Finding:
     """Check the free space for the store, Redis's append-only file and the spool."""
     summary = f"{size(free)} free of {size(total)} at {where}"

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay_operations.audit import Trail
+from assay_operations.channels import check_channels, own_settings, unused_channels
 from assay_operations.clients import open_store, settings_and_source
 from assay_operations.doctor import checks, probes
 from assay_operations.doctor.checks import Finding, Status, StreamFacts, worst
-from assay_operations.errors import explain, hangs
+from assay_operations.errors import OperationError, explain, hangs
 from assay_schema.settings import Settings, SettingsError, StoreSettings
 from assay_schema.streams import DEAD
 from assay_schema.topology import destination
@@ -36,6 +37,7 @@ def examine(data: Path) -> list[Finding]:
     streams = asyncio.run(_redis(settings, patient))
     _store(settings, data, patient, streams)
     _memory(settings, patient, streams or [])
+    _channels(settings, data, patient)
     _host(settings, data, patient)
     return patient.findings
 
@@ -264,6 +266,33 @@ def _memory(settings: Settings, patient: Examination, streams: list[StreamFacts]
 
     with ThreadPoolExecutor() as threads:
         patient.add(*filter(None, threads.map(ask, ("scrubber", "writer", "judge", "drift", "notifier"))))
+
+
+def _channels(settings: Settings, data: Path, patient: Examination) -> None:
+    """Check the section [notifier], and the channels of a notifier that answers on this host."""
+    hint = "correct the setting it names; until then the notifier does not start, nor does `assay up`"
+
+    def valid() -> Finding | None:
+        wanted = own_settings()
+        named = [getattr(wanted, name) for name in type(wanted).model_fields if name.endswith("_file")]
+        if any(file is not None and not file.exists() for file in named):
+            return None  # the secrets of another container
+        check_channels(wanted)
+        if not unused_channels(data):
+            return None
+        summary = "assay.toml names other channels than the running notifier has"
+        return Finding("channels", Status.WARN, summary, "restart `assay up`")
+
+    try:
+        if changed := valid():
+            patient.add(changed)
+            return
+    except (SettingsError, OperationError) as error:
+        patient.add(Finding("channels", Status.FAIL, str(error), hint))
+        return
+    with contextlib.suppress(OSError):  # it may run elsewhere; the memory check names one that should answer here
+        if found := probes.channels_of(settings.telemetry.host, settings.notifier.port):
+            patient.add(checks.channels(*found))
 
 
 def _runs_here(service: str, streams: list[StreamFacts]) -> bool:
