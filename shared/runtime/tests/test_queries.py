@@ -54,7 +54,13 @@ def sre(migrated: StoreServer) -> Iterator[Client]:
         "candidates": [candidate(), candidate(), slow, {**slow, "id": slow["id"] + 1}, candidate(project="other")],
         "answers": [answer(), answer(citations=[])],
         "feedback": [feedback(), feedback(verdict="negative")],
-        "capture_failures": [failure(), failure(reason="db_down", stage="writer", entry_id=None), failure(days_old=2)],
+        "capture_failures": [
+            *(
+                failure(stage=stage) for stage in ("drift", "writer", "notifier")
+            ),  # one entry that three services refused
+            failure(reason="db_down", stage="writer", entry_id=None),
+            failure(days_old=2),
+        ],
         "scores": SCORES,
         "calibrations": [CALIBRATION],
         "alerts": [by_column(*alert_row(alert.model_dump_json().encode())[:2]) for alert in ALERTS],
@@ -101,6 +107,7 @@ def test_the_queries_answer_what_they_say(sre: Client) -> None:
         "check_violation": (1, 0),
         "db_down": (0, 1),
     }
+    assert {row["stage"] for row in rows(sre, "failures")} == {"writer"}
     assert sum(row["removed"] for row in rows(sre, "pii-findings")) == 16
     [slowest] = rows(sre, "slowest-retrievals", limit="1")
     assert (slowest["ms"], slowest["query_start"]) == (900.0, "é" * 80)
@@ -116,7 +123,7 @@ def test_the_queries_answer_what_they_say(sre: Client) -> None:
 def test_the_rollups_queries_say_the_same_as_those_of_the_events(sre: Client) -> None:
     traffic = rows(sre, "traffic")
     assert sum(row["events"] for row in traffic) == 8
-    assert (sum(row["failures"] for row in traffic), sum(row["incidents"] for row in traffic)) == (1, 1)
+    assert (sum(row["failures"] for row in traffic), sum(row["incidents"] for row in traffic)) == (3, 1)
     assert {
         row["without_result_rate"] for row in rows(sre, "traffic", project="other") if row["kind"] == "retrieval"
     } == {0}

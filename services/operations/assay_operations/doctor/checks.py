@@ -304,7 +304,7 @@ def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
             return Finding(
                 check,
                 Status.FAIL if full else Status.WARN,
-                f"{_count(facts.length, 'dead letter', 'dead letters')} after {settings.max_deliveries} deliveries{room}"
+                f"{_count(facts.length, 'dead letter', 'dead letters')}{room}"
                 + ("; no room for more (delivery.dead_bytes)" if full else ""),
                 "list them: assay dead list; fix the cause, then: assay dead requeue --all",
             )
