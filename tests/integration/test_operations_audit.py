@@ -17,7 +17,7 @@ import orjson
 import pytest
 import redis
 
-from assay_drift.monitor import Monitor
+from assay_drift.monitor import LagSnapshot, Monitor
 from assay_evals.replay.baseline import Thresholds
 from assay_operations.actor import Actor, local_actor
 from assay_operations.audit import COLUMNS, Trail, redis_user
@@ -121,6 +121,7 @@ def lost_event() -> Monitor:
     """Drift's state after an event was lost: an episode of `failures` is open."""
     watched = monitor()
     watched.observe_lost("acme", START_MS, START_MS)
+    watched.tick(START_MS, LagSnapshot())
     return watched
 
 

@@ -105,8 +105,11 @@ def _judge_errors(subject: "Subject", state: AlertState, measured: "Measurements
 
 
 def _failures(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
-    count = "no" if _is_over(state) else _number(measured.value)
-    return f"{count} events of {subject.project} were lost in a day"
+    if _is_over(state):
+        return f"no event of {subject.project} was lost in a day"
+    count = int(measured.value or 0)
+    lost = "1 event was" if count == 1 else f"{count:,} events were"
+    return f"{lost} lost in a day, of {subject.project}"
 
 
 def _lag(subject: "Subject", state: AlertState, measured: "Measurements") -> str:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from assay_drift.alerts import Measurements, Subject
 from assay_drift.amounts import Amount
-from assay_drift.conditions import CONDITION_HYSTERESIS, Condition, Project
+from assay_drift.conditions import CONDITION_HYSTERESIS, LOST_AGAIN, Condition, Project
 from assay_drift.embedding import Embed, embedder
-from assay_drift.episodes import Episode, Hysteresis, Level, Reading, step
+from assay_drift.episodes import Episode, Hysteresis, Level, Reading, repeat, step
 from assay_drift.queries import Queries
 from assay_drift.readings import above, measurements_of_finding
 from assay_drift.retrieval import Scaled, raw_metrics
@@ -120,7 +120,7 @@ class Monitor(ShardSeries):
         """Count an event that never reached the tables."""
         state = self._project(project, at_ms, wall_ms)
         _count(state.failures, self._calendar.hour(at_ms))
-        self._evaluate_project(project, state, wall_ms)
+        self._evaluate_project(project, state, wall_ms)  # the next tick reports it, with those that arrive together
 
     def _begun(self, key: str) -> Series:
         """Start a series.
@@ -197,6 +197,7 @@ class Monitor(ShardSeries):
         """Check the conditions that arise without samples."""
         for name, project in self.projects.items():
             self._evaluate_project(name, project, wall_ms)
+            self._report_losses(name, project, wall_ms)
         findings = {
             f"lag/{stream}": above(count, self._settings.lag_entries, "warn") for stream, count in snapshot.lags.items()
         }
@@ -281,14 +282,36 @@ class Monitor(ShardSeries):
         findings = {
             AlertKind.SILENCE: project.silence(now_ms, self._settings, self._calendar),
             AlertKind.JUDGE_ERRORS: project.judge_errors(now_ms, self._settings, self._calendar),
-            AlertKind.FAILURES: project.lost(now_ms, self._calendar),
         }
+        if (lost := project.lost(now_ms, self._calendar)).level == "ok":
+            findings[AlertKind.FAILURES] = lost
         for kind, finding in findings.items():
             episode = project.episodes[kind]
             transition = step(episode, Reading(now_ms, finding.level, finding.level == "ok"), CONDITION_HYSTERESIS)
             self._publish(
                 Subject(kind, name, str(kind)), transition, episode, measurements_of_finding(finding, episode.opened_ms)
             )
+
+    def _report_losses(self, name: str, project: Project, wall_ms: float) -> None:
+        """Report lost events at once, and again when their number has grown much.
+
+        Full hours without a loss end the episode.
+        """
+        if not project.failures:
+            return
+        now_ms, episode = project.now(wall_ms), project.episodes[AlertKind.FAILURES]
+        finding = project.lost(now_ms, self._calendar)
+        if finding.level == "ok":
+            return
+        transition = step(episode, Reading(now_ms, finding.level, clean=False), CONDITION_HYSTERESIS)
+        if transition is None and 0 < LOST_AGAIN * project.told_lost <= finding.n:
+            transition = repeat(episode, now_ms)
+        if transition is None:
+            return
+        project.told_lost = finding.n
+        self._touched.add(f"{PROJECT}/{name}")
+        subject = Subject(AlertKind.FAILURES, name, str(AlertKind.FAILURES))
+        self._publish(subject, transition, episode, measurements_of_finding(finding, episode.opened_ms))
 
     def _advance_queries(self, key: str, queries: Queries, deviations: float, day: int) -> None:
         limit = self._settings.query_deviations
