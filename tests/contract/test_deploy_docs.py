@@ -46,6 +46,15 @@ def test_it_says_of_every_identity_what_it_may_do() -> None:
     assert table == [identity.name for identity in IDENTITIES]
 
 
+def test_backups_use_the_volume_and_the_image_of_compose() -> None:
+    document = load(BASE)
+    volumes = re.findall(r"-v assay_([\w-]+):/data", TEXT)
+    assert volumes == ["clickhouse-data", "clickhouse-data"]
+    assert set(volumes) <= set(document["volumes"])
+    assert document["name"] == "assay"
+    assert set(re.findall(r"clickhouse/clickhouse-server:[\d.]+", TEXT)) == {SERVICES["clickhouse"]["image"]}
+
+
 def test_no_command_names_its_own_compose_files_since_the_next_one_would_drop_them() -> None:
     assert not re.findall(r"docker compose.* -f ", TEXT)
     assert "COMPOSE_FILE=docker-compose.yml:deploy/docker/tls.yml" in TEXT
