@@ -57,7 +57,7 @@ def line(row: dict[str, Any], data: Path) -> str:
 def send_test(data: DataDirectory = DEFAULT_DATA) -> None:
     """Send a test notice and its resolution to every configured channel.
 
-    Exit code 1 if a channel failed, if there is none besides the log, or if the running notifier does not have the channels of
+    Exit code 1 if a channel failed, if there is none but the log, or if the running notifier does not have the channels of
     assay.toml.
     """
     outcomes = send_test_notice(settings_for("notifier", data).notifier)

@@ -15,11 +15,11 @@ from assay_operations.actor import local_actor
 from assay_operations.audit import Trail
 from assay_operations.clients import DEFAULT_DATA, open_store, run_with_redis, settings_and_source, settings_for
 from assay_operations.drift.acknowledge import apply, plan_acknowledge
-from assay_operations.drift.explain import episode_named, explained
+from assay_operations.drift.explain import episode_named, explained, next_command
 from assay_operations.drift.history import latest, samples, settings_note, spans_of
 from assay_operations.drift.monitor import grown_queries, watched
 from assay_operations.time_bounds import moment_ms
-from assay_schema.alert_actions import acknowledge_meaning
+from assay_schema.alert_actions import acknowledge_meaning, in_directory
 
 if TYPE_CHECKING:
     from assay_operations.drift.charts import Chart
@@ -43,6 +43,8 @@ def explain(
     with ends_quietly(), open_store(settings.store) as store:
         for line in explained(store, identity, settings.drift):
             echo(printable(line))
+        if command := next_command(store, identity):
+            echo(f"next: {in_directory(command, '' if data == DEFAULT_DATA else str(data))}")
 
 
 @drift.command()
