@@ -31,6 +31,10 @@ def examine(data: Path) -> list[Finding]:
         settings, source = settings_and_source("owner", data)
     except SettingsError as error:
         return [Finding("configuration", Status.FAIL, str(error), "correct the setting it names")]
+    except OperationError as error:
+        if error.kind != "refused":
+            raise
+        return [Finding("secrets", Status.FAIL, error.message, "until then no other check can be made")]
     patient = Examination()
     patient.add(Finding("configuration", Status.OK, f"valid, from {source}"))
     patient.add(*checks.transport(settings))
