@@ -9,6 +9,7 @@ import yaml
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "docker-compose.yml"
 TLS = ROOT / "deploy/docker/tls.yml"
+OVERRIDE = ROOT / "deploy/docker/override.example.yml"
 
 _VARIABLE = re.compile(r"\$(?:\$|\{(?P<name>[A-Z_]+):-(?P<default>[^}]*)\}|(?P<bad>.))")
 

@@ -16,11 +16,11 @@ import pytest
 
 from assay_schema.settings import Settings, settings_from
 from assay_schema.settings import variables as setting_variables
-from tests.contract.compose_files import BASE, ROOT, TLS, load, merged, variables
+from tests.contract.compose_files import BASE, OVERRIDE, ROOT, TLS, load, merged, variables
 from tests.support.deployed_redis import make_secrets
 
 SCHEMA = json.loads((Path(__file__).parent / "compose_spec/schema.json").read_text())
-PLAIN, WITH_TLS = merged(BASE), merged(BASE, TLS)
+PLAIN, WITH_TLS, WITH_OVERRIDE = merged(BASE), merged(BASE, TLS), merged(BASE, TLS, OVERRIDE)
 SERVICES: dict[str, dict[str, Any]] = PLAIN["services"]
 #: The services of Assay itself, whose image is built here.
 OURS = {name: service for name, service in SERVICES.items() if "build" in service}
@@ -67,7 +67,11 @@ def run_with_python(service: dict[str, Any]) -> str | None:
     return words[2] if words[:2] == ["python", "-m"] else None
 
 
-@pytest.mark.parametrize("document", [load(BASE), load(TLS), PLAIN, WITH_TLS], ids=["base", "overlay", "plain", "tls"])
+@pytest.mark.parametrize(
+    "document",
+    [load(BASE), load(TLS), load(OVERRIDE), PLAIN, WITH_TLS, WITH_OVERRIDE],
+    ids=["base", "overlay", "override", "plain", "tls", "tls and override"],
+)
 def test_it_is_valid_by_the_compose_specification(document: dict[str, Any]) -> None:
     jsonschema.Draft202012Validator(SCHEMA).validate(document)
 
@@ -125,6 +129,7 @@ def test_the_environment_leaves_every_other_setting_to_the_settings_file(documen
 def test_what_the_environment_file_may_say_is_named_in_its_example() -> None:
     example = (ROOT / "deploy/docker/.env.example").read_text()
     named = dict(re.findall(r"^#([A-Z_]+)=(.*)$", example, re.MULTILINE))
+    del named["COMPOSE_FILE"]  # of Compose itself
     assert named == variables(BASE) | variables(TLS)
 
 
@@ -304,3 +309,18 @@ def test_monitoring_is_a_profile_of_its_own() -> None:
         "migrate",
         *CONSUMERS,
     }
+
+
+def test_the_example_of_an_override_changes_services_that_exist_and_declares_each_secret_that_it_gives() -> None:
+    added = load(OVERRIDE)
+    assert set(added["services"]) <= set(SERVICES)
+    given = set().union(*(secret_names(service) for service in added["services"].values()))
+    assert given == set(added["secrets"])
+    assert not given & set(PLAIN["secrets"])
+
+
+def test_the_environment_file_lists_the_files_of_tls_so_that_no_command_drops_them() -> None:
+    example = (ROOT / "deploy/docker/.env.example").read_text()
+    plain, both = [line.split("=")[1].split(":") for line in example.splitlines() if line.startswith("#COMPOSE_FILE=")]
+    assert [ROOT / name for name in plain] == [BASE, TLS]
+    assert both == [*plain, "docker-compose.override.yml"]

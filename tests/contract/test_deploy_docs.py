@@ -12,7 +12,7 @@ SERVICES = load(BASE)["services"]
 
 
 def test_every_path_exists_or_is_a_secret() -> None:
-    made = ("deploy/secrets", "deploy/docker/settings/assay.toml")
+    made = ("deploy/secrets", "deploy/docker/settings/assay.toml", "deploy/docker/settings/alertmanager.yml")
     paths = set(re.findall(r"(?:deploy|services|docs)/[\w./-]*\w", TEXT))
     assert len(paths) > 10
     for path in paths:
@@ -44,3 +44,17 @@ def test_every_setting_it_names_exists() -> None:
 def test_it_says_of_every_identity_what_it_may_do() -> None:
     table = re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)
     assert table == [identity.name for identity in IDENTITIES]
+
+
+def test_backups_use_the_volume_and_the_image_of_compose() -> None:
+    document = load(BASE)
+    volumes = re.findall(r"-v assay_([\w-]+):/data", TEXT)
+    assert volumes == ["clickhouse-data", "clickhouse-data"]
+    assert set(volumes) <= set(document["volumes"])
+    assert document["name"] == "assay"
+    assert set(re.findall(r"clickhouse/clickhouse-server:[\d.]+", TEXT)) == {SERVICES["clickhouse"]["image"]}
+
+
+def test_no_command_names_its_own_compose_files_since_the_next_one_would_drop_them() -> None:
+    assert not re.findall(r"docker compose.* -f ", TEXT)
+    assert "COMPOSE_FILE=docker-compose.yml:deploy/docker/tls.yml" in TEXT

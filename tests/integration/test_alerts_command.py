@@ -4,7 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from assay_cli.main import app
+from assay_operations.channels import unused_channels
 from assay_runtime.store import connect, insert_json_rows
 from assay_writer.rows import alert_row
 from tests.support.alert_samples import EPISODE, episode
@@ -27,7 +30,7 @@ def test_the_list_shows_what_is_open_and_the_exit_code_says_so(migrated: StoreSe
     shown = cli.run("alerts", "list", role="sre")
     assert shown.returncode == 1
     assert b"CRITICAL   shop/search" in shown.stdout
-    assert f"acknowledge: assay drift acknowledge {EPISODE}".encode() in shown.stdout
+    assert f"accept the current level as the new baseline: assay drift acknowledge {EPISODE}".encode() in shown.stdout
     other = cli.run("alerts", "list", "--project", "other", role="sre")
     assert other.returncode == 0
     with connect(migrated.settings("writer").store) as writer:
@@ -64,6 +67,28 @@ def test_the_test_notice_goes_through_every_channel_and_each_says_how_it_went(tm
     chat = receiver.at("/chat")[0].json()
     assert chat["title"] == "[WARN] score drift in project test"
     assert "nothing is wrong" in chat["message"]
+
+
+def test_a_test_of_no_channel_fails_and_says_what_to_do(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    done = cli.run("alerts", "test", role="notifier")
+    assert done.returncode == 1
+    assert b"alerts go to the log only: set alertmanager_urls" in done.stderr
+
+
+def test_channels_that_the_running_notifier_does_not_have_yet_fail_the_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = tmp_path / "data/secrets"
+    secrets.mkdir(parents=True)
+    Cli(secrets).settings_file("notifier")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ASSAY_CONFIG", raising=False)
+    assert not unused_channels(Path("data"))
+    (tmp_path / "assay.toml").write_text(f'[notifier]\nwebhook_urls = "http://a"\nwebhook_secret = "{SECRET}"\n')
+    done = CliRunner().invoke(app, ["alerts", "test"])
+    assert done.exit_code == 1
+    assert "restart `assay up`, then test again" in done.stderr
 
 
 @pytest.mark.parametrize(

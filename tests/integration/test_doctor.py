@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from assay_access.acl_file import acl_file, password_hash
 from assay_access.identities import REDIS_IDENTITIES
 from assay_capture import Capture
+from assay_operations.doctor.examine import examine
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import first_row_at
 from assay_schema.settings import CaptureSettings, RedisSettings, Settings
@@ -212,6 +213,23 @@ def test_settings_that_do_not_fit_are_a_finding(system: System) -> None:
     found = system.doctor(code=1, extra="[writer]\nbatch_rows = 0\n")
     assert found["configuration"]["status"] == "fail"
     assert "writer.batch_rows" in found["configuration"]["summary"]
+
+
+def test_a_notifier_that_could_not_start_is_a_finding(system: System) -> None:
+    found = system.doctor(code=1, extra='[notifier]\nwebhook_urls = "https://a.example"\n')["channels"]
+    assert (found["status"], found["summary"].partition(" ")[0]) == ("fail", "notifier.webhook_secret")
+
+
+def test_settings_that_others_may_read_are_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ASSAY_CONFIG", raising=False)
+    (tmp_path / "data/secrets").mkdir(parents=True)
+    file = tmp_path / "data/secrets/owner.toml"
+    file.write_text("")
+    file.chmod(0o644)
+    [finding] = examine(Path("data"))
+    assert (finding.check, finding.status) == ("secrets", "fail")
+    assert "run chmod 600 data/secrets/owner.toml" in finding.summary
 
 
 def test_bad_usage_exits_2(system: System) -> None:

@@ -11,13 +11,15 @@ from redis.asyncio import Redis as AsyncRedis
 
 from assay_drift.app import READERS, handlers
 from assay_drift.state import GROUP, ShardState
+from assay_operations.actor import local_actor
 from assay_runtime.entries import Entry
-from assay_schema.streams import ALERTS, FIELD, SCORES, drift_key
+from assay_schema.streams import ALERTS, FIELD, SCORES, acknowledged_key, drift_key
 from assay_schema.validation import parse_alert
 from tests.support.cli import Cli
 from tests.support.drift_samples import HASHED, QUICK, START_MS, monitor, score, stream
 from tests.support.redis import RedisServer
 
+UNKNOWN = "328109b8-aa49-5cf2-a749-61f386a42261"
 DROP = {"days": 6, "per_day": 80, "drop_from": 4, "drop": 0.3}
 EXTRA = "[drift]\nday_minutes = 1.0\nlearning_samples = 100\nlearning_days = 2\nrun_length_days = 30\n"
 
@@ -56,7 +58,17 @@ async def test_acknowledge_closes_the_episode_when_the_service_takes_note(
     alert = parse_alert(state.xrevrange(ALERTS.key(), count=1)[0][1][FIELD.encode()])
     cli = Cli(tmp_path, redis_url=redis_server.url)
     asked = asyncio.create_task(
-        asyncio.to_thread(cli.run, "drift", "acknowledge", str(alert.alert_id), role="operator", extra=EXTRA)
+        asyncio.to_thread(
+            cli.run,
+            "drift",
+            "acknowledge",
+            str(alert.alert_id),
+            "--yes",
+            "--comment",
+            "new model",
+            role="operator",
+            extra=EXTRA,
+        )
     )
     async with AsyncRedis(port=redis_server.port) as client:
         service = ShardState(client, QUICK, 0, 1, HASHED)
@@ -67,6 +79,32 @@ async def test_acknowledge_closes_the_episode_when_the_service_takes_note(
     assert found.stdout.decode().strip() == f"acknowledged {alert.alert_id}", found.stderr
     last = parse_alert(state.xrevrange(ALERTS.key(), count=1)[0][1][FIELD.encode()])
     assert (last.alert_id, last.state.value, last.sequence) == (alert.alert_id, "resolved", alert.sequence + 1)
+    assert f"acknowledged by {local_actor().name} (new model): the baseline is now" in last.summary
+    again = cli.run("drift", "acknowledge", str(alert.alert_id), "--yes", role="operator", extra=EXTRA)
+    assert (again.returncode, again.stdout) == (2, b"")
+    assert b"is closed already" in again.stderr
+
+
+def test_acknowledging_an_unknown_episode_fails_and_records_nothing(
+    redis_server: RedisServer, state: "redis.Redis[bytes]", tmp_path: Path
+) -> None:
+    cli = Cli(tmp_path, redis_url=redis_server.url)
+    found = cli.run("drift", "acknowledge", UNKNOWN, "--yes", role="operator", extra=EXTRA)
+    assert found.returncode == 2
+    assert f"no open episode {UNKNOWN} can be acknowledged".encode() in found.stderr
+    assert state.hgetall(acknowledged_key()) == {}
+    assert not (tmp_path / "data" / "audit").exists()
+
+
+def test_acknowledging_without_a_terminal_needs_yes(
+    redis_server: RedisServer, state: "redis.Redis[bytes]", tmp_path: Path
+) -> None:
+    alert = parse_alert(state.xrevrange(ALERTS.key(), count=1)[0][1][FIELD.encode()])
+    cli = Cli(tmp_path, redis_url=redis_server.url)
+    found = cli.run("drift", "acknowledge", str(alert.alert_id), role="operator", extra=EXTRA)
+    assert found.returncode == 2
+    assert b"nothing was acknowledged; pass --yes to confirm" in found.stderr
+    assert state.hgetall(acknowledged_key()) == {}
 
 
 def test_what_is_no_alert_id_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from assay_drift.embedding import embedder
-from assay_operations.drift.explain import explained
+from assay_operations.drift.explain import explained, next_command
 from assay_operations.errors import OperationError
 from assay_runtime.store import INSERT_SETTINGS, connect
 from assay_schema.alerts import AlertState, handed_in
@@ -48,6 +48,24 @@ def episode(kind: str, project: str, metric: str | None, series: str | None, **c
 def told(server: StoreServer, identity: str) -> list[str]:
     with connect(server.settings("sre").store) as store:
         return explained(store, identity, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "metric", "series", "wanted"),
+    [
+        ("score_drift", "faithfulness", FINGERPRINT, "worst-answers --param metric=faithfulness --param project=next --param since_ms="),
+        ("score_drift", "latency_p95", "answer", "slowest-answers --param project=next"),
+        ("score_drift", "latency_p95", "search", "slowest-retrievals --param project=next"),
+        ("retrieval_drift", "top_1", "model", "retrieval-scores --param project=next"),
+    ],
+)  # fmt: skip
+def test_the_next_command_shows_the_rows_behind_an_episode(
+    migrated: StoreServer, kind: str, metric: str, series: str, wanted: str
+) -> None:
+    identity, rows = episode(kind, "next", metric, series)
+    stored(migrated, alerts=rows)
+    with connect(migrated.settings("sre").store) as store:
+        assert next_command(store, identity).startswith(f"assay query {wanted}")
 
 
 def moments(random: Random, before: int, after: int) -> list[tuple[float, bool]]:

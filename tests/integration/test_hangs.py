@@ -226,6 +226,17 @@ def test_of_a_redis_that_hangs_nothing_is_claimed(
     assert found["watermark"]["summary"].endswith("; unknown whether entries wait")
 
 
+def test_a_live_tail_of_a_redis_that_hangs_says_so_at_once_instead_of_trying_on(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
+    redis_server.kill(signal.SIGSTOP)
+    done = Cli(tmp_path, redis_url=f"{redis_server.url}").run("tail", "--no-follow", role="sre")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"Redis accepts connections but does not answer" in done.stderr
+    assert b"is it running?" not in done.stderr
+    assert b"waiting for it" not in done.stderr
+
+
 def test_the_doctor_says_how_a_script_that_does_not_end_is_ended(redis_server: RedisServer, tmp_path: Path) -> None:
     with endless_script(redis_server):
         found = doctor(Cli(tmp_path, redis_url=redis_server.url), "")["redis"]

@@ -18,6 +18,7 @@ import pytest
 
 from assay_notifier import signing
 from assay_notifier.disarm import disarmed
+from assay_operations.doctor.probes import channels_of
 from assay_schema.alerts import Alert
 from assay_schema.streams import ALERTS, DEAD, FAILURES, FIELD, episodes_key, notices_key
 from tests.programs import needed
@@ -263,6 +264,11 @@ def test_a_notice_that_nobody_takes_becomes_a_dead_letter_and_others_have_it(
             publish(redis_server, alert)
             ((_, letter),) = until(lambda: client.xrange(DEAD.key()), "it is a dead letter")
             until(lambda: settled(redis_server), "and acknowledged")
+            is_up, notes = channels_of("127.0.0.1", notifier.port) or ({}, [])
+            assert {name.partition("-")[0]: up for name, up in is_up.items()} == {
+                "log": True, "webhook": True, "alertmanager": False,
+            }  # fmt: skip
+            assert [note.partition(":")[0] for note in notes] == ["alertmanager does not accept notices"]
         assert Alert.model_validate_json(letter[FIELD.encode()]) == alert
         assert (letter[b"stage"], letter[b"error_class"]) == (b"notifier", b"NotDelivered")
         assert client.xlen(FAILURES.key()) == 1
@@ -270,6 +276,15 @@ def test_a_notice_that_nobody_takes_becomes_a_dead_letter_and_others_have_it(
         assert ids(receiver.at("/hook")) == [str(alert.transition_id)]
         assert "alertmanager does not accept notices: 127.0.0.1" in notifier.log()
         assert "check notifier.alertmanager_urls" in notifier.log()
+
+
+def test_a_notifier_without_channels_notes_that_nobody_is_notified(tmp_path: Path, redis_server: RedisServer) -> None:
+    with notifying(tmp_path, redis_server) as notifier:
+        publish(redis_server, transition(1, STATES[0]))
+        until(lambda: settled(redis_server), "it runs")
+        assert channels_of("127.0.0.1", notifier.port) == (
+            {"log": True}, ["no channel is configured under [notifier]: alerts are in the log only"],
+        )  # fmt: skip
 
 
 def test_two_notifiers_tell_everything_once(tmp_path: Path, redis_server: RedisServer, receiver: Receiver) -> None:

@@ -103,7 +103,11 @@ def test_no_rows_are_no_lines(cli: Cli) -> None:
         ("SELECT nonsense FROM candidates", b"Code: 47. "),
         ("SELEC 1", b"no query is named"),
         ("SELECT FROM WHERE", b"Code: 62. Syntax error"),
-        ("SELECT * FROM assay_base.candidates", b"Code: 497. "),
+        ("SELECT * FROM assay_base.candidates", b"Code: 497. sre: Not enough privileges."),
+        (
+            "SELECT * FROM assay_base.answers",
+            b"read the views, without a database in their names: assay query 'SHOW TABLES'",
+        ),
         ("DROP TABLE candidates", b"Code: "),
         ("INSERT INTO candidates SELECT * FROM candidates", b"Code: "),
         ("SELECT * FROM file('/etc/passwd')", b"Code: "),

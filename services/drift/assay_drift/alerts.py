@@ -36,6 +36,8 @@ class Measurements:
     #: True if an operator accepted the current level; and the new baseline, once it is known.
     acknowledged: bool = False
     accepted: float | None = None
+    #: Who acknowledged it, and why; empty if unknown.
+    acknowledged_by: str = ""
     #: The limit of an amount.
     limit: float | None = None
     #: The reason for a condition, as the rest of a sentence.

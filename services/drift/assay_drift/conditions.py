@@ -27,6 +27,8 @@ LEAST_EXPECTED = 10
 SILENCE_BY_CHANCE = 1e-5
 #: Judged answers, and errors, needed to compute a share of errors.
 LEAST_JUDGED, LEAST_ERRORS = 20, 5
+#: A notice about lost events is repeated when their number has grown by this factor.
+LOST_AGAIN = 10
 #: Clean hourly evaluations until such an episode recovers; it resolves with the next.
 CONDITION_HYSTERESIS = Hysteresis(clean_evaluations=1, cooldown_ms=0.0)
 KINDS = (AlertKind.SILENCE, AlertKind.JUDGE_ERRORS, AlertKind.FAILURES)
@@ -61,6 +63,8 @@ class Project:
     skipped: dict[int, int] = field(default_factory=dict)
     errors: dict[int, int] = field(default_factory=dict)
     failures: dict[int, int] = field(default_factory=dict)
+    #: Lost events that the latest notice of the episode counted.
+    told_lost: int = 0
     evaluated_hour: int = 0
     episodes: dict[AlertKind, Episode] = field(default_factory=lambda: {kind: Episode() for kind in KINDS})
 
@@ -139,6 +143,7 @@ class Project:
             "skipped": sorted(self.skipped.items()),
             "errors": sorted(self.errors.items()),
             "failures": sorted(self.failures.items()),
+            "told_lost": self.told_lost,
             "hour": self.evaluated_hour,
             "episodes": {kind.value: dump_episode(episode) for kind, episode in self.episodes.items()},
         }
@@ -156,6 +161,7 @@ class Project:
             dict(found.get("skipped", ())),
             dict(found["errors"]),
             dict(found["failures"]),
+            found.get("told_lost", 0),
             found["hour"],
             {AlertKind(kind): load_episode(episode) for kind, episode in found["episodes"].items()},
         )
@@ -174,10 +180,12 @@ class Condition:
         return self.project.episodes[self.kind]
 
     def acknowledge(self, now_ms: float, _settings: DriftSettings, _calendar: Calendar) -> Transition | None:
-        """Close the episode and forget the lost events and errors so far."""
+        """Close the episode, and forget the lost events or errors that it counted."""
         transition = resolve(self.episode, now_ms, CONDITION_HYSTERESIS)
-        self.project.failures.clear()
-        self.project.errors.clear()
+        if self.kind is AlertKind.FAILURES:
+            self.project.failures.clear()
+        elif self.kind is AlertKind.JUDGE_ERRORS:
+            self.project.errors.clear()
         return transition
 
 

@@ -100,6 +100,11 @@ def resolve(episode: Episode, at_ms: float, hysteresis: Hysteresis) -> Transitio
     return _move(episode, AlertState.RESOLVED, at_ms)
 
 
+def repeat(episode: Episode, at_ms: float) -> Transition:
+    """Publish the state of an open episode once more, in place, because its figures are out of date."""
+    return _move(episode, episode.state, at_ms)
+
+
 def _move(episode: Episode, state: AlertState, at_ms: float) -> Transition:
     previous, episode.state = episode.state, state
     episode.sequence += 1

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from assay_schema.alerts import AlertKind, AlertState
+from assay_schema.alerts import AlertKind, AlertState, one_line
 from assay_schema.scores import ABSTAINED, CHECK_FAILED, NO_CONTEXT, is_amount, is_lower_better, is_of_answers
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def _number(value: float | None) -> str:
 def summary(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
     """Return one sentence: what happened, where, since when, and how much."""
     if measured.acknowledged:
-        return f"{_about(subject)} acknowledged by an operator{_learned_next(subject, measured)}"
+        by = one_line(measured.acknowledged_by)[:250] or "an operator"
+        return f"{_about(subject)} acknowledged by {by}{_learned_next(subject, measured)}"
     kind = "amount" if subject.kind is AlertKind.SCORE_DRIFT and is_amount(subject.metric or "") else subject.kind
     sentence = _SENTENCES.get(kind, _other)
     return sentence(subject, state, measured)
@@ -104,8 +105,11 @@ def _judge_errors(subject: "Subject", state: AlertState, measured: "Measurements
 
 
 def _failures(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
-    count = "no" if _is_over(state) else _number(measured.value)
-    return f"{count} events of {subject.project} were lost in a day"
+    if _is_over(state):
+        return f"no event of {subject.project} was lost in a day"
+    count = int(measured.value or 0)
+    lost = "1 event was" if count == 1 else f"{count:,} events were"
+    return f"{lost} lost in a day, of {subject.project}"
 
 
 def _lag(subject: "Subject", state: AlertState, measured: "Measurements") -> str:

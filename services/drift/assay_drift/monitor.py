@@ -4,14 +4,14 @@ State is read and written as JSON fields. The same samples in the same order giv
 ids. The atomic step in Redis relies on this.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from assay_drift.alerts import Measurements, Subject
 from assay_drift.amounts import Amount
-from assay_drift.conditions import CONDITION_HYSTERESIS, Condition, Project
+from assay_drift.conditions import CONDITION_HYSTERESIS, LOST_AGAIN, Condition, Project
 from assay_drift.embedding import Embed, embedder
-from assay_drift.episodes import Episode, Hysteresis, Level, Reading, step
+from assay_drift.episodes import Episode, Hysteresis, Level, Reading, repeat, step
 from assay_drift.queries import Queries
 from assay_drift.readings import above, measurements_of_finding
 from assay_drift.retrieval import Scaled, raw_metrics
@@ -120,7 +120,7 @@ class Monitor(ShardSeries):
         """Count an event that never reached the tables."""
         state = self._project(project, at_ms, wall_ms)
         _count(state.failures, self._calendar.hour(at_ms))
-        self._evaluate_project(project, state, wall_ms)
+        self._evaluate_project(project, state, wall_ms)  # the next tick reports it, with those that arrive together
 
     def _begun(self, key: str) -> Series:
         """Start a series.
@@ -197,6 +197,7 @@ class Monitor(ShardSeries):
         """Check the conditions that arise without samples."""
         for name, project in self.projects.items():
             self._evaluate_project(name, project, wall_ms)
+            self._report_losses(name, project, wall_ms)
         findings = {
             f"lag/{stream}": above(count, self._settings.lag_entries, "warn") for stream, count in snapshot.lags.items()
         }
@@ -226,16 +227,26 @@ class Monitor(ShardSeries):
             if dump_episode(episode) != before:
                 self._touched.add(SYSTEM)
 
-    def acknowledge(self, identities: Sequence[str], now_wall_ms: float) -> list[str]:
-        """Accept the current level as the new baseline.
+    def acknowledge(
+        self, identities: Iterable[str], now_wall_ms: float, by: Mapping[str, str] | None = None
+    ) -> list[str]:
+        """Accept the current level as the new baseline. `by` has who did it and why, for each id.
 
         Returns the acknowledged ids that need no more work: closed now, or no longer open in this shard.
         """
-        wanted = set(identities)
+        wanted, by = set(identities), by or {}
         for name, subject, watched, now_ms in list(self._acknowledgeable(now_wall_ms)):
-            if self._is(subject, watched.episode, wanted):
-                self._acknowledge(name, subject, watched, now_ms, now_wall_ms)
-        return list(identities)
+            identity = self._identity(subject, watched.episode)
+            if watched.episode.open and identity in wanted:
+                self._acknowledge(name, subject, watched, now_ms, now_wall_ms, by.get(identity, ""))
+        return list(wanted)
+
+    def episode_named(self, identity: str) -> tuple[Subject, Episode] | None:
+        """Return the subject and the episode with this id, if it can be acknowledged or is the latest one that was."""
+        for _, subject, watched, _ in self._acknowledgeable(0.0):
+            if self._identity(subject, watched.episode) == identity:
+                return subject, watched.episode
+        return None
 
     def _acknowledgeable(self, wall_ms: float) -> Iterator[tuple[str, Subject, Acknowledgeable, float]]:
         """Iterate over everything with an episode: its field, its subject, and the time of its samples."""
@@ -271,14 +282,36 @@ class Monitor(ShardSeries):
         findings = {
             AlertKind.SILENCE: project.silence(now_ms, self._settings, self._calendar),
             AlertKind.JUDGE_ERRORS: project.judge_errors(now_ms, self._settings, self._calendar),
-            AlertKind.FAILURES: project.lost(now_ms, self._calendar),
         }
+        if (lost := project.lost(now_ms, self._calendar)).level == "ok":
+            findings[AlertKind.FAILURES] = lost
         for kind, finding in findings.items():
             episode = project.episodes[kind]
             transition = step(episode, Reading(now_ms, finding.level, finding.level == "ok"), CONDITION_HYSTERESIS)
             self._publish(
                 Subject(kind, name, str(kind)), transition, episode, measurements_of_finding(finding, episode.opened_ms)
             )
+
+    def _report_losses(self, name: str, project: Project, wall_ms: float) -> None:
+        """Report lost events at once, and again when their number has grown much.
+
+        Full hours without a loss end the episode.
+        """
+        if not project.failures:
+            return
+        now_ms, episode = project.now(wall_ms), project.episodes[AlertKind.FAILURES]
+        finding = project.lost(now_ms, self._calendar)
+        if finding.level == "ok":
+            return
+        transition = step(episode, Reading(now_ms, finding.level, clean=False), CONDITION_HYSTERESIS)
+        if transition is None and 0 < LOST_AGAIN * project.told_lost <= finding.n:
+            transition = repeat(episode, now_ms)
+        if transition is None:
+            return
+        project.told_lost = finding.n
+        self._touched.add(f"{PROJECT}/{name}")
+        subject = Subject(AlertKind.FAILURES, name, str(AlertKind.FAILURES))
+        self._publish(subject, transition, episode, measurements_of_finding(finding, episode.opened_ms))
 
     def _advance_queries(self, key: str, queries: Queries, deviations: float, day: int) -> None:
         limit = self._settings.query_deviations

@@ -134,7 +134,7 @@ class ShardSeries(StateFields):
             self.alerts.append(alert(subject, transition, episode.opened_ms, measured))
 
     def _acknowledge(
-        self, field: str, subject: Subject, watched: Acknowledgeable, now_ms: float, wall_ms: float
+        self, field: str, subject: Subject, watched: Acknowledgeable, now_ms: float, wall_ms: float, by: str
     ) -> None:
         """Acknowledge an episode, and publish that."""
         measured = Measurements(since_ms=watched.episode.opened_ms)
@@ -147,11 +147,12 @@ class ShardSeries(StateFields):
         if isinstance(watched, Series) and watched.baseline:
             measured = replace(measured, accepted=shown(subject.kind, subject.metric, watched.baseline.mean))
         self._touched.add(field)
+        measured = replace(measured, acknowledged_by=by)
         self._publish_acknowledged(subject, transition, watched.episode, measured, wall_ms)
 
     @staticmethod
-    def _is(subject: Subject, episode: Episode, wanted: set[str]) -> bool:
-        return episode.open and str(alert_id(subject, episode.number, episode.opened_ms)) in wanted
+    def _identity(subject: Subject, episode: Episode) -> str:
+        return str(alert_id(subject, episode.number, episode.opened_ms))
 
     @staticmethod
     def _subject(kind: AlertKind, key: str) -> Subject:

@@ -99,12 +99,13 @@ class ShardState:
     async def tick(self, work: Callable[[Monitor], None], wall_ms: float) -> None:
         """Apply the work that needs no entries: the passing of time and acknowledgements."""
         async with self._lock:
-            names = [each.decode() for each in await self._client.hkeys(acknowledged_key(self._shard))]
+            asked = await self._client.hgetall(acknowledged_key(self._shard))
+            names = {name.decode(): _actor_in(value) for name, value in asked.items()}
             self._calibration = await self._client.hgetall(calibration_key(self._shard))
             for _ in range(_TRIES):
                 monitor = await self._loaded()
                 self._monitor = None
-                done = monitor.acknowledge(names, wall_ms) if names else []
+                done = monitor.acknowledge(names, wall_ms, names) if names else []
                 work(monitor)
                 answer = await self._commit(monitor, drift_key(self._shard), "", (), (), done)
                 if answer[0] == b"ok":
@@ -189,3 +190,13 @@ class ShardState:
             for each in alerts:
                 metrics.TRANSITIONS.labels(each.kind.value, each.state.value).inc()
         return answer
+
+
+def _actor_in(value: bytes) -> str:
+    """Return who acknowledged an episode, and why; '' for a record of an earlier version, which has only a time."""
+    try:
+        stored = orjson.loads(value)
+        comment = f" ({stored['comment']})" if stored["comment"] else ""
+        return f"{stored['actor']}{comment}"
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return ""

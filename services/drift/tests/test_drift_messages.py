@@ -90,9 +90,10 @@ def test_a_baseline_that_an_acknowledgement_finds_is_named_as_people_read_the_me
     for number, (at_ms, value) in enumerate(stream(9, 200, drop_from=5, drop=0.2)):
         watched.observe_score(score(at_ms, value, number, metrics={"hallucination_rate": round(1 - value, 6)}), at_ms)
     [*_, opened] = watched.take_alerts()
-    watched.acknowledge([str(opened.alert_id)], START_MS + 9 * MINUTE)
+    identity = str(opened.alert_id)
+    watched.acknowledge([identity], START_MS + 9 * MINUTE, {identity: "ana (a new\nmodel)"})
     [ended] = watched.take_alerts()
-    assert "acknowledged by an operator: the baseline is now 0.3" in ended.summary
+    assert "acknowledged by ana (a new model): the baseline is now 0.3" in ended.summary
 
 
 def test_what_came_back_by_itself_is_still_told_as_being_back() -> None:

@@ -186,6 +186,46 @@ def test_a_lost_event_is_an_alert_until_a_day_without_one() -> None:
     assert steps(watched.take_alerts(), AlertKind.FAILURES) == ["warn", "recovering", "resolved"]
 
 
+def test_losses_alert_within_seconds_in_the_middle_of_an_hour_with_their_number() -> None:
+    watched = monitor(DriftSettings())
+    for minute in range(90):
+        watched.observe_score(score(START_MS + minute * 60_000, 0.9, minute), START_MS + minute * 60_000)
+    lost_ms = START_MS + 90 * 60_000
+    for _ in range(5):
+        watched.observe_lost("acme", lost_ms, lost_ms)
+    watched.tick(lost_ms + 2_000, LagSnapshot())
+    [alert] = watched.take_alerts()
+    assert (alert.kind, alert.state, alert.n) == (AlertKind.FAILURES, AlertState.WARN, 5)
+    assert alert.summary == "5 events were lost in a day, of acme"
+
+
+def test_losses_are_reported_again_when_they_have_grown_tenfold_also_by_a_monitor_that_read_the_state() -> None:
+    watched, kept, alerts = monitor(DriftSettings()), dict[str, bytes | None](), list[Alert]()
+    for number in range(120):
+        at_ms = START_MS + number * 2_000
+        watched.observe_lost("acme", at_ms, at_ms)
+        watched.tick(at_ms, LagSnapshot())
+        alerts += watched.take_alerts()
+        kept |= watched.changes()
+        watched = monitor(DriftSettings(), {name: data for name, data in kept.items() if data is not None})
+    assert [(alert.state.value, alert.n, alert.sequence) for alert in alerts] == [
+        ("warn", 1, 1), ("warn", 10, 2), ("warn", 100, 3),
+    ]  # fmt: skip
+    assert len({alert.alert_id for alert in alerts}) == 1
+    assert alerts[0].summary == "1 event was lost in a day, of acme"
+
+
+def test_a_loss_while_an_episode_recovers_opens_it_again() -> None:
+    watched = monitor(DriftSettings())
+    hours = (0.0, 1.0, *(float(hour) for hour in range(2, 25)))
+    watched.observe_lost("acme", START_MS, START_MS)
+    for hour in hours:
+        watched.tick(START_MS + hour * 3_600_000, LagSnapshot())
+    watched.observe_lost("acme", START_MS + 24.1 * 3_600_000, START_MS + 24.1 * 3_600_000)
+    watched.tick(START_MS + 24.1 * 3_600_000, LagSnapshot())
+    assert steps(watched.take_alerts(), AlertKind.FAILURES) == ["warn", "recovering", "warn"]
+
+
 def test_lag_and_an_old_watermark_are_alerts_about_the_whole_system() -> None:
     watched = monitor(DriftSettings())
     for minute in range(20):

@@ -36,9 +36,10 @@ from assay_local.probes import (
 from assay_local.process_logs import ProcessLogs, Terminal
 from assay_local.processes import LocalStack, write_redis_conf
 from assay_local.run_directory import RunDirectory
-from assay_local.scenario import Scenario, alertmanager, over, settings_of
+from assay_local.scenario import Scenario, alertmanager, directory_of, over, settings_of
 from assay_local.status_line import Status
 from assay_local.supervisor import Supervisor
+from assay_operations.channels import check_channels
 from assay_operations.errors import OperationError
 from assay_runtime.config import load_settings, settings_file
 
@@ -112,6 +113,8 @@ def _prepare(options: Options) -> LocalStack:
 
     # An error in the operator's settings stops the start here, once, instead of in every process.
     settings = load_settings()
+    if options.quality:
+        check_channels(settings.notifier)
     # The store's account passes through to its own directory; the content stays private.
     make_private(options.data, passable=account.can_change() and landlock.version() < landlock.OLDEST_VERSION)
     for name in ("redis", "store", "spool"):
@@ -122,13 +125,16 @@ def _prepare(options: Options) -> LocalStack:
     system = LocalStack(
         options.data, ports, redis, passwords, settings.redis.shards, options.quality, receiver, settings.store.uid
     )
+    changes = over(
+        settings_of(options.scenario, ports.alertmanager if receiver else None), directory_of(_shown(options.data))
+    )
     write_derived(
         options.data / "secrets",
         passwords,
         ports=system.ports,
         redis_version=redis.version,
         spool=options.data / "spool",
-        base=over(_own_settings(), settings_of(options.scenario, ports.alertmanager if receiver else None)),
+        base=over(_own_settings(), changes),
     )
     write_redis_conf(system)
     return system

@@ -3,7 +3,10 @@
 import shutil
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
+
+from assay_operations.clients import DEFAULT_DATA
 
 #: A "day" of the drift service lasts twelve seconds here, so that it learns a baseline and detects a drop within a minute. Every
 #: answer is judged, and alerts can be critical although the judge was not calibrated.
@@ -37,6 +40,11 @@ def settings_of(scenario: Scenario | None, alertmanager_port: int | None) -> dic
     if alertmanager_port is not None:
         sections["notifier"]["alertmanager_urls"] = f"http://127.0.0.1:{alertmanager_port}"
     return sections
+
+
+def directory_of(data: Path) -> dict[str, dict[str, Any]]:
+    """Return the setting that makes the commands in notices name the data directory; empty for the default one."""
+    return {} if data == DEFAULT_DATA else {"notifier": {"data_directory": str(data)}}
 
 
 def over(base: Mapping[str, Any], changes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

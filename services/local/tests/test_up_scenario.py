@@ -1,6 +1,8 @@
 """What a scenario sets, and what it leaves."""
 
-from assay_local.scenario import Scenario, over, settings_of
+from pathlib import Path
+
+from assay_local.scenario import Scenario, directory_of, over, settings_of
 
 
 def test_without_a_scenario_nothing_is_set() -> None:
@@ -16,3 +18,8 @@ def test_a_scenario_goes_before_a_persons_settings_and_leaves_the_others() -> No
 
 def test_without_an_alertmanager_none_is_told() -> None:
     assert "alertmanager_urls" not in settings_of(Scenario.REGRESSION, None)["notifier"]
+
+
+def test_commands_in_notices_name_a_data_directory_that_is_not_the_default() -> None:
+    assert directory_of(Path("data")) == {}
+    assert directory_of(Path("data/regression")) == {"notifier": {"data_directory": "data/regression"}}

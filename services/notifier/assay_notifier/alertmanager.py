@@ -21,7 +21,7 @@ from assay_schema.alerts import Alert, Severity
 PATH = "/api/v2/alerts"
 
 
-def posted(notice: Notice, expires: datetime) -> list[dict[str, Any]]:
+def posted(notice: Notice, expires: datetime, data: str = "") -> list[dict[str, Any]]:
     """Build the post for a transition. Pure.
 
     `severity` is a label, because routes depend on it. When it changes, the same post ends the alert with the previous
@@ -29,16 +29,16 @@ def posted(notice: Notice, expires: datetime) -> list[dict[str, Any]]:
     """
     alert = notice.alert
     ended = max(alert.at, alert.since)
-    documents = [_document(alert, notice.severity, ended if is_over(alert) else expires)]
+    documents = [_document(alert, notice.severity, ended if is_over(alert) else expires, data)]
     if notice.former:
-        documents.append(_document(alert, notice.former, ended))
+        documents.append(_document(alert, notice.former, ended, data))
     return documents
 
 
-def _document(alert: Alert, severity: Severity, end: datetime) -> dict[str, Any]:
+def _document(alert: Alert, severity: Severity, end: datetime, data: str) -> dict[str, Any]:
     return {
         "labels": labels(alert, severity),
-        "annotations": annotations(alert),
+        "annotations": annotations(alert, data),
         "startsAt": alert.since.isoformat(),
         "endsAt": end.isoformat(),
     }
@@ -52,14 +52,17 @@ class Alertmanager(Channel):
 
     name = "alertmanager"
 
-    def __init__(self, members: Sequence[Post], expire_s: float) -> None:
+    def __init__(self, members: Sequence[Post], expire_s: float, data: str = "") -> None:
         self._members = members
         self._expire = timedelta(seconds=expire_s)
+        self._data = data
 
     async def send(self, notices: Sequence[Notice]) -> None:
         """Post the notices to every member; raise `NotDeliveredError` if none accepts them."""
         expires = clock.now() + self._expire
-        content = json.dumps([document for notice in notices for document in posted(notice, expires)]).encode()
+        content = json.dumps(
+            [document for notice in notices for document in posted(notice, expires, self._data)]
+        ).encode()
         refusals: list[NotDeliveredError] = []
         for member in self._members:
             try:

@@ -108,6 +108,7 @@ def build(settings: Settings) -> Service:
         removed = RemovedAlerts(service.client, shard, STAGE)
         service.gate(removed.check)
         service.every_tick(removed.check)
+    service.notes(dispatcher.notes)
     alertmanager = next((channel for channel in receivers if isinstance(channel, Alertmanager)), None)
     maintenance = Maintenance(delivery_logs, alertmanager, settings.notifier.resend_s)
     service.every_tick(maintenance.run)

@@ -24,10 +24,11 @@ class AppriseChannel(Channel):
     Delivery: at least once. These receivers know no ids, so a notice may appear twice after a crash.
     """
 
-    def __init__(self, name: str, address: "apprise.Apprise", settings: str) -> None:
+    def __init__(self, name: str, address: "apprise.Apprise", settings: str, data: str = "") -> None:
         self.name = name
         self._address = address
         self._settings = settings
+        self._data = data
 
     def groups(self, notices: Sequence[Notice]) -> list[list[Notice]]:
         """Group transitions by alert group or project, at most `MOST_IN_ONE` in one notice."""
@@ -43,7 +44,7 @@ class AppriseChannel(Channel):
     async def send(self, notices: Sequence[Notice]) -> None:
         """Send one message for all notices; raise `NotDeliveredError` if the service rejects it."""
         alerts = [notice.alert for notice in notices]
-        title, body = grouped(alerts)
+        title, body = grouped(alerts, self._data)
         # Declared as text, it is escaped if the receiver expects HTML.
         taken: Any = await self._address.async_notify(
             body=body, title=title, notify_type=_type(alerts), body_format="text"

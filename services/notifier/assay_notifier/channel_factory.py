@@ -15,7 +15,7 @@ from assay_notifier.apprise_channel import AppriseChannel, address_of
 from assay_notifier.channel import Channel
 from assay_notifier.http import Post
 from assay_notifier.log_channel import LogChannel
-from assay_notifier.signing import key_of
+from assay_notifier.signing import CREATE, key_of
 from assay_notifier.webhook import Webhook
 from assay_runtime.config import secret
 from assay_runtime.transport import host_in_clear
@@ -26,18 +26,18 @@ log = logging.getLogger(__name__)
 
 def channels(settings: NotifierSettings) -> list[Channel]:
     """Return every configured channel, always including the log. Raises `SettingsError`."""
-    configured: list[Channel] = [LogChannel()]
+    configured: list[Channel] = [LogChannel(data := settings.data_directory)]
     # Cached, because reading the system's certificates takes memory: only if it is needed.
     trust = cache(lambda: _trust(settings.tls_ca_file))
     if urls := _addresses(settings.alertmanager_urls, settings.alertmanager_urls_file, "alertmanager_urls"):
         members = [_member(settings, url, number, trust()) for number, url in enumerate(urls, 1)]
-        configured.append(Alertmanager(members, settings.expire_s))
+        configured.append(Alertmanager(members, settings.expire_s, data))
     if urls := _addresses(settings.webhook_urls, settings.webhook_urls_file, "webhook_urls"):
         key = _key(settings)
         for number, url in enumerate(urls, 1):
             _check_http(url, number, "webhook_urls")
             post = Post(url, settings.timeout_s, trust(), "notifier.webhook_urls")
-            configured.append(Webhook(_named("webhook", url), post, key))
+            configured.append(Webhook(_named("webhook", url), post, key, data))
     for number, url in enumerate(_addresses(settings.apprise_urls, settings.apprise_urls_file, "apprise_urls"), 1):
         address = address_of(url)
         if address is None:
@@ -45,7 +45,7 @@ def channels(settings: NotifierSettings) -> list[Channel]:
                 f"notifier.apprise_urls: address {number} ({url.partition('://')[0][:20]}://...) is not a valid Apprise address"
             )
         configured.append(
-            AppriseChannel(_named(url.partition("://")[0].lower(), url), address, "notifier.apprise_urls")
+            AppriseChannel(_named(url.partition("://")[0].lower(), url), address, "notifier.apprise_urls", data)
         )
     return configured
 
@@ -76,7 +76,7 @@ def _key(settings: NotifierSettings) -> bytes:
     if not text:
         raise SettingsError(
             "notifier.webhook_secret (or ASSAY_NOTIFIER_WEBHOOK_SECRET, or notifier.webhook_secret_file) is missing: webhooks are signed; "
-            "create one with: openssl rand -base64 32"
+            f"create one with: {CREATE}"
         )
     try:
         return key_of(text)

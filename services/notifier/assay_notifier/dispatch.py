@@ -22,6 +22,7 @@ from redis.exceptions import RedisError
 from assay_notifier.channel import Channel, NotDeliveredError
 from assay_notifier.delivery_log import DeliveryKey, DeliveryLog
 from assay_notifier.disarm import disarmed
+from assay_notifier.log_channel import LogChannel
 from assay_notifier.notice import Notice
 from assay_runtime import metrics
 from assay_runtime.clock import clock
@@ -102,6 +103,13 @@ class Dispatcher:
         self._forget_behind_s = forget_behind_s
         self._time_s = time_s
         self._remembered: dict[DeliveryKey, None] = {}
+
+    def notes(self) -> list[str]:
+        """Return what an operator should fix: the channels that do not accept notices, and that none notifies a person."""
+        found = [f"{state.channel.name} does not accept notices: {state.error}" for state in self.states if state.error]
+        if all(isinstance(state.channel, LogChannel) for state in self.states):
+            found.append("no channel is configured under [notifier]: alerts are in the log only")
+        return found
 
     def process(self, shard: int, delivery_log: DeliveryLog) -> Process:
         """Return the handler of one shard."""

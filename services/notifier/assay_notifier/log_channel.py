@@ -17,7 +17,10 @@ class LogChannel(Channel):
 
     name = "log"
 
+    def __init__(self, data: str = "") -> None:
+        self._data = data
+
     async def send(self, notices: Sequence[Notice]) -> None:
         """Log one line per notice."""
         for notice in notices:
-            log.log(_LEVELS.get(notice.alert.state, logging.WARNING), "%s", line(notice.alert))
+            log.log(_LEVELS.get(notice.alert.state, logging.WARNING), "%s", line(notice.alert, self._data))

@@ -1,14 +1,15 @@
 """Text and labels of a notice, for people and for Alertmanager. Pure.
 
 An alert contains no captured text, so neither does a notice. Every notice states what happened, since when, how much
-and where, the query with details, the command that explains which part changed, and the command that acknowledges it.
+and where, the query with details, the command that explains which part changed, and what the acknowledging command does.
+With `data`, its commands name that data directory.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from assay_schema.alert_actions import explain_command
+from assay_schema.alert_actions import acknowledge_meaning, explain_command, in_directory
 from assay_schema.alerts import ALL_PROJECTS, Alert, AlertState, Severity
 
 #: Severity of an episode by its state; other states leave it unchanged.
@@ -53,7 +54,7 @@ def title(alert: Alert) -> str:
     return f"[{alert.state.upper()}] {_what(alert)} in {_where(alert)}"
 
 
-def body(alert: Alert) -> str:
+def body(alert: Alert, data: str = "") -> str:
     """Return the details, one fact per line."""
     lines = [
         alert.summary,
@@ -64,34 +65,35 @@ def body(alert: Alert) -> str:
         lines.append(f"How much: {measured}.")
     lines.append(f"Where: {_where(alert)}{f', series {alert.series}' if alert.series else ''}.")
     if alert.query:
-        lines.append(f'Look: assay query "{alert.query}"')
-    if explain := _explain(alert):
+        lines.append("Look: " + in_directory(f'assay query "{alert.query}"', data))
+    if explain := _explain(alert, data):
         lines.append(f"Explain: {explain}")
-    if alert.acknowledge:
-        lines.append(f"Acknowledge: {alert.acknowledge}")
+    if acknowledge := _acknowledge(alert, data):
+        lines.append(f"To {acknowledge_meaning(alert.kind)}: {acknowledge}")
     lines.append(f"Episode {alert.alert_id}, transition {alert.sequence}.")
     return "\n".join(lines)
 
 
-def grouped(alerts: Sequence[Alert]) -> tuple[str, str]:
+def grouped(alerts: Sequence[Alert], data: str = "") -> tuple[str, str]:
     """Return title and body of one notice about several transitions, the worst first."""
     if len(alerts) == 1:
-        return title(alerts[0]), body(alerts[0])
+        return title(alerts[0]), body(alerts[0], data)
     ranked = sorted(alerts, key=lambda alert: _RANK.index(alert.state))
     counts = {state: sum(alert.state == state for alert in alerts) for state in _RANK}
     states = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     projects = ", ".join(sorted({alert.project for alert in alerts}))
     head = f"[{ranked[0].state.upper()}] {len(alerts)} alerts in project {projects}: {states}"
-    return head, "\n\n".join(f"{title(alert)}\n{body(alert)}" for alert in ranked)
+    return head, "\n\n".join(f"{title(alert)}\n{body(alert, data)}" for alert in ranked)
 
 
-def line(alert: Alert) -> str:
+def line(alert: Alert, data: str = "") -> str:
     """Return everything in one line, for a log."""
     measured = _measured(alert)
     parts = [f"{title(alert)}: {alert.summary}", f"({measured})" if measured else ""]
-    explain = "" if is_over(alert) else _explain(alert)
+    explain = "" if is_over(alert) else _explain(alert, data)
     parts.append(f"explain: {explain}" if explain else "")
-    parts.append(f"acknowledge: {alert.acknowledge}" if alert.acknowledge and not is_over(alert) else "")
+    acknowledge = _acknowledge(alert, data)
+    parts.append(f"to {acknowledge_meaning(alert.kind)}: {acknowledge}" if acknowledge else "")
     return " ".join(part for part in parts if part)
 
 
@@ -112,11 +114,11 @@ def labels(alert: Alert, severity: Severity) -> dict[str, str]:
     return {name: value for name, value in named.items() if value}
 
 
-def annotations(alert: Alert) -> dict[str, str]:
+def annotations(alert: Alert, data: str = "") -> dict[str, str]:
     """Return the text for Alertmanager's templates; it may change during an episode."""
     facts = {
         "summary": title(alert),
-        "description": body(alert),
+        "description": body(alert, data),
         "state": alert.state.value,
         "transition": str(alert.sequence),
         "transition_id": str(alert.transition_id),
@@ -126,8 +128,9 @@ def annotations(alert: Alert) -> dict[str, str]:
         "interval": f"{_number(alert.interval[0])} to {_number(alert.interval[1])}" if alert.interval else "",
         "n": "" if alert.n is None else str(alert.n),
         "query": alert.query,
-        "explain": _explain(alert),
-        "acknowledge": alert.acknowledge,
+        "explain": _explain(alert, data),
+        "acknowledge": (acknowledge := _acknowledge(alert, data)),
+        "acknowledge_means": acknowledge and acknowledge_meaning(alert.kind),
     }
     return {name: text for name, text in facts.items() if text}
 
@@ -142,8 +145,13 @@ def _where(alert: Alert) -> str:
     return where + (f", service {alert.service}" if alert.service else "")
 
 
-def _explain(alert: Alert) -> str:
-    return explain_command(alert.alert_id, alert.kind, alert.metric)
+def _explain(alert: Alert, data: str) -> str:
+    return in_directory(explain_command(alert.alert_id, alert.kind, alert.metric), data)
+
+
+def _acknowledge(alert: Alert, data: str) -> str:
+    """Return the command that acknowledges the episode; '' if it is over: the command refuses that."""
+    return "" if is_over(alert) else in_directory(alert.acknowledge, data)
 
 
 def _measured(alert: Alert) -> str:

@@ -14,6 +14,8 @@ ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature
 PREFIX = "whsec_"
 #: Shortest key that the specification allows, in bytes.
 KEY_BYTES = 24
+#: Command that creates a secret. With the prefix, libraries of the specification use the same key as Assay.
+CREATE = 'echo "whsec_$(openssl rand -base64 32)"'
 
 
 def key_of(secret: str) -> bytes:
@@ -29,7 +31,7 @@ def key_of(secret: str) -> bytes:
     else:
         key = secret.encode()
     if len(key) < KEY_BYTES:
-        raise ValueError(f"must be a key of {KEY_BYTES} bytes or more; create one with: openssl rand -base64 32")
+        raise ValueError(f"must be a key of {KEY_BYTES} bytes or more; create one with: {CREATE}")
     return key
 
 

@@ -24,13 +24,35 @@ def test_a_notice_says_what_since_when_how_much_where_which_query_and_how_to_ack
         "project shop, service search, series 1f2e3d4c",
         f'assay query "{CRITICAL.query}"',
         f"Explain: assay drift explain {CRITICAL.alert_id}",
-        f"assay drift acknowledge {CRITICAL.alert_id}",
+        f"To accept the current level as the new baseline: assay drift acknowledge {CRITICAL.alert_id}",
         f"Episode {CRITICAL.alert_id}, transition 2",
     ):
         assert fact in text
     assert CRITICAL.acknowledge in line(CRITICAL)
     assert f"explain: assay drift explain {CRITICAL.alert_id}" in line(CRITICAL)
     assert annotations(CRITICAL)["explain"] == f"assay drift explain {CRITICAL.alert_id}"
+    assert annotations(CRITICAL)["acknowledge_means"] == "accept the current level as the new baseline"
+
+
+def test_the_commands_of_a_notice_name_the_data_directory_of_the_system_that_sent_it() -> None:
+    command = f"assay drift acknowledge {CRITICAL.alert_id} --data 'data/my run'"
+    text = body(CRITICAL, "data/my run")
+    assert text.count(" --data 'data/my run'") == 3, "of the query, the explanation and the acknowledgement"
+    assert command in text
+    assert line(CRITICAL, "data/my run").endswith(command)
+    assert annotations(CRITICAL, "data/my run")["acknowledge"] == command
+
+
+def test_a_notice_about_an_ended_episode_offers_nothing_to_acknowledge() -> None:
+    assert "acknowledge" not in body(RESOLVED) + line(RESOLVED)
+    assert "acknowledge" not in annotations(RESOLVED)
+
+
+@pytest.mark.parametrize(("kind", "says"), [("failures", "forget the losses"), ("judge_errors", "forget the errors")])
+def test_a_notice_says_what_acknowledging_a_condition_does(kind: str, says: str) -> None:
+    alert = transition(1, AlertState.WARN, kind=kind, acknowledge="assay drift acknowledge 1")
+    assert says in body(alert)
+    assert "baseline:" not in body(alert)
 
 
 def test_what_is_not_known_is_left_out() -> None:

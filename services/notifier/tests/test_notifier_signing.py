@@ -1,10 +1,15 @@
 """Signatures of webhooks, from both ends."""
 
 import base64
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from assay_notifier.signing import ID, SIGNATURE, TIMESTAMP, headers, key_of, verified
+from assay_notifier.signing import CREATE, ID, SIGNATURE, TIMESTAMP, headers, key_of, verified
 
 KEY = b"k" * 32
 BODY = b'{"a": 1}'
@@ -19,6 +24,25 @@ def test_the_signature_is_the_specifications() -> None:
         TIMESTAMP: "1614265330",
         SIGNATURE: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
     }
+
+
+def test_the_recommended_secret_has_the_key_that_libraries_of_the_specification_use() -> None:
+    assert CREATE == 'echo "whsec_$(openssl rand -base64 32)"'
+    random = os.urandom(32)
+    assert key_of(f"whsec_{base64.b64encode(random).decode()}") == random
+
+
+def test_the_documented_receiver_verifies_a_request_signed_with_the_documented_secret() -> None:
+    page = (Path(__file__).parents[3] / "docs/alerts.md").read_text()
+    assert f"`{CREATE}`" in page
+    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    assert code is not None
+    names: dict[str, Any] = {}
+    exec(code[1], names)  # noqa: S102  # our own page
+    secret = f"whsec_{base64.b64encode(os.urandom(32)).decode()}"
+    signed = headers(key_of(secret), "one", int(time.time()), BODY)
+    assert names["is_ours"](secret, signed, BODY)
+    assert not names["is_ours"](secret, signed, BODY + b" ")
 
 
 @pytest.mark.parametrize(

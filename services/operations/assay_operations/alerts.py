@@ -23,13 +23,17 @@ def alerts_listed(data: Path, *, everything: bool, project: str = "") -> list[di
 
 
 def shown_row(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with commands made here: a published command only shows that there is one."""
+    """Return a row with commands made here: a published command only shows that there is one.
+
+    An episode that is over has no command that acknowledges it.
+    """
     from assay_schema.alert_actions import acknowledge_command, explain_command
 
     identity, kind = row["alert_id"], row["kind"]
     made = {"explain": explain_command(identity, kind, row.get("metric"))}
     if row.get("acknowledge"):
-        made["acknowledge"] = acknowledge_command(identity, kind)
+        over = row.get("state") in ("resolved", "ok")
+        made["acknowledge"] = "" if over else acknowledge_command(identity, kind)
     return row | made
 
 

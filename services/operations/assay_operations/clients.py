@@ -72,8 +72,8 @@ def secrets_file(identity: Identity, data: Path) -> Path:
     return data / "secrets" / f"{identity}.toml"
 
 
-#: The engine's error codes for a missing table or database, and for a refused user.
-_NOT_MIGRATED, _REFUSED = {60, 81}, {192, 193, 194, 516}
+#: The engine's error codes for a missing table or database, for a refused user, and for a right that the user lacks.
+_NOT_MIGRATED, _REFUSED, _NO_RIGHT = {60, 81}, {192, 193, 194, 516}, 497
 
 
 #: Timeout of the store's first answer in seconds; it takes milliseconds. Later answers have `store.timeout_s`.
@@ -117,6 +117,11 @@ def _explained(error: Exception, settings: StoreSettings, answered: bool) -> str
     if code is None and "Code: " not in str(error):
         return f"no answer at {settings.url}; start it (assay up starts an embedded one), or correct store.url (ASSAY_STORE_URL)"
     message = engine_message(str(error))
+    if code == _NO_RIGHT and f"{settings.base_database}." in message:
+        message = message.replace(
+            "default: Not enough", f"{settings.user}: Not enough"
+        )  # the embedded engine has one user
+        return f"{message}; read the views, without a database in their names: assay query 'SHOW TABLES'"
     if code in _NOT_MIGRATED:
         return f"{message}; if tables are missing, run: assay migrate"
     return (

@@ -28,6 +28,8 @@ def explain(error: BaseException) -> str | None:
     # An error of a client library comes from a library that is loaded; importing one for this check would cost start-up time.
     redis = sys.modules.get("redis.exceptions")
     if redis is not None and isinstance(error, redis.RedisError):
+        if hangs(error):
+            return "Redis accepts connections but does not answer: it hangs or is overloaded; see its log and `assay doctor`, or restart it"
         return f"Redis: {_first_line(error)} (is it running? see redis.url, or start everything with: assay up)"
     store = sys.modules.get("clickhouse_connect.driver.exceptions")
     if store is not None and isinstance(error, store.Error):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Entries per read; also the maximum number in memory per shard.
 _PAGE = 8
+#: Timeout of the first read in seconds; it takes milliseconds.
+_FIRST_ANSWER_S = 5.0
 #: Timeout of a blocking read in milliseconds; also the time within which a departed reader is noticed.
 _BLOCK_MS = 1_000
 _RETRY_FIRST_S, _RETRY_MAX_S = 0.1, 2.0
@@ -40,8 +42,9 @@ async def follow(
     """
     from assay_runtime.connection import connect
 
-    client = connect(settings)
     keys = [EVENTS.key(shard) for shard in range(settings.shards)]
+    await _first_answer(settings, keys[0])
+    client = connect(settings)
     raw_events = entries(client, keys, from_ms, follow=live, caught_up=caught_up, tell=tell, still_read=still_read)
     try:
         async for raw in raw_events:
@@ -50,6 +53,18 @@ async def follow(
                 yield raw, event
     finally:
         await raw_events.aclose()
+        await client.aclose()
+
+
+async def _first_answer(settings: RedisSettings, key: str) -> None:
+    """Read once, without retries: a Redis that is away, hangs or refuses this user is reported at once. Raises `RedisError`."""
+    from assay_runtime.connection import connect
+
+    hurry = min(settings.command_timeout_s, _FIRST_ANSWER_S)
+    client = connect(settings.model_copy(update={"command_timeout_s": hurry}), attempts=0)
+    try:
+        await client.xrange(key, count=1)
+    finally:
         await client.aclose()
 
 
@@ -79,11 +94,10 @@ async def entries(
 ) -> AsyncGenerator[bytes]:
     """Yield the `data` of entries, oldest first, then of new ones. Calls `caught_up` in between.
 
-    Yields each entry once, in the order of its shard, with bounded memory. The first read fails if Redis is unavailable or refuses;
-    later reads wait for it and continue after the last entry; `tell` gets a line about that. `still_read` raises when the reader is gone.
+    Yields each entry once, in the order of its shard, with bounded memory. If Redis is unavailable, reads wait for it and continue after
+    the last entry; `tell` gets a line about that. `still_read` raises when the reader is gone.
     """
     last = dict.fromkeys(keys, f"{from_ms}-0")
-    await client.xrange(keys[0], count=1)
 
     async def patiently(ask: Callable[[], Awaitable[Any]]) -> Any:
         return await _patiently(ask, tell, still_read)

@@ -6,7 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from assay_operations.dead_letters.letters import DeadLetter, Filter, Name, NotRequeueableError, name_of, tally
+from assay_operations.dead_letters.letters import (
+    DeadLetter,
+    Filter,
+    Name,
+    NotRequeueableError,
+    filter_of,
+    name_of,
+    tally,
+)
 from assay_operations.errors import OperationError
 from assay_schema.ids import new_event_id
 from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, SCORES, STREAMS, Stream
@@ -188,3 +196,13 @@ def test_counts_are_by_stage_and_reason_most_first() -> None:
     assert tally(Counter({("writer", "other"): 1, ("scrubber", "other"): 1_200, ("", ""): 1})) == (
         "scrubber/other 1,200, ?/? 1, writer/other 1"
     )
+
+
+@pytest.mark.parametrize(("reason", "stage", "says"), [
+    (None, "writter", "--stage: 'writter' is not one of scrubber, writer"),
+    ("unknown", None, "--reason: 'unknown' is not one of db_down"),
+])  # fmt: skip
+def test_an_unknown_stage_or_reason_is_refused(reason: str | None, stage: str | None, says: str) -> None:
+    with pytest.raises(OperationError, match=says):
+        filter_of(reason, stage, None)
+    assert filter_of("other", "notifier", None) == Filter("other", "notifier", None)

@@ -149,7 +149,7 @@ EVENTS = StreamFacts("events", 0, 10, ("writer",), (READ,))
             "3 pending (oldest 95 s)",
         ),
         (StreamFacts("dead", 0, 0, (), ()), Status.OK, "empty"),
-        (StreamFacts("dead", 0, 2, (), ()), Status.WARN, "2 dead letters after 5 deliveries"),
+        (StreamFacts("dead", 0, 2, (), ()), Status.WARN, "2 dead letters"),
         (StreamFacts("dead", 0, 2, (), (), memory=256 * 1024**2), Status.FAIL, "no room for more"),
     ],
 )
@@ -344,3 +344,20 @@ def test_parts_that_could_not_be_read_are_named_by_table_as_a_warning() -> None:
         Status.WARN,
         "2 of assay_base.answers, 1 of assay_base.scores",
     )
+
+
+@pytest.mark.parametrize(
+    ("is_up", "status", "said"),
+    [
+        ({"log": True}, Status.WARN, "nobody is notified"),
+        ({"log": True, "webhook-1": True}, Status.OK, "webhook-1: no notice was refused"),
+        ({"log": True, "webhook-1": False}, Status.FAIL, "webhook-1 does not accept notices: HTTP 500"),
+    ],
+)
+def test_a_channel_that_refuses_notices_fails_and_none_at_all_is_a_warning(
+    is_up: dict[str, bool], status: Status, said: str
+) -> None:
+    found = checks.channels(is_up, ["other", "webhook-1 does not accept notices: HTTP 500"])
+    assert found.status is status
+    assert said in found.summary
+    assert "other" not in found.summary

@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 5.0
 #: Heartbeats and checks for dead consumers in each visibility time-out.
 BEATS = 4
+#: Seconds between two log lines about refused entries of the same error class.
+LOG_FAILURES_S = 10.0
 #: Milliseconds after which a group member without pending entries and without activity is removed.
 FORGOTTEN_AFTER_MS = 3_600_000
 
@@ -106,6 +108,8 @@ class Consumer:
         self._left_until: bytes | None = None
         self._recovery: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        #: By error class: when an entry was last logged, and how many failed since.
+        self._logged: dict[str, tuple[float, int]] = {}
 
     # --- the group
 
@@ -322,6 +326,29 @@ class Consumer:
         for outcome, count in counts.items():
             if count > 0:
                 metrics.ENTRIES.labels(self.stream.name, outcome).inc(count)
+        self._log_failures(outcomes)
+
+    def _log_failures(self, outcomes: Sequence[Outcome]) -> None:
+        """Log entries that were refused: the first of each error class at once, later ones as a count, so that none floods the log."""
+        for outcome in outcomes:
+            if outcome.failure is None:
+                continue
+            error_class, now = outcome.failure.error_class, time.monotonic()
+            logged, since = self._logged.get(error_class, (-LOG_FAILURES_S, 0))
+            if now - logged < LOG_FAILURES_S:
+                self._logged[error_class] = logged, since + 1
+                continue
+            self._logged[error_class] = now, 0
+            log.error(
+                "entry failed",
+                extra={
+                    "stream": self.key,
+                    "entry_id": outcome.entry_id,
+                    "error_class": error_class,
+                    "reason": outcome.failure.reason.value,
+                    "not_logged_before": since,
+                },
+            )
 
     async def _finished(self, batch: Sequence[Entry], outcomes: Sequence[Outcome]) -> int:
         """Finish the outcomes of a batch for entries that this Redis has.

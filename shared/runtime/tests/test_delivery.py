@@ -115,7 +115,7 @@ async def test_every_later_event_has_an_id_above_the_low_mark_of_an_earlier_one(
 
 
 async def test_a_refused_entry_becomes_a_failure_and_leaves_the_raw_stream(
-    redis_server: RedisServer, client: Client
+    redis_server: RedisServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     await fill(client, CAPTURE, 3)
 
@@ -129,7 +129,23 @@ async def test_a_refused_entry_becomes_a_failure_and_leaves_the_raw_stream(
     assert await client.xlen(CAPTURE.key()) == 0
     assert await client.xlen(EVENTS.key()) == 2
     [(_, fields)] = await client.xrange(FAILURES.key())
-    assert parse_failure(fields[b"data"]).reason is Reason.CHECK_VIOLATION
+    failure = parse_failure(fields[b"data"])
+    assert failure.reason is Reason.CHECK_VIOLATION
+    [logged] = [record.__dict__ for record in caplog.records if record.message == "entry failed"]
+    assert (logged["entry_id"], logged["error_class"]) == (failure.entry_id, failure.error_class)
+
+
+async def test_many_refused_entries_are_logged_once_for_each_class_of_error(
+    redis_server: RedisServer, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    await fill(client, CAPTURE, 50)
+
+    async def refusing(entries: Sequence[Entry]) -> list[Outcome]:
+        return [Outcome(entry.id, failure=failure_of(entry)) for entry in entries]
+
+    async with running(redis_server, make(client, CAPTURE, refusing)):
+        await until_async(lambda: _length(client, FAILURES, 50))
+    assert [record.message for record in caplog.records].count("entry failed") == 1
 
 
 async def test_an_entry_another_consumer_finished_is_not_published_again(

@@ -53,7 +53,13 @@ def sre(migrated: StoreServer) -> Iterator[Client]:
         "candidates": [candidate(), candidate(), slow, {**slow, "id": slow["id"] + 1}, candidate(project="other")],
         "answers": [answer(), answer(citations=[])],
         "feedback": [feedback(), feedback(verdict="negative")],
-        "capture_failures": [failure(), failure(reason="db_down", stage="writer", entry_id=None), failure(days_old=2)],
+        "capture_failures": [
+            *(
+                failure(stage=stage) for stage in ("drift", "writer", "notifier")
+            ),  # one entry that three services refused
+            failure(reason="db_down", stage="writer", entry_id=None),
+            failure(days_old=2),
+        ],
         "scores": SCORES,
         "calibrations": [CALIBRATION],
         "alerts": [by_column(*alert_row(alert.model_dump_json().encode())[:2]) for alert in ALERTS],
@@ -100,9 +106,13 @@ def test_the_queries_answer_what_they_say(sre: Client) -> None:
         "check_violation": (1, 0),
         "db_down": (0, 1),
     }
+    assert {row["stage"] for row in rows(sre, "failures")} == {"writer"}
     assert sum(row["removed"] for row in rows(sre, "pii-findings")) == 16
     [slowest] = rows(sre, "slowest-retrievals", limit="1")
     assert (slowest["ms"], slowest["query_start"]) == (900.0, "é" * 80)
+    [slowest] = rows(sre, "slowest-retrievals", limit="1", chars="90")
+    assert slowest["query_start"] == "é" * 90
+    assert [len(row["query_start"]) for row in rows(sre, "slowest-answers", chars="3")] == [3, 3]
     [verdicts] = rows(sre, "feedback")
     assert (verdicts["positive"], verdicts["negative"], verdicts["positive_rate"]) == (1, 1, 0.5)
     [model] = rows(sre, "answers-by-model")
@@ -115,7 +125,7 @@ def test_the_queries_answer_what_they_say(sre: Client) -> None:
 def test_the_rollups_queries_say_the_same_as_those_of_the_events(sre: Client) -> None:
     traffic = rows(sre, "traffic")
     assert sum(row["events"] for row in traffic) == 8
-    assert (sum(row["failures"] for row in traffic), sum(row["incidents"] for row in traffic)) == (1, 1)
+    assert (sum(row["failures"] for row in traffic), sum(row["incidents"] for row in traffic)) == (3, 1)
     assert {
         row["without_result_rate"] for row in rows(sre, "traffic", project="other") if row["kind"] == "retrieval"
     } == {0}
@@ -157,8 +167,22 @@ def test_coverage_says_what_is_missing_and_checks_count_every_answer(sre: Client
     assert (day["coverage"], day["checks_failed"], day["cost_usd"]) == (0.8, 1, 0.01)
     [check] = rows(sre, "checks", project="default")
     assert (check["check"], check["passed_answers"], check["failed_answers"]) == ("not_empty", 5, 1)
+    [hourly] = rows(sre, "checks", project="default", hours="2")
+    assert (hourly["failed_answers"], hourly["period"].minute) == (1, 0)
+    [problems] = rows(sre, "answer-problems", project="default")
+    assert (problems["answers"], problems["judged"], problems["check_failed_rate"]) == (6, 3, 0.1667)
     [spend] = rows(sre, "spend", project="default")
     assert (spend["judged"], spend["skipped_budget"], spend["usd_per_answer"]) == (4, 1, 0.0025)
+
+
+def test_the_worst_answers_of_a_metric_or_a_share_are_listed_worst_first(sre: Client) -> None:
+    assert [row["value"] for row in rows(sre, "worst-answers", project="default")] == [0.0, 0.5, 0.7, 0.9]
+    assert [row["value"] for row in rows(sre, "worst-answers", limit="1", project="other")] == [0.25]
+    assert len(rows(sre, "worst-answers", metric="check_failed_not_empty")) == 1
+    assert rows(sre, "worst-answers", metric="abstained") == []
+    now_ms = str(time.time_ns() // 1_000_000 + 3_600_000)
+    assert rows(sre, "worst-answers", since_ms=now_ms) == []
+    assert len(rows(sre, "worst-answers", until_ms=now_ms)) == 5
 
 
 def test_the_table_reference_is_current() -> None:

@@ -5,6 +5,7 @@ stream `alerts` must not control what on-call engineers paste into a shell.
 """
 
 import re
+import shlex
 from datetime import timedelta
 from uuid import UUID
 
@@ -46,6 +47,24 @@ def acknowledge_command(alert_id: UUID | str, kind: str) -> str:
     Raises `ValueError` for an invalid id.
     """
     return "" if kind in _ENDS_BY_ITSELF else f"assay drift acknowledge {UUID(str(alert_id))}"
+
+
+def acknowledge_meaning(kind: str) -> str:
+    """Return what the acknowledging command does to an episode of this kind, as an imperative clause."""
+    match kind:
+        case AlertKind.FAILURES:
+            return "close the episode and forget the losses counted so far"
+        case AlertKind.JUDGE_ERRORS:
+            return "close the episode and forget the errors counted so far"
+        case AlertKind.SILENCE:
+            return "close the episode until the next hour without judged answers"
+        case _:
+            return "accept the current level as the new baseline"
+
+
+def in_directory(command: str, data: str) -> str:
+    """Return a command that names its data directory; unchanged without one, or if it is no command of Assay."""
+    return f"{command} --data {shlex.quote(data)}" if data and command.startswith("assay ") else command
 
 
 def explain_command(alert_id: UUID | str, kind: str, metric: str | None) -> str:

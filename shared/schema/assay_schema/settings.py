@@ -371,7 +371,7 @@ class NotifierSettings(Section):
         description="File with the addresses of webhooks, instead of `webhook_urls`.",
     )
     webhook_secret: SecretStr = Field(
-        SecretStr(""), description="Secret that signs webhooks: 24 bytes or more, or `whsec_` and base64."
+        SecretStr(""), description="Secret that signs webhooks: `whsec_` and base64, or 24 bytes or more of text."
     )
     webhook_secret_file: Path | None = Field(
         None, examples=["/etc/assay/webhook-secret"], description="File with the secret, instead of `webhook_secret`."
@@ -401,6 +401,12 @@ class NotifierSettings(Section):
     )
     give_up_h: float = Field(
         24.0, gt=0, description="Hours after which a notice that a receiver does not accept becomes a dead letter."
+    )
+    data_directory: str = Field(
+        "",
+        max_length=300,
+        examples=["data/staging"],
+        description="Data directory that the commands in notices name with `--data`. `assay up` sets it to its own. Empty: none.",
     )
     port: int = Field(9105, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 

@@ -153,6 +153,8 @@ def _not_json(data: bytes, error: ValidationError) -> InvalidEvent | None:
     first = error.errors(include_url=False, include_input=False)[0] if error.error_count() == 1 else None
     if first is None or first["type"] != "json_invalid":
         return None
+    if not data:
+        return InvalidEvent("invalid_json", "not JSON: the entry has no field `data`, or an empty one")
     try:
         text = data.decode()
     except UnicodeDecodeError as wrong:

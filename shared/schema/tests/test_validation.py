@@ -101,7 +101,7 @@ def test_times_of_every_zone_become_utc_to_the_microsecond() -> None:
         (b'{"schema_version":4155550123,"kind":"answer"}', "schema_version", "this schema_version is not understood; this version reads 1"),
         (b'{"schema_version":1,"kind":"new"}', "unknown_kind", f"kind must be one of {', '.join(Kind)}"),
         (b"{}", "unknown_kind", f"kind must be one of {', '.join(Kind)}"),
-        (b"", "invalid_json", "not JSON at line 1 column 0"),
+        (b"", "invalid_json", "not JSON: the entry has no field `data`, or an empty one"),
         (b'{"kind":\n', "invalid_json", "not JSON at line 2 column 0"),
         (b'{"kind":"\xff"}', "invalid_utf8", "not UTF-8 from byte 9"),
         (b'{"kind":"\\ud800"}', "lone_surrogate", "text with a lone surrogate, at line 1 column 16"),

@@ -1,7 +1,6 @@
 """`assay alerts`: open alerts, and a test of the notification channels."""
 
 import json
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,9 @@ from assay_cli.exit_codes import FINDING
 from assay_cli.options import AsJsonLines, DataDirectory
 from assay_cli.output.terminal import echo, emit
 from assay_operations.alerts import alerts_listed, send_test_notice
+from assay_operations.channels import unused_channels
 from assay_operations.clients import DEFAULT_DATA, settings_for
+from assay_schema.alert_actions import acknowledge_meaning, in_directory
 from assay_schema.printable import printable
 
 alerts = typer.Typer(
@@ -45,27 +46,35 @@ def line(row: dict[str, Any], data: Path) -> str:
     what = f"{row['kind']}{' of ' + row['metric'] if row['metric'] else ''}"
     where = f"{row['project']}{'/' + row['service'] if row['service'] else ''}"
     moment = row["at"].strftime("%Y-%m-%d %H:%M:%SZ")
-    commands = ""
-    for name in ("explain", "acknowledge"):
+    commands, elsewhere = "", str(data) if data != DEFAULT_DATA else ""
+    for name, meaning in (("explain", "explain"), ("acknowledge", acknowledge_meaning(row["kind"]))):
         if command := row.get(name) or "":
-            elsewhere = f" --data {shlex.quote(str(data))}" if data != DEFAULT_DATA else ""
-            commands += f"\n    {name}: {command}{elsewhere}"
+            commands += f"\n    {meaning}: {in_directory(command, elsewhere)}"
     return printable(f"{moment}  {str(row['state']).upper():10} {where:20} {what}: {row['summary']}") + commands
 
 
 @alerts.command("test")
 def send_test(data: DataDirectory = DEFAULT_DATA) -> None:
-    """Send a test notice and its resolution to every configured channel. Exit code 1 if a channel failed."""
+    """Send a test notice and its resolution to every configured channel.
+
+    Exit code 1 if a channel failed, if there is none but the log, or if the running notifier does not have the channels of
+    assay.toml.
+    """
     outcomes = send_test_notice(settings_for("notifier", data).notifier)
     for channel, why in outcomes.items():
         echo(f"{channel}: {'accepted the test notice' if why is None else why}")
-    if len(outcomes) == 1:
-        echo(_nobody(data), err=True)
-    raise typer.Exit(FINDING if any(why is not None for why in outcomes.values()) else 0)
-
-
-def _nobody(data: Path) -> str:
-    return (
-        "alerts go to the log only: set alertmanager_urls, webhook_urls or apprise_urls under [notifier] in assay.toml, "
-        f"then start the notifier again (`assay up` writes them to {data / 'secrets/notifier.toml'})"
-    )
+    failed = any(why is not None for why in outcomes.values())
+    if unused_channels(data):
+        echo(
+            "assay.toml names other channels than the running notifier has: restart `assay up`, then test again",
+            err=True,
+        )
+        failed = True
+    elif len(outcomes) == 1:
+        echo(
+            "alerts go to the log only: set alertmanager_urls, webhook_urls or apprise_urls under [notifier] in assay.toml, "
+            "then restart `assay up`, or the notifier if it runs alone",
+            err=True,
+        )
+        failed = True
+    raise typer.Exit(FINDING if failed else 0)

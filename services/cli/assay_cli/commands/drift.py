@@ -9,14 +9,16 @@ import typer
 
 from assay_cli.exit_codes import FINDING
 from assay_cli.options import AsJsonLines, Comment, DataDirectory
+from assay_cli.output.confirm import agreed
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
 from assay_operations.actor import local_actor
 from assay_operations.clients import DEFAULT_DATA, open_store, run_with_redis, settings_and_source, settings_for
 from assay_operations.drift.acknowledge import apply, plan_acknowledge
-from assay_operations.drift.explain import episode_named, explained
+from assay_operations.drift.explain import episode_named, explained, next_command
 from assay_operations.drift.history import latest, samples, settings_note, spans_of
 from assay_operations.drift.monitor import grown_queries, watched
 from assay_operations.time_bounds import moment_ms
+from assay_schema.alert_actions import acknowledge_meaning, in_directory
 
 if TYPE_CHECKING:
     from assay_operations.drift.charts import Chart
@@ -40,6 +42,8 @@ def explain(
     with ends_quietly(), open_store(settings.store) as store:
         for line in explained(store, identity, settings.drift):
             echo(printable(line))
+        if command := next_command(store, identity):
+            echo(f"next: {in_directory(command, '' if data == DEFAULT_DATA else str(data))}")
 
 
 @drift.command()
@@ -69,14 +73,26 @@ def status(
 @drift.command()
 def acknowledge(
     alert_id: Annotated[str, typer.Argument(metavar="ALERT_ID", help="ID of the episode, as in its alert.")],
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt (required without a terminal).")
+    ] = False,
     comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Accept the current level as the new baseline, and close the episode.
 
-    The baseline is re-learned from the samples since the change.
+    The baseline is re-learned from the samples since the change, so the same level raises no alert again. To mute an alert while you
+    work on it, silence it in Alertmanager instead.
     """
     plan, actor = plan_acknowledge(data, alert_id), local_actor(comment)
+
+    def show() -> None:
+        what = f"{plan.kind}{' of ' + plan.metric if plan.metric else ''} in project {plan.project}, {plan.state}"
+        echo(f"about to {acknowledge_meaning(plan.kind)}: {what}", err=True)
+
+    if not yes and not agreed(show, "Go on?", otherwise="nothing was acknowledged; pass --yes to confirm"):
+        echo("nothing was acknowledged", err=True)
+        return
     taken = apply(plan, actor)
     echo(
         f"acknowledged {plan.alert_id}"

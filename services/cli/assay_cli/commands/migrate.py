@@ -35,7 +35,8 @@ def migrate(
         return
     if plan.shorter and not yes:
         shown = lambda: _show(plan, "will", err=True)  # noqa: E731
-        if not agreed(shown, "Delete the rows that expire?", dry_run="show what would expire", undone="changed"):
+        otherwise = "nothing was changed; pass --yes to confirm, or --dry-run to show what would expire"
+        if not agreed(shown, "Delete the rows that expire?", otherwise=otherwise):
             echo("nothing was changed", err=True)
             return
     elif plan.retention:

@@ -9,7 +9,7 @@ import typer
 
 from assay_cli.options import AsJsonLines, DataDirectory
 from assay_cli.output.rows import show_rows
-from assay_cli.output.terminal import echo, ends_quietly
+from assay_cli.output.terminal import echo, ends_quietly, printable
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.recorded import recorded
 from assay_operations.time_bounds import moment_ms
@@ -48,7 +48,7 @@ def list_operations(
         rows = [{name: _plain(row[name]) for name in (row if as_json else _COLUMNS)} for row in found.rows]
         if as_json:
             rows = [row | {"target": orjson.loads(row["target"])} for row in rows]
-        show_rows(rows, as_json, "no operation is recorded")
+        show_rows(rows, as_json, printable(found.nothing))
         if found.waiting:
             echo(f"{found.waiting} record(s) that the store has not taken are in {found.folder}", err=True)
 

@@ -20,6 +20,7 @@ from assay_schema.alerts import Alert
 from assay_schema.events import Scrubbed
 from assay_schema.failures import Reason
 from assay_schema.ids import entry_parts
+from assay_schema.printable import printable
 from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, FIELD, SCORES, STREAMS, Stream
 from assay_schema.validation import InvalidEvent, identity_of, parse_failure
 
@@ -200,7 +201,11 @@ class Filter:
 
 
 def filter_of(reason: str | None, stage: str | None, since: str | None) -> Filter:
-    """Return a filter by reason, stage, and start (a duration ago or a time). Raises `OperationError`."""
+    """Return a filter by reason, stage, and start (a duration ago or a time). Raises `OperationError`, also for an unknown name."""
+    stages = dict.fromkeys(group for stream in STREAMS for group in stream.groups)
+    for option, given, known in (("--stage", stage, stages), ("--reason", reason, [each.value for each in Reason])):
+        if given is not None and given not in known:
+            raise OperationError("invalid", f"{option}: {printable(given)!r} is not one of {', '.join(known)}")
     now_ms = time.time_ns() // 1_000_000
     return Filter(reason, stage, None if since is None else max(0, moment_ms(since, now_ms, "--since")))
 

@@ -308,7 +308,7 @@ def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
             return Finding(
                 check,
                 Status.FAIL if full else Status.WARN,
-                f"{_count(facts.length, 'dead letter', 'dead letters')} after {settings.max_deliveries} deliveries{room}"
+                f"{_count(facts.length, 'dead letter', 'dead letters')}{room}"
                 + ("; no room for more (delivery.dead_bytes)" if full else ""),
                 "list them: assay dead list; fix the cause, then: assay dead requeue --all",
             )
@@ -553,6 +553,19 @@ def no_memory(service: str, address: str, why: str) -> Finding:
         f"unknown: {address} {why}",
         f"see the log of the {service}: it hangs or died; if it listens elsewhere, set {service}.port to its port",
     )
+
+
+def channels(is_up: Mapping[str, bool], notes: Sequence[str]) -> Finding:
+    """Check the notifier's channels by name, with its own notes on them."""
+    check, down = "channels", [name for name, up in is_up.items() if not up]
+    if down:
+        reasons = "; ".join(note for note in notes if note.startswith(tuple(down)))
+        summary = reasons or f"{', '.join(down)} does not accept notices"
+        return Finding(check, Status.FAIL, f"{summary}; they wait and are retried", "after the fix: assay alerts test")
+    if not is_up.keys() - {"log"}:
+        hint = "set alertmanager_urls, webhook_urls or apprise_urls under [notifier]; see docs/alerts.md"
+        return Finding(check, Status.WARN, "none but the log: nobody is notified of an alert", hint)
+    return Finding(check, Status.OK, f"{', '.join(sorted(is_up.keys() - {'log'}))}: no notice was refused")
 
 
 def disk(free: int, total: int, where: str) -> Finding:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay_operations.audit import Trail
+from assay_operations.channels import check_channels, own_settings, unused_channels
 from assay_operations.clients import open_store, settings_and_source
 from assay_operations.doctor import checks, probes
 from assay_operations.doctor.checks import Finding, Status, StreamFacts, worst
-from assay_operations.errors import explain, hangs
+from assay_operations.errors import OperationError, explain, hangs
 from assay_schema.settings import Settings, SettingsError, StoreSettings
 from assay_schema.streams import DEAD
 from assay_schema.topology import destination
@@ -30,6 +31,10 @@ def examine(data: Path) -> list[Finding]:
         settings, source = settings_and_source("owner", data)
     except SettingsError as error:
         return [Finding("configuration", Status.FAIL, str(error), "correct the setting it names")]
+    except OperationError as error:
+        if error.kind != "refused":
+            raise
+        return [Finding("secrets", Status.FAIL, error.message, "until then no other check can be made")]
     patient = Examination()
     patient.add(Finding("configuration", Status.OK, f"valid, from {source}"))
     patient.add(*checks.transport(settings))
@@ -38,6 +43,7 @@ def examine(data: Path) -> list[Finding]:
     if not any(finding.check == "operations" for finding in patient.findings):  # records wait while the store is away
         patient.check("operations", lambda: _operations(settings, data, None), "make the file readable")
     _memory(settings, patient, streams or [])
+    _channels(settings, data, patient)
     _host(settings, data, patient)
     return patient.findings
 
@@ -269,6 +275,33 @@ def _memory(settings: Settings, patient: Examination, streams: list[StreamFacts]
 
     with ThreadPoolExecutor() as threads:
         patient.add(*filter(None, threads.map(ask, ("scrubber", "writer", "judge", "drift", "notifier"))))
+
+
+def _channels(settings: Settings, data: Path, patient: Examination) -> None:
+    """Check the section [notifier], and the channels of a notifier that answers on this host."""
+    hint = "correct the setting it names; until then the notifier does not start, nor does `assay up`"
+
+    def valid() -> Finding | None:
+        wanted = own_settings()
+        named = [getattr(wanted, name) for name in type(wanted).model_fields if name.endswith("_file")]
+        if any(file is not None and not file.exists() for file in named):
+            return None  # the secrets of another container
+        check_channels(wanted)
+        if not unused_channels(data):
+            return None
+        summary = "assay.toml names other channels than the running notifier has"
+        return Finding("channels", Status.WARN, summary, "restart `assay up`")
+
+    try:
+        if changed := valid():
+            patient.add(changed)
+            return
+    except (SettingsError, OperationError) as error:
+        patient.add(Finding("channels", Status.FAIL, str(error), hint))
+        return
+    with contextlib.suppress(OSError):  # it may run elsewhere; the memory check names one that should answer here
+        if found := probes.channels_of(settings.telemetry.host, settings.notifier.port):
+            patient.add(checks.channels(*found))
 
 
 def _runs_here(service: str, streams: list[StreamFacts]) -> bool:

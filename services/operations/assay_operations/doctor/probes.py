@@ -1,5 +1,6 @@
 """Probes of `assay doctor`. Each probe may raise; `Examination` turns the error into a finding."""
 
+import json
 import os
 import re
 import tempfile
@@ -162,6 +163,28 @@ def memory_of(host: str, port: int) -> MemoryFacts | None:
     }
     held, bound, peak = (int(float(each[1])) if each else 0 for each in found.values())
     return MemoryFacts(held, bound, peak) if held and bound else None
+
+
+def channels_of(host: str, port: int) -> tuple[dict[str, bool], list[str]] | None:
+    """Read the notifier's channels, each with whether it accepts notices, and its notes; None if something else answers.
+
+    Raises `OSError` if nothing answers.
+    """
+    try:
+        with _DIRECT.open(f"http://{host}:{port}/metrics", timeout=_METRICS_TIMEOUT_S) as answer:  # a host of ours
+            text = answer.read().decode()
+        with _DIRECT.open(f"http://{host}:{port}/readyz", timeout=_METRICS_TIMEOUT_S) as answer:
+            ready = answer.read()
+    except urllib.error.HTTPError as error:  # not ready
+        ready = error.read()
+    except (HTTPException, UnicodeDecodeError):
+        return None
+    found = re.findall(r'^assay_notice_channel_up{channel="([^"]*)"} (\S+)$', text, re.MULTILINE)
+    try:
+        notes = [str(note) for note in json.loads(ready).get("notes", [])]
+    except (ValueError, AttributeError):
+        notes = []
+    return ({name: float(value) == 1 for name, value in found}, notes) if found else None
 
 
 def wall_of(url: str) -> tuple[dict[str, bool], str]:

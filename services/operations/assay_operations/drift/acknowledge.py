@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
+
 from assay_operations.actor import Actor
 from assay_operations.audit import Attempt, Trail, redis_user
 from assay_operations.clients import settings_for, with_redis
+from assay_operations.errors import OperationError
 from assay_schema.settings import Settings
 from assay_schema.streams import acknowledged_key
 
@@ -22,18 +25,44 @@ _WAIT_S = 15.0
 
 @dataclass(frozen=True)
 class Plan:
-    """The episode to acknowledge."""
+    """The open episode to acknowledge."""
 
     #: Data directory of the settings.
     data: Path
     alert_id: str
+    shard: int
+    kind: str
+    project: str
+    #: Empty for a condition of a whole project.
+    metric: str
+    state: str
 
 
 def plan_acknowledge(data: Path, alert_id: str) -> Plan:
-    """Check the id of an episode. Raises `OperationError`."""
-    from assay_operations.drift.explain import episode_named
+    """Find an open episode in the state of the drift service. Raises `OperationError` if there is none with this id."""
+    settings = settings_for("operator", data)
+    return with_redis(settings, lambda client: _planned(client, settings, data, alert_id))
 
-    return Plan(data, episode_named(alert_id))
+
+async def _planned(client: "Client", settings: Settings, data: Path, alert_id: str) -> Plan:
+    from assay_operations.drift.explain import episode_named
+    from assay_operations.drift.monitor import monitor_of
+
+    identity = episode_named(alert_id)
+    for shard in range(settings.redis.shards):
+        found = (await monitor_of(client, settings, shard)).episode_named(identity)
+        if found is None:
+            continue
+        subject, episode = found
+        if not episode.open:
+            raise OperationError("conflict", f"episode {identity} is closed already ({episode.state.value})")
+        metric = subject.metric or ""
+        return Plan(data, identity, shard, subject.kind.value, subject.project, metric, episode.state.value)
+    raise OperationError(
+        "not_found",
+        f"no open episode {identity} can be acknowledged",
+        "`assay alerts list` shows the open ones; --data names the data directory",
+    )
 
 
 def apply(plan: Plan, actor: Actor) -> bool:
@@ -46,28 +75,24 @@ def apply(plan: Plan, actor: Actor) -> bool:
         "drift acknowledge",
         actor,
         identity=redis_user(settings.redis),
-        target={"alert_id": plan.alert_id},
+        target={"alert_id": plan.alert_id, "project": plan.project, "kind": plan.kind, "metric": plan.metric},
         planned=1,
     )
     with attempt:
-        with_redis(settings, lambda client: _note(client, settings, plan, attempt))
-    return with_redis(settings, lambda client: _processed(client, settings, plan))
+        with_redis(settings, lambda client: _note(client, plan, actor, attempt))
+    return with_redis(settings, lambda client: _processed(client, plan))
 
 
-async def _note(client: "Client", settings: Settings, plan: Plan, attempt: Attempt) -> None:
-    for key in _keys(settings):
-        await client.hset(key, plan.alert_id, str(int(time.time() * 1000)))
+async def _note(client: "Client", plan: Plan, actor: Actor, attempt: Attempt) -> None:
+    told = {"at_ms": int(time.time() * 1000), "actor": actor.name, "comment": actor.comment}
+    await client.hset(acknowledged_key(plan.shard), plan.alert_id, orjson.dumps(told))
     attempt.changed = 1
 
 
-async def _processed(client: "Client", settings: Settings, plan: Plan) -> bool:
+async def _processed(client: "Client", plan: Plan) -> bool:
     until = time.monotonic() + _WAIT_S
     while time.monotonic() < until:
-        if not any([await client.hexists(key, plan.alert_id) for key in _keys(settings)]):
+        if not await client.hexists(acknowledged_key(plan.shard), plan.alert_id):
             return True
         await asyncio.sleep(0.2)
     return False
-
-
-def _keys(settings: Settings) -> list[str]:
-    return [acknowledged_key(shard) for shard in range(settings.redis.shards)]

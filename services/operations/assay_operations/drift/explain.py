@@ -1,5 +1,6 @@
 """Explain an episode: the services, models and sources whose stored samples changed."""
 
+import shlex
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -48,6 +49,31 @@ def explained(store: "Store", alert_id: str, settings: "DriftSettings") -> list[
         case _ if is_amount(episode.metric):
             return _amount(store, episode, settings)
     return _score(store, episode, settings)
+
+
+def next_command(store: "Store", alert_id: str) -> str:
+    """Return the command that shows the rows behind an episode since its change; '' if there is none."""
+    from assay_schema.alert_actions import RETRIEVALS
+    from assay_schema.alerts import AlertKind
+    from assay_schema.scores import is_amount
+
+    episode = drift_parts.episode_of(store, alert_id)
+    if episode is None:
+        return ""
+    project = f"--param project={shlex.quote(episode.project)}"
+    match episode.kind:
+        case AlertKind.JUDGE_ERRORS:
+            return "assay judge status"
+        case AlertKind.RETRIEVAL_DRIFT:
+            return f"assay query retrieval-scores {project}"
+        case AlertKind.SCORE_DRIFT if is_amount(episode.metric):
+            named = "slowest-retrievals" if episode.series in RETRIEVALS else "slowest-answers"
+            return f"assay query {named} {project}" if episode.metric.startswith("latency") else ""
+        case AlertKind.SCORE_DRIFT:
+            until = f" --param until_ms={episode.until_ms}" if episode.until_ms else ""
+            metric = f"--param metric={shlex.quote(episode.metric)}"
+            return f"assay query worst-answers {metric} {project} --param since_ms={episode.since_ms}{until}"
+    return ""
 
 
 def _score(store: "Store", episode: "Episode", settings: "DriftSettings") -> list[str]:

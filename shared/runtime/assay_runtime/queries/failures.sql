@@ -1,5 +1,6 @@
 -- Events that could not be stored, by reason, stage, error and producer. `lost`: events that are not in the store; `recovered`: events that are
--- visible by now, such as requeued dead letters; `incidents`: outages of a sink (nothing is lost).
+-- visible by now, such as requeued dead letters; `incidents`: outages of a sink (nothing is lost). An entry that several services refused counts
+-- once: for the scrubber or the writer, else for the first.
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
 WITH
@@ -8,6 +9,8 @@ WITH
         SELECT * FROM capture_failures
         WHERE created_at >= now() - toIntervalHour({hours:UInt32})
           AND ({project:String} = '' OR project = {project:String})
+        ORDER BY stage IN ('scrubber', 'writer') DESC, created_at
+        LIMIT 1 BY ifNull(entry_id, toString(failure_id)), event_id
     ),
     (
         SELECT if(count() = 0, now64(3), min(UUIDv7ToDateTime(assumeNotNull(event_id), 'UTC')))

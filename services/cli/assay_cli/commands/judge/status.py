@@ -25,7 +25,7 @@ def status(
     Exit code 1 if more than 5 % of the sampled answers ended in an error.
     """
     rows = rows_since(settings_for("sre", data), STATUS, since)
-    show_rows(rows, as_json, "no answer was judged yet; to start the judge: python -m assay_judge")
+    show_rows(rows, as_json, f"no answer was judged (--since {since}); `assay doctor` shows whether the judge runs")
     if any(row["judge_error"] > JUDGE_ERRORS_MOST * row["sampled"] for row in rows):
         raise typer.Exit(FINDING)
 
