@@ -32,7 +32,7 @@ from assay_operations.prune import apply as apply_prune
 from assay_operations.prune import plan_prune
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import new_event_id
-from assay_schema.settings import RedisSettings, Settings
+from assay_schema.settings import RedisSettings
 from assay_schema.streams import CAPTURE, DEAD, FIELD, acknowledged_key, drift_key
 from tests.support.cli import Cli
 from tests.support.drift_samples import START_MS, monitor

@@ -18,6 +18,7 @@ AsJsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object
 Comment = Annotated[
     str, typer.Option("--comment", help="Why, for the audit record; at most 500 characters; default: none.")
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt (required without a terminal).")]
 InStore = Annotated[bool, typer.Option("--store", help="Read from the store instead of from files.")]
 Rules = Annotated[
     Path | None, typer.Option(help="File of scorers, thresholds and floors, .toml or .yaml; default: none.")

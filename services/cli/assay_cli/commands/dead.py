@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay_cli.exit_codes import FINDING
-from assay_cli.options import Comment, DataDirectory
+from assay_cli.options import Comment, DataDirectory, Yes
 from assay_cli.output.confirm import agreed
 from assay_cli.output.tables import print_table
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
@@ -158,9 +158,7 @@ def drop(
     stage: Stages = None,
     since: Since = None,
     dry_run: DryRun = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt (required without a terminal).")
-    ] = False,
+    yes: Yes = False,
     comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
@@ -175,14 +173,10 @@ def drop(
         summary = f"{_letters(len(plan.names))}{f': {plan.tally}' if plan.tally else ''}"
         if dry_run:
             echo(f"would drop {summary}")
-        elif (
-            plan.names
-            and not yes
-            and not agreed(lambda: echo(f"about to drop {summary}", err=True), "Drop them permanently?")
-        ):
-            echo("nothing was dropped", err=True)
-            return
         else:
+            show = lambda: echo(f"about to drop {summary}", err=True)  # noqa: E731
+            if plan.names and not agreed(show, "Drop them permanently?", yes=yes, undone="dropped"):
+                return
             dropped = apply_drop(plan, actor)
             echo(f"dropped {_letters(dropped)}")
             if gone := len(plan.names) - dropped:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay_cli.exit_codes import FINDING
-from assay_cli.options import AsJsonLines, Comment, DataDirectory
+from assay_cli.options import AsJsonLines, Comment, DataDirectory, Yes
 from assay_cli.output.confirm import agreed
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
 from assay_operations.actor import local_actor
@@ -73,9 +73,7 @@ def status(
 @drift.command()
 def acknowledge(
     alert_id: Annotated[str, typer.Argument(metavar="ALERT_ID", help="ID of the episode, as in its alert.")],
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt (required without a terminal).")
-    ] = False,
+    yes: Yes = False,
     comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
@@ -90,8 +88,7 @@ def acknowledge(
         what = f"{plan.kind}{' of ' + plan.metric if plan.metric else ''} in project {plan.project}, {plan.state}"
         echo(f"about to {acknowledge_meaning(plan.kind)}: {what}", err=True)
 
-    if not yes and not agreed(show, "Go on?", otherwise="nothing was acknowledged; pass --yes to confirm"):
-        echo("nothing was acknowledged", err=True)
+    if not agreed(show, "Go on?", yes=yes, undone="acknowledged", dry_run=""):
         return
     taken = apply(plan, actor)
     echo(

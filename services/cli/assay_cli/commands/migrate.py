@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from assay_cli.options import Comment, DataDirectory
+from assay_cli.options import Comment, DataDirectory, Yes
 from assay_cli.output.confirm import agreed
 from assay_cli.output.terminal import echo
 from assay_operations.actor import local_actor
@@ -14,12 +14,7 @@ from assay_operations.migrate import Plan, apply, plan_migrate
 
 def migrate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
-    yes: Annotated[
-        bool,
-        typer.Option(
-            "--yes", "-y", help="Skip the prompt that confirms a shorter retention (required without a terminal)."
-        ),
-    ] = False,
+    yes: Yes = False,
     comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
@@ -33,14 +28,13 @@ def migrate(
     if dry_run:
         _show(plan, "would", err=False)
         return
-    if plan.shorter and not yes:
-        shown = lambda: _show(plan, "will", err=True)  # noqa: E731
-        otherwise = "nothing was changed; pass --yes to confirm, or --dry-run to show what would expire"
-        if not agreed(shown, "Delete the rows that expire?", otherwise=otherwise):
-            echo("nothing was changed", err=True)
-            return
-    elif plan.retention:
-        _show(plan, "will", err=True)
+    show = lambda: _show(plan, "will", err=True)  # noqa: E731
+    if plan.retention and (yes or not plan.shorter):
+        show()
+    elif plan.shorter and not agreed(
+        show, "Delete the rows that expire?", yes=yes, undone="changed", dry_run="show what would expire"
+    ):
+        return
     for name in apply(plan, actor):
         echo(f"applied {name}", err=True)
     echo("the store's tables are up to date", err=True)

@@ -1,8 +1,6 @@
 """`assay pii`: families of personal data, and a check of policy files."""
 
 import contextlib
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +8,7 @@ import typer
 
 from assay_cli.exit_codes import FINDING
 from assay_cli.options import AsJsonLines
+from assay_cli.output.rows import show_rows
 from assay_cli.output.terminal import echo, ends_quietly
 from assay_operations.errors import OperationError
 from assay_operations.scrub import families_of, policies, undetected_categories
@@ -33,19 +32,8 @@ def families(
     project: Annotated[str, typer.Option(help="Project whose actions are shown.")] = "default",
 ) -> None:
     """List the families of personal data: name, category, action, description."""
-    rows = families_of(policies(file).of(project))
     with ends_quietly():
-        if as_json:
-            _each(rows, lambda row: json.dumps(row, ensure_ascii=False))
-            return
-        widths = {key: max(len(key), *(len(row[key]) for row in rows)) for key in ("family", "category", "action")}
-        heads = {key: key for key in rows[0]}
-        _each([heads, *rows], lambda row: "  ".join(row[key].ljust(widths.get(key, 0)) for key in row).rstrip())
-
-
-def _each(rows: list[dict[str, str]], line: Callable[[dict[str, str]], str]) -> None:
-    for row in rows:
-        echo(line(row))
+        show_rows(families_of(policies(file).of(project)), as_json, "no families")
 
 
 @policy_commands.command("check")

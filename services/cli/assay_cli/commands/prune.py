@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from assay_cli.errors import CommandError
-from assay_cli.options import Comment, DataDirectory
+from assay_cli.options import Comment, DataDirectory, Yes
 from assay_cli.output.confirm import agreed
 from assay_cli.output.progress import Mode, Progress
 from assay_cli.output.terminal import echo, ends_quietly
@@ -28,9 +28,7 @@ def prune(
         str | None,
         typer.Option(metavar="retrieval|answer|feedback", help="Only this kind, and no failures; default: all."),
     ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt (required without a terminal).")
-    ] = False,
+    yes: Yes = False,
     comment: Comment = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
@@ -46,12 +44,8 @@ def prune(
         if dry_run:
             _report(planned, "would delete")
             return
-        if (
-            not yes
-            and plan.stored
-            and not agreed(lambda: _report(planned, "about to delete", err=True), "Delete them permanently?")
-        ):
-            echo("nothing was deleted", err=True)
+        show = lambda: _report(planned, "about to delete", err=True)  # noqa: E731
+        if plan.stored and not agreed(show, "Delete them permanently?", yes=yes):
             return
         with Progress(Mode.AUTO) as counter:
             pruned = apply(plan, actor, progress=counter)

@@ -6,15 +6,23 @@ from collections.abc import Callable
 import typer
 
 from assay_cli.errors import CommandError
-from assay_cli.output.terminal import printable
-
-#: Fix of a deletion without a terminal.
-_DELETION = "nothing was deleted; pass --yes to confirm, or --dry-run to count only"
+from assay_cli.output.terminal import echo, printable
 
 
-def agreed(show: Callable[[], None], question: str, *, otherwise: str = _DELETION) -> bool:
-    """Show what would be changed, and ask for confirmation. Raises `CommandError` without a terminal."""
+def agreed(
+    show: Callable[[], None], question: str, *, yes: bool, undone: str = "deleted", dry_run: str = "count only"
+) -> bool:
+    """Show what would be changed and ask, unless `yes`; report a refusal. Raises `CommandError` without a terminal.
+
+    `undone`: what then did not happen. `dry_run`: what --dry-run does, or "".
+    """
+    if yes:
+        return True
     if not sys.stdin.isatty():
-        raise CommandError(f"not a terminal, so {otherwise}")
+        rest = f", or --dry-run to {dry_run}" if dry_run else ""
+        raise CommandError(f"not a terminal, so nothing was {undone}; pass --yes to confirm{rest}")
     show()
-    return typer.confirm(printable(question), err=True)
+    agrees = typer.confirm(printable(question), err=True)
+    if not agrees:
+        echo(f"nothing was {undone}", err=True)
+    return agrees

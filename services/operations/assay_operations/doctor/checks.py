@@ -564,7 +564,7 @@ def channels(is_up: Mapping[str, bool], notes: Sequence[str]) -> Finding:
         return Finding(check, Status.FAIL, f"{summary}; they wait and are retried", "after the fix: assay alerts test")
     if not is_up.keys() - {"log"}:
         hint = "set alertmanager_urls, webhook_urls or apprise_urls under [notifier]; see docs/alerts.md"
-        return Finding(check, Status.WARN, "none but the log: nobody is notified of an alert", hint)
+        return Finding(check, Status.WARN, "none but the log: no alert reaches a person", hint)
     return Finding(check, Status.OK, f"{', '.join(sorted(is_up.keys() - {'log'}))}: no notice was refused")
 
 
