@@ -14,7 +14,7 @@ _PAGE = f"""\
 <!-- Made by `make docs` from the models in shared/schema/assay_schema: change it there. -->
 
 One event is one JSON object: an envelope that says who and when, and a `payload` whose shape follows from `kind`. A producer may send it
-with the SDK, or put it itself into the field `data` of an entry of the stream `assay:{{0}}:capture`.
+with the SDK, or put it itself into the field `data` of an entry of the stream `assay:{{0}}:capture` (literally; `{{0}}` is shard 0).
 
 A producer may leave out every field that is not required. Keys that are not listed here are ignored, and are not kept. If a key is written
 twice the last one counts. Nothing is ever cut short: an event that breaks a rule is refused whole, and recorded as a failure that names

@@ -102,11 +102,11 @@ def test_the_doctor_says_why_answers_have_no_verdict_and_when_judging_stopped(cl
     owner.command("TRUNCATE TABLE assay_base.alerts")
     assert (found()["status"], found()["summary"]) == ("ok", "no answer was judged in 24 hours")
     keep(owner, [scored(1.0) for _ in range(3)] + [scored(0, "judge_error", detail="Http503") for _ in range(2)])
-    assert (found()["status"], found()["summary"]) == ("ok", "3 of the last 5 answers have a verdict")
+    assert (found()["status"], found()["summary"]) == ("ok", "3 of the last 5 answers that needed a verdict have one")
     keep(owner, [scored(0, "judge_error", detail="ReplyNotJson") for _ in range(3)] + [scored(0, "no_context")])
     assert found()["status"] == "warn"
     assert found()["summary"] == (
-        "5 of the last 8 answers have no verdict: the reply was not JSON (judge.model, judge.json_mode): 3, "
+        "5 of the last 8 answers that needed a verdict have none: the reply was not JSON (judge.model, judge.json_mode): 3, "
         "the API was busy or failed: 2"
     )
     stopped = {
@@ -124,7 +124,7 @@ def test_the_doctor_says_why_answers_have_no_verdict_and_when_judging_stopped(cl
     insert_json_rows(
         owner, "assay_base.alerts", lines([by_column(*alert_row(ended.model_dump_json().encode())[:2])]), 1
     )
-    assert "have no verdict" in found()["summary"]
+    assert "have none" in found()["summary"]
 
 
 def test_calibration_is_shown_kept_and_told_to_drift(

@@ -144,7 +144,7 @@ def share_text(share: float) -> str:
         return "over 10 times the alert threshold"
     if share >= 1:
         return f"{share:.1f} times the alert threshold"
-    return f"{share:.0%} of the alert threshold" if share >= 0.01 else "under 1% of the alert threshold"
+    return f"{share:.0%} of the alert threshold" if share >= 0.01 else "less than 1% of the alert threshold"
 
 
 def _strength(evidence: float) -> float:

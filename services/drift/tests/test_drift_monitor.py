@@ -159,6 +159,14 @@ def test_silence_after_steady_traffic_is_an_alert_and_its_end_resolves_it() -> N
     assert steps(watched.take_alerts(), AlertKind.SILENCE) == ["recovering", "resolved"]
 
 
+def test_a_silence_ratio_of_zero_turns_the_alert_off() -> None:
+    watched = monitor(QUICK.model_copy(update={"silence_ratio": 0.0}))
+    feed(watched, days=5, per_day=240)
+    for hour in range(1, 24):
+        watched.tick(START_MS + (5 + hour / 24) * MINUTE, LagSnapshot())
+    assert watched.take_alerts() == []
+
+
 def test_nights_and_quiet_projects_are_no_silence() -> None:
     watched = monitor()
     for day in range(8):

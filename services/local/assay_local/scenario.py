@@ -9,7 +9,7 @@ from typing import Any
 from assay_operations.clients import DEFAULT_DATA
 
 #: A "day" of the drift service lasts twelve seconds here, so that it learns a baseline and detects a drop within a minute. Every
-#: answer is judged, and alerts can be critical although the judge was not calibrated.
+#: answer is judged, and alerts can be critical although the judge was not calibrated. The end of the traffic is no silence.
 _SETTINGS: dict[str, dict[str, Any]] = {
     "drift": {
         "day_minutes": 0.2,
@@ -18,7 +18,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
         "critical_samples": 20,
         "run_length_days": 30,
         "page_uncalibrated": True,
-        "silence_ratio": 0.01,
+        "silence_ratio": 0.0,
     },
     "judge": {"base_rate": 1.0},
     "notifier": {"group_wait_s": 0.5},

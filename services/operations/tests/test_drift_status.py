@@ -73,7 +73,7 @@ def test_evidence_is_a_share_of_what_raises_an_alert() -> None:
         "over 10 times the alert threshold",
         "1.5 times the alert threshold",
         "16% of the alert threshold",
-        "under 1% of the alert threshold",
+        "less than 1% of the alert threshold",
     ]
 
 

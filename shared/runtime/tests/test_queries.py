@@ -10,10 +10,11 @@ import pytest
 
 from assay_runtime.queries import named_queries
 from assay_runtime.store import Client, connect, insert_json_rows
+from assay_schema.alerts import AlertState
 from assay_writer.rows import alert_row
 from docs.generate import table_reference
 from docs.generate.table_wording import reworded
-from tests.support.alert_samples import episode
+from tests.support.alert_samples import episode, transition
 from tests.support.sample_rows import FINGERPRINT, answer, by_column, candidate, failure, feedback, iso, lines, score
 from tests.support.store import StoreServer, refresh_rollups
 
@@ -35,7 +36,11 @@ CALIBRATION = {
     "rectifier": -0.2, "rectifier_variance": 0.16, "pages": True,
 }  # fmt: skip
 #: One episode from beginning to end, and one that is open.
-ALERTS = [*episode(), *episode(uuid4())[:2]]
+ALERTS = [
+    *(transition(1, AlertState.CRITICAL, alert_id=uuid4(), project="order", effect=effect) for effect in (-0.3, -0.78)),
+    *episode(),
+    *episode(uuid4())[:2],
+]
 #: An operation that was killed.
 OPERATION = {
     "schema_version": 1, "operation_id": str(uuid4()), "outcome": "started", "at": iso(time.time_ns() // 1_000_000),
@@ -140,9 +145,10 @@ def test_the_rollups_queries_say_the_same_as_those_of_the_events(sre: Client) ->
 
 def test_an_episode_is_open_until_it_is_resolved(sre: Client) -> None:
     assert len(rows(sre, "alerts")) == len(ALERTS)
-    [open_one] = rows(sre, "open-alerts")
+    [open_one] = rows(sre, "open-alerts", project="shop")
     assert (str(open_one["alert_id"]), open_one["state"]) == (str(ALERTS[-1].alert_id), "critical")
     assert rows(sre, "open-alerts", project="other") == []
+    assert [row["effect"] for row in rows(sre, "open-alerts", project="order")] == [-0.78, -0.3], "the largest first"
 
 
 def test_quality_counts_the_base_stream_by_its_weights_and_corrects_the_judge_where_people_labelled(

@@ -314,7 +314,7 @@ class DriftSettings(Section):
     )
     silence_hours: int = Field(6, ge=1, le=24, description="Window for the check of missing judged answers, in hours.")
     silence_ratio: float = Field(
-        0.5, gt=0, lt=1, description="Share of the expected answers below which there is an alert for silence."
+        0.5, ge=0, lt=1, description="Share of the expected answers below which there is an alert for silence; 0: none."
     )
     judge_error_ratio: float = Field(
         0.05, gt=0, lt=1, description="Share of judge errors in a day that raises an alert."

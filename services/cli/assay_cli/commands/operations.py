@@ -1,7 +1,7 @@
 """`assay operations`: list recorded operations."""
 
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import orjson
@@ -48,9 +48,24 @@ def list_operations(
         rows = [{name: _plain(row[name]) for name in (row if as_json else _COLUMNS)} for row in found.rows]
         if as_json:
             rows = [row | {"target": orjson.loads(row["target"])} for row in rows]
+        else:
+            rows = [row | {"target": target_text(row["target"])} for row in rows]
         show_rows(rows, as_json, printable(found.nothing))
         if found.waiting:
             echo(f"{found.waiting} record(s) that the store has not taken are in {found.folder}", err=True)
+
+
+def target_text(target: str) -> str:
+    """Format a target for people: its values by name, and Unix milliseconds as times. Pure."""
+    parts = []
+    for name, value in orjson.loads(target).items():
+        if name.endswith("_ms") and isinstance(value, int):
+            parts.append(f"{name.removesuffix('_ms')} {datetime.fromtimestamp(value / 1000, UTC):%Y-%m-%dT%H:%M:%S}Z")
+        elif isinstance(value, list):
+            parts.append(f"{name} {' '.join(map(str, value))}")
+        elif value not in ("", None, False):
+            parts.append(f"{name} {value}")
+    return ", ".join(parts)
 
 
 def _plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from assay_evals.report.wording import (
     verdict_in_words,
 )
 from assay_evals.run.model import Run
+from assay_evals.run.run_store import StoredRun
 from assay_schema.printable import printable
 
 #: Errors of a run that are listed; the rest is counted.
@@ -78,3 +79,28 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
     sides = [">" if name in _NUMBERS else "<" for name in _COLUMNS]
     cells = [[f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)] for row in rows]
     return ["  ".join(row).rstrip() for row in cells]
+
+
+def run_line(run: Run) -> str:
+    """Return the line of a run in the list of a folder."""
+    config = run.config
+    state = "complete" if run.completed_at else "interrupted: continue with --resume"
+    made = [config.branch or "", "changed files" if config.dirty else "", *config.tags]
+    where = "".join(f", {part}" for part in made if part)
+    return (
+        _line(run.run_id, run.started_at, config.dataset, config.dataset_version, len(run.results), len(run.errored))
+        + f", {state}{where}"
+    )
+
+
+def stored_run_line(run: StoredRun) -> str:
+    """Return the line of a run in the list of the store."""
+    state = "complete" if run.completed_at else "interrupted"
+    return (
+        _line(run.name, run.started_at, run.dataset, run.dataset_version, run.cases, run.errored)
+        + f", {state}  {run.run_id}"
+    )
+
+
+def _line(name: str, started_at: str, dataset: str, version: str, cases: int, errored: int) -> str:
+    return f"{name:28} {started_at[:19]}  {dataset} {version}  {cases:,} cases, {errored} errored"

@@ -450,9 +450,9 @@ def judging(scored: int, errors: Mapping[str, int], stopped: str) -> Finding:
     if not asked:
         return Finding("judging", Status.OK, "no answer was judged in 24 hours")
     if failed < JUDGE_ERRORS_LEAST or failed <= JUDGE_ERRORS_MOST * asked:
-        return Finding("judging", Status.OK, f"{scored:,} of the last {asked:,} answers have a verdict")
+        return Finding("judging", Status.OK, f"{scored:,} of the last {asked:,} answers that needed a verdict have one")
     listed = ", ".join(f"{why}: {count:,}" for count, why in reasons(errors))
-    summary = f"{failed:,} of the last {asked:,} answers have no verdict: {listed}"
+    summary = f"{failed:,} of the last {asked:,} answers that needed a verdict have none: {listed}"
     return Finding("judging", Status.WARN, summary, "see assay judge status; correct the settings in brackets")
 
 

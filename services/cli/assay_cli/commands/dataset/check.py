@@ -40,17 +40,13 @@ def validate(file: DatasetFile, as_json: AsJson = False) -> None:
 def stats(file: DatasetFile, as_json: AsJson = False) -> None:
     """Count the cases of a dataset by query type, source and complexity."""
     from assay_evals.dataset.changes import dataset_stats
+    from assay_evals.report.dataset_text import stats_text
 
     counts = asdict(dataset_stats(load(file)))
     if as_json:
         emit(json.dumps({"schema_version": 1} | counts, indent=2))
         return
-    for name, value in counts.items():
-        title = name.replace("_", " ")
-        if isinstance(value, dict):
-            echo(f"{title + ':':22}" + ", ".join(f"{key} {count}" for key, count in value.items()))
-        else:
-            echo(f"{title + ':':22}{value:.2f}" if isinstance(value, float) else f"{title + ':':22}{value:,}")
+    echo(stats_text(counts))
 
 
 def diff(old: DatasetFile, new: DatasetFile, as_json: AsJson = False) -> None:
@@ -59,6 +55,7 @@ def diff(old: DatasetFile, new: DatasetFile, as_json: AsJson = False) -> None:
     Exit code 1 if any case differs.
     """
     from assay_evals.dataset.changes import diff_datasets
+    from assay_evals.report.dataset_text import diff_counts, diff_lines
 
     before, after = load(old), load(new)
     changes = diff_datasets(before, after)
@@ -66,14 +63,10 @@ def diff(old: DatasetFile, new: DatasetFile, as_json: AsJson = False) -> None:
         versions = {"old_version": before.version, "new_version": after.version}
         emit(json.dumps({"schema_version": 1} | asdict(changes) | versions, indent=2))
     else:
-        for mark, names in (("+", changes.added), ("-", changes.removed)):
-            for name in names:
-                echo(printable(f"{mark} {name}"))
-        for name, fields in changes.changed.items():
-            echo(printable(f"~ {name}: {', '.join(fields)}"))
-        counts = f"{len(changes.added)} added, {len(changes.removed)} removed, {len(changes.changed)} changed"
+        for line in diff_lines(changes):
+            echo(printable(line))
         version = f"; version {before.version} became {after.version}" if before.version != after.version else ""
-        echo(counts + version, err=True)
+        echo(diff_counts(changes) + version, err=True)
     if not changes.same:
         raise typer.Exit(FINDING)
 

@@ -45,27 +45,22 @@ def list_runs(
 
 
 def _tell(run: "Run", as_json: bool) -> None:
-    config = run.config
+    from assay_evals.report.text import run_line
+
     if as_json:
         emit(json.dumps(document_of(run), ensure_ascii=False))
-        return
-    state = "complete" if run.completed_at else "interrupted: continue with --resume"
-    cases = f"{len(run.results):,} cases, {len(run.errored)} errored"
-    made = [config.branch or "", "changed files" if config.dirty else "", *config.tags]
-    where = "".join(f", {part}" for part in made if part)
-    echo(f"{run.run_id:28} {run.started_at[:19]}  {config.dataset} {config.dataset_version}  {cases}, {state}{where}")
+    else:
+        echo(run_line(run))
 
 
 def _list_stored(stored: "list[StoredRun]", as_json: bool) -> None:
+    from assay_evals.report.text import stored_run_line
+
     for run in stored:
         if as_json:
             emit(json.dumps(asdict(run) | {"run_id": str(run.run_id)}, ensure_ascii=False))
         else:
-            state = "complete" if run.completed_at else "interrupted"
-            cases = f"{run.cases:,} cases, {run.errored} errored"
-            echo(
-                f"{run.name:28} {run.started_at[:19]}  {run.dataset} {run.dataset_version}  {cases}, {state}  {run.run_id}"
-            )
+            echo(stored_run_line(run))
     if not stored:
         echo("no such runs in the store; store one with: assay eval run --store, or assay eval store RUN", err=True)
 
