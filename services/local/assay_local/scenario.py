@@ -43,7 +43,7 @@ def settings_of(scenario: Scenario | None, alertmanager_port: int | None) -> dic
 
 
 def directory_of(data: Path) -> dict[str, dict[str, Any]]:
-    """Return the setting that makes the commands in notices name the data directory; empty for the default one."""
+    """Return the setting with which commands in notices name the data directory; empty by default."""
     return {} if data == DEFAULT_DATA else {"notifier": {"data_directory": str(data)}}
 
 

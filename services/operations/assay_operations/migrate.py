@@ -55,6 +55,17 @@ class Plan:
         }
         return {name: value for name, value in parts.items() if value}
 
+    def lines(self, verb: str) -> list[str]:
+        """Describe the changes, a line each, with `would` or `will` as their verb."""
+        lines = [f"{verb} apply {name}" for name in self.migrations]
+        for change in self.retention:
+            before = change.before or "no retention of Assay"
+            count = f"about {change.expiring:,} of {change.rows:,} stored row(s) expire"
+            lines.append(f"{verb} keep rows of {change.table} for {change.after}, not {before}: {count}")
+        removed = "which is no longer configured"
+        lines += [f"{verb} remove the watermark of shard {shard}, {removed}" for shard in self.removed_shards]
+        return lines if self.changes else [*lines, "the store's tables are up to date"]
+
 
 def plan_migrate(data: Path) -> Plan:
     """Compare the store with this code and the settings.

@@ -63,7 +63,7 @@ def acknowledge_meaning(kind: str) -> str:
 
 
 def in_directory(command: str, data: str) -> str:
-    """Return a command that names its data directory; unchanged without one, or if it is no command of Assay."""
+    """Return a command that names its data directory; other commands stay unchanged."""
     return f"{command} --data {shlex.quote(data)}" if data and command.startswith("assay ") else command
 
 

@@ -18,7 +18,7 @@ from assay_operations.clients import DEFAULT_DATA, run_with_redis
 from assay_operations.dead_letters.choose import Choice, called, matching, the_one
 from assay_operations.dead_letters.drop import apply as apply_drop
 from assay_operations.dead_letters.drop import plan_drop
-from assay_operations.dead_letters.letters import Name, filter_of, name_of, tally
+from assay_operations.dead_letters.letters import Name, by_stream, counted, filter_of, name_of, tally
 from assay_operations.dead_letters.requeue import Requeued, plan_requeue
 from assay_operations.dead_letters.requeue import apply as apply_requeue
 from assay_schema.settings import Settings
@@ -51,7 +51,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Count them, and change 
 
 
 @dead.command("list")
-def list_letters(
+def listcounted(
     reason: Reasons = None,
     stage: Stages = None,
     since: Since = None,
@@ -77,7 +77,7 @@ def list_letters(
         total = counts.total()
         if total > len(rows) and not as_json:
             echo(f"only the first {_ROWS} of {total:,} are shown; --json prints all", err=True)
-        echo(f"{_letters(total)}{': ' if total else ''}{tally(counts)}", err=as_json)
+        echo(f"{counted(total)}{': ' if total else ''}{tally(counts)}", err=as_json)
 
     with ends_quietly():
         run_with_redis("operator", data, work)
@@ -138,14 +138,14 @@ def requeue(
         for line in plan.unfit:
             echo(line, err=True)
         if dry_run:
-            echo(_summary("would requeue", plan.streams))
+            echo(f"would requeue {by_stream(plan.streams)}")
         else:
             try:
                 apply_requeue(plan, actor, progress=done)
             finally:  # also if Redis disconnects halfway: requeued letters stay requeued
                 for line in done.gone:
                     echo(line, err=True)
-                echo(_summary("requeued", done.streams))
+                echo(f"requeued {by_stream(done.streams)}")
         if _tell_missing(plan.missing) or plan.unfit or done.gone:
             raise typer.Exit(FINDING)
 
@@ -170,7 +170,7 @@ def drop(
 
     with ends_quietly():
         plan = plan_drop(data, chosen)
-        summary = f"{_letters(len(plan.names))}{f': {plan.tally}' if plan.tally else ''}"
+        summary = f"{counted(len(plan.names))}{f': {plan.tally}' if plan.tally else ''}"
         if dry_run:
             echo(f"would drop {summary}")
         else:
@@ -178,9 +178,9 @@ def drop(
             if plan.names and not agreed(show, "Drop them permanently?", yes=yes, undone="dropped"):
                 return
             dropped = apply_drop(plan, actor)
-            echo(f"dropped {_letters(dropped)}")
+            echo(f"dropped {counted(dropped)}")
             if gone := len(plan.names) - dropped:
-                echo(f"{_letters(gone)} gone meanwhile: requeued, dropped or expired", err=True)
+                echo(f"{counted(gone)} gone meanwhile: requeued, dropped or expired", err=True)
         if _tell_missing(plan.missing):
             raise typer.Exit(FINDING)
 
@@ -201,13 +201,3 @@ def _indented(text: str) -> list[str]:
         return json.dumps(json.loads(text), indent=1, ensure_ascii=False).splitlines()
     except ValueError:
         return text.splitlines()
-
-
-def _letters(count: int) -> str:
-    return f"{count:,} dead letter{'' if count == 1 else 's'}"
-
-
-def _summary(verb: str, streams: Counter[str]) -> str:
-    """Summarize what was requeued, with exact counts."""
-    where = ", ".join(f"{count:,} to {stream}" for stream, count in sorted(streams.items()))
-    return f"{verb} {_letters(streams.total())}{f': {where}' if where else ''}"

@@ -1,13 +1,12 @@
 """`assay feedback`: user feedback on answers and retrievals."""
 
-import json
-from datetime import date
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from assay_cli.options import AsJsonLines, DataDirectory
-from assay_cli.output.terminal import echo, emit, ends_quietly, printable
+from assay_cli.output.rows import show_rows
+from assay_cli.output.terminal import ends_quietly
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.feedback import summary as feedback_by_day
 from assay_operations.time_bounds import duration_ms
@@ -34,20 +33,4 @@ def summary(
     seconds = duration_ms(since, "--since") // 1000
     with ends_quietly():
         rows = feedback_by_day(data, seconds=seconds, project=project)
-        for row in rows:
-            if as_json:
-                emit(json.dumps(row, default=str))
-            else:
-                echo(_line(row))
-        if not rows:
-            echo("no feedback yet: send it with the SDK's capture.feedback", err=True)
-
-
-def _line(row: dict[str, Any]) -> str:
-    judged = row["positive"] + row["negative"]
-    day = row["day"].isoformat() if isinstance(row["day"], date) else str(row["day"])
-    where = printable(f"{row['project']}/{row['service']}")
-    return (
-        f"{day}  {where:28} {row['kind']:10} {row['positive']:>7,} good {row['negative']:>7,} bad"
-        f"  {row['positive'] / judged:6.1%} of {row['events']:,} events"
-    )
+        show_rows(rows, as_json, "no feedback yet: send it with the SDK's capture.feedback")

@@ -1,5 +1,6 @@
 """`assay migrate`: create or update the tables of the store."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -28,7 +29,7 @@ def migrate(
     if dry_run:
         _show(plan, "would", err=False)
         return
-    show = lambda: _show(plan, "will", err=True)  # noqa: E731
+    show = partial(_show, plan, "will", err=True)
     if plan.retention and (yes or not plan.shorter):
         show()
     elif plan.shorter and not agreed(
@@ -41,13 +42,5 @@ def migrate(
 
 
 def _show(plan: Plan, verb: str, *, err: bool) -> None:
-    for name in plan.migrations:
-        echo(f"{verb} apply {name}", err=err)
-    for change in plan.retention:
-        before = change.before or "no retention of Assay"
-        count = f"about {change.expiring:,} of {change.rows:,} stored row(s) expire"
-        echo(f"{verb} keep rows of {change.table} for {change.after}, not {before}: {count}", err=err)
-    for shard in plan.removed_shards:
-        echo(f"{verb} remove the watermark of shard {shard}, which is no longer configured", err=err)
-    if not plan.changes:
-        echo("the store's tables are up to date", err=err)
+    for line in plan.lines(verb):
+        echo(line, err=err)

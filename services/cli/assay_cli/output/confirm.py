@@ -12,9 +12,9 @@ from assay_cli.output.terminal import echo, printable
 def agreed(
     show: Callable[[], None], question: str, *, yes: bool, undone: str = "deleted", dry_run: str = "count only"
 ) -> bool:
-    """Show what would be changed and ask, unless `yes`; report a refusal. Raises `CommandError` without a terminal.
+    """Show what would change and ask, unless `yes`. Report a refusal.
 
-    `undone`: what then did not happen. `dry_run`: what --dry-run does, or "".
+    Raises `CommandError` without a terminal. `undone`: what then did not happen. `dry_run`: what --dry-run does, or "".
     """
     if yes:
         return True

@@ -201,13 +201,27 @@ class Filter:
 
 
 def filter_of(reason: str | None, stage: str | None, since: str | None) -> Filter:
-    """Return a filter by reason, stage, and start (a duration ago or a time). Raises `OperationError`, also for an unknown name."""
+    """Return a filter by reason, stage, and start (a duration ago or a time).
+
+    Raises `OperationError`, also for an unknown name.
+    """
     stages = dict.fromkeys(group for stream in STREAMS for group in stream.groups)
     for option, given, known in (("--stage", stage, stages), ("--reason", reason, [each.value for each in Reason])):
         if given is not None and given not in known:
             raise OperationError("invalid", f"{option}: {printable(given)!r} is not one of {', '.join(known)}")
     now_ms = time.time_ns() // 1_000_000
     return Filter(reason, stage, None if since is None else max(0, moment_ms(since, now_ms, "--since")))
+
+
+def counted(count: int) -> str:
+    """Return a number of dead letters in words."""
+    return f"{count:,} dead letter{'' if count == 1 else 's'}"
+
+
+def by_stream(streams: Counter[str]) -> str:
+    """Return the number of dead letters by stream in words."""
+    where = ", ".join(f"{count:,} to {stream}" for stream, count in sorted(streams.items()))
+    return f"{counted(streams.total())}{f': {where}' if where else ''}"
 
 
 def tally(letters: Iterable[tuple[str, str]]) -> str:

@@ -39,7 +39,10 @@ class Plan:
 
 
 def plan_acknowledge(data: Path, alert_id: str) -> Plan:
-    """Find an open episode in the state of the drift service. Raises `OperationError` if there is none with this id."""
+    """Find an open episode in the state of the drift service.
+
+    Raises `OperationError` if there is none with this id.
+    """
     settings = settings_for("operator", data)
     return with_redis(settings, lambda client: _planned(client, settings, data, alert_id))
 
