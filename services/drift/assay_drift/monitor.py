@@ -242,7 +242,10 @@ class Monitor(ShardSeries):
         return list(wanted)
 
     def episode_named(self, identity: str) -> tuple[Subject, Episode] | None:
-        """Return the subject and the episode with this id, if it can be acknowledged or is the latest one that was."""
+        """Return the subject and the episode with this id; None if no series has it.
+
+        It is open, or the latest of its series. Kinds that cannot be acknowledged are not searched.
+        """
         for _, subject, watched, _ in self._acknowledgeable(0.0):
             if self._identity(subject, watched.episode) == identity:
                 return subject, watched.episode

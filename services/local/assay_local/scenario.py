@@ -43,7 +43,10 @@ def settings_of(scenario: Scenario | None, alertmanager_port: int | None) -> dic
 
 
 def directory_of(data: Path) -> dict[str, dict[str, Any]]:
-    """Return the setting that makes the commands in notices name the data directory; empty for the default one."""
+    """Return the setting with which the commands in notices name the data directory.
+
+    Empty for the default one.
+    """
     return {} if data == DEFAULT_DATA else {"notifier": {"data_directory": str(data)}}
 
 

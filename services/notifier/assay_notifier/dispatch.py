@@ -103,7 +103,7 @@ class Dispatcher:
         self._remembered: dict[DeliveryKey, None] = {}
 
     def notes(self) -> list[str]:
-        """Return what an operator should fix: the channels that do not accept notices, and that none notifies a person."""
+        """Return what to fix: channels that do not accept notices, or that only the log is there."""
         found = [f"{state.channel.name} does not accept notices: {state.error}" for state in self.states if state.error]
         if all(isinstance(state.channel, LogChannel) for state in self.states):
             found.append("no channel is configured under [notifier]: alerts are in the log only")

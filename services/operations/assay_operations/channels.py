@@ -1,4 +1,4 @@
-"""The notification channels in the settings: whether they are valid, and whether the running system has them."""
+"""Check the notification channels in the settings, and whether the running system has them."""
 
 from pathlib import Path
 
@@ -13,7 +13,10 @@ _NAMING = (
 
 
 def check_channels(settings: NotifierSettings) -> list[str]:
-    """Return the name of every channel that the notifier would use. Raises `SettingsError` if it would not start."""
+    """Return the name of every channel that the notifier would use.
+
+    Raises `SettingsError` if it would not start.
+    """
     from assay_notifier.channel_factory import channels
 
     return [channel.name for channel in channels(settings)]
@@ -27,9 +30,9 @@ def own_settings() -> NotifierSettings:
 
 
 def unused_channels(data: Path) -> bool:
-    """Return True if ./assay.toml or the environment names channels that the running `assay up` does not have yet.
+    """Return True if the operator's settings name channels that the running `assay up` lacks.
 
-    `assay up` copies the settings to its data directory when it starts.
+    These are ./assay.toml and the environment. `assay up` copies them to its data directory when it starts.
     """
     used, source = settings_and_source("notifier", data)
     if source != str(secrets_file("notifier", data)):

@@ -63,7 +63,10 @@ def acknowledge_meaning(kind: str) -> str:
 
 
 def in_directory(command: str, data: str) -> str:
-    """Return a command that names its data directory; unchanged without one, or if it is no command of Assay."""
+    """Return a command that names its data directory.
+
+    Unchanged without a directory, or if it is no command of Assay.
+    """
     return f"{command} --data {shlex.quote(data)}" if data and command.startswith("assay ") else command
 
 

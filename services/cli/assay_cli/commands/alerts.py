@@ -27,7 +27,10 @@ def list_alerts(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """List open episodes, the most severe and largest first. Exit code 0 if there are none, 1 if there are any."""
+    """List open episodes, the most severe first, then by the size of the effect.
+
+    Exit code 0 if there are none, 1 if there are any.
+    """
     rows = alerts_listed(data, everything=everything, project=project)
     for row in rows:
         if as_json:

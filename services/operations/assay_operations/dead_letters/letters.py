@@ -201,7 +201,10 @@ class Filter:
 
 
 def filter_of(reason: str | None, stage: str | None, since: str | None) -> Filter:
-    """Return a filter by reason, stage, and start (a duration ago or a time). Raises `OperationError`, also for an unknown name."""
+    """Return a filter by reason, stage, and start (a duration ago or a time).
+
+    Raises `OperationError`, also for an unknown reason or stage.
+    """
     stages = dict.fromkeys(group for stream in STREAMS for group in stream.groups)
     for option, given, known in (("--stage", stage, stages), ("--reason", reason, [each.value for each in Reason])):
         if given is not None and given not in known:

@@ -166,8 +166,9 @@ def memory_of(host: str, port: int) -> MemoryFacts | None:
 
 
 def channels_of(host: str, port: int) -> tuple[dict[str, bool], list[str]] | None:
-    """Read the notifier's channels, each with whether it accepts notices, and its notes; None if something else answers.
+    """Read the notifier's channels, each with whether it accepts notices, and its notes.
 
+    None if something else answers.
     Raises `OSError` if nothing answers.
     """
     try:

@@ -34,7 +34,10 @@ class Plan:
 
 
 async def plan_acknowledge(client: "Client", settings: Settings, alert_id: str) -> Plan:
-    """Find an open episode in the state of the drift service. Raises `OperationError` if there is none with this id."""
+    """Find an open episode in the state of the drift service.
+
+    Raises `OperationError` if there is none with this id.
+    """
     from assay_operations.drift.explain import episode_named
     from assay_operations.drift.monitor import monitor_of
 
