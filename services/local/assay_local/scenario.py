@@ -9,7 +9,7 @@ from typing import Any
 from assay_operations.clients import DEFAULT_DATA
 
 #: A "day" of the drift service lasts twelve seconds here, so that it learns a baseline and detects a drop within a minute. Every
-#: answer is judged, and alerts can be critical although the judge was not calibrated. The end of the traffic is no silence.
+#: answer is judged, and alerts can be critical although the judge was not calibrated. The end of the traffic raises no alert.
 _SETTINGS: dict[str, dict[str, Any]] = {
     "drift": {
         "day_minutes": 0.2,

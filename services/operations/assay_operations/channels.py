@@ -32,7 +32,7 @@ def own_settings() -> NotifierSettings:
 def unused_channels(data: Path) -> bool:
     """Return True if the settings name channels that the running `assay up` does not have yet.
 
-    `assay up` copies the settings to its data directory when it starts.
+    These are ./assay.toml and the environment. `assay up` copies them to its data directory when it starts.
     """
     used, source = settings_and_source("notifier", data)
     if source != str(secrets_file("notifier", data)):

@@ -349,7 +349,7 @@ def test_parts_that_could_not_be_read_are_named_by_table_as_a_warning() -> None:
 @pytest.mark.parametrize(
     ("is_up", "status", "said"),
     [
-        ({"log": True}, Status.WARN, "nobody is notified"),
+        ({"log": True}, Status.WARN, "no alert reaches a person"),
         ({"log": True, "webhook-1": True}, Status.OK, "webhook-1: no notice was refused"),
         ({"log": True, "webhook-1": False}, Status.FAIL, "webhook-1 does not accept notices: HTTP 500"),
     ],

@@ -64,7 +64,7 @@ def listcounted(
     wanted = filter_of(reason, stage, since)
 
     async def work(client: "Client", settings: Settings) -> None:
-        kept, counts = _kept(settings), Counter[tuple[str, str]]()
+        kept, counts = timedelta(days=settings.delivery.dead_days), Counter[tuple[str, str]]()
         rows: list[dict[str, Any]] = []
         async for letter in matching(client, settings, wanted):
             counts[letter.stage, letter.reason] += 1
@@ -97,7 +97,7 @@ def show(
 
     async def work(client: "Client", settings: Settings) -> None:
         letter = await the_one(client, settings, wanted)
-        facts: dict[str, Any] = letter.metadata(_kept(settings))
+        facts: dict[str, Any] = letter.metadata(timedelta(days=settings.delivery.dead_days))
         shown = letter.data.decode(errors="replace") if letter.scrubbed or unsafe_raw else None
         if as_json:
             emit(json.dumps(facts | {"content": shown}))
@@ -190,10 +190,6 @@ def _tell_missing(missing: Sequence[Name]) -> bool:
     for name in missing:
         echo(f"not found: {name}", err=True)
     return bool(missing)
-
-
-def _kept(settings: Settings) -> timedelta:
-    return timedelta(days=settings.delivery.dead_days)
 
 
 def _indented(text: str) -> list[str]:
