@@ -90,6 +90,15 @@ def test_a_target_that_gives_results_alone_is_told_so(assay: Assay, tmp_path: Pa
     assert "returned only results and no answers" in told(assay, tmp_path, {}, "--scorer", "contains:x", code=0)
 
 
+def test_answers_that_are_not_text_are_the_reason_of_a_missed_floor(assay: Assay, tmp_path: Path) -> None:
+    (tmp_path / "nested_answers.py").write_text(
+        "def find(query):\n    return {'results': ['a'], 'answer': {'text': 'please'}, 'latency_ms': 20.0}\n"
+    )
+    command = ("gate", "--baseline", "b.ndjson", "--target", "nested_answers:find", "--progress", "none")
+    told = assay(*command, "--rules", "rules.toml", code=1).output
+    assert f"{ROWS} response(s) have an `answer` that is not text" in told
+
+
 @pytest.mark.parametrize(
     ("rules", "words"),
     [

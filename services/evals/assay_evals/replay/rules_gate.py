@@ -67,6 +67,8 @@ class RulesGate:
     scoring: Scoring
     results: list[CaseResult] = field(default_factory=list)
     without_answer: int = 0
+    #: Answers that are not text.
+    unreadable: int = 0
     rows_scrubbed: int = 0
 
     async def score(self, item: Captured | KnownQuery, answer: TargetResponse) -> Mapping[str, float | None]:
@@ -79,6 +81,7 @@ class RulesGate:
             self.rows_scrubbed += 1
             return
         self.without_answer += answer.answer is None or not answer.answer.strip()
+        self.unreadable += answer.unparsed_fields.get("answer", 0)
         name = str(item.id) if isinstance(item, Captured) else item.query_id
         self.results.append(CaseResult(name, "technical", [], answer.latency_ms, dict(scores)))
 
@@ -144,7 +147,9 @@ class RulesGate:
         return entry
 
     def _note(self) -> str | None:
-        """Describe missing answers."""
+        """Describe missing and unreadable answers."""
+        if self.unreadable:
+            return f"{self.unreadable:,} response(s) have an `answer` that is not text: scorers of a text give those 0"
         if self.results and self.without_answer == len(self.results):
             return "the target returned only results and no answers: scorers of a text give those 0"
         return None
