@@ -93,7 +93,7 @@ def test_waiting_pending_and_given_up_entries_are_counted(system: System) -> Non
     found = system.doctor()
     assert found["stream capture"]["summary"].startswith("5 entries, scrubber: lag 3, 2 pending (oldest ")
     assert (found["stream capture"]["status"], found["stream dead"]["status"]) == ("warn", "warn")
-    assert "5 dead letters after" in found["stream dead"]["summary"]
+    assert "5 dead letters, " in found["stream dead"]["summary"]
     assert "secret words" not in json.dumps(found)
 
 

@@ -279,7 +279,7 @@ def test_feedback_is_counted_beside_what_it_judges(assay: Assay) -> None:
     assert found["answer"][3] == "search"
     assert found["answer"][0] >= 1
     assert found["retrieval"][1] >= 1
-    assert "bad" in assay("feedback", "summary", role="sre").output
+    assert "negative" in assay("feedback", "summary", role="sre").output
 
 
 def test_a_hand_made_file_is_scrubbed_before_it_is_mined(assay: Assay, tmp_path: Path) -> None:

@@ -605,7 +605,7 @@ def test_a_list_is_filtered_and_newest_first(rig: Rig, owner: Client) -> None:
     assert rig.listed("--actor", "bo' OR 1 = 1 --") == []
     assert rig.listed("--since", "2099-01-01T00:00:00Z") == []
     told = rig.assay("operations", "list", "--actor", "nobody")
-    assert re.search(r"none of [\d,]+ matches; operations are: .*prune.*; actors are: .*bo", told)
+    assert re.search(r"none of [\d,]+ matches; operations are: .*prune.*; actors are: ", told)
     assert "cy" in rig.assay("operations", "list")
     named = rig.assay("query", "operations", "--param", "actor=cy", "--format", "json", role="sre")
     assert json.loads(named)["planned"] == 2

