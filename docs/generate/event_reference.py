@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from assay_schema.limits import ENTRY_MAX_BYTES, ITEMS_MAX, NESTING_MAX, QUERY_MAX_CHARS, TEXT_MAX_BYTES
+from assay_schema.limits import ENTRY_MAX_BYTES, ITEMS_MAX, NAME_MAX_CHARS, NESTING_MAX, QUERY_MAX_CHARS, TEXT_MAX_BYTES
 from assay_schema.published import FORMATS
 
 _PAGE = f"""\
@@ -23,7 +23,9 @@ the field and the rule, never the content.
 - Times are RFC 3339 with their zone, kept in UTC to the microsecond. `event_id` is a UUIDv7, and makes a repeated send harmless.
 - An entry may have {ENTRY_MAX_BYTES:,} bytes, a query {QUERY_MAX_CHARS:,} characters, other text {TEXT_MAX_BYTES:,} bytes of UTF-8, a list
   {ITEMS_MAX:,} items, free-form JSON {NESTING_MAX} levels.
-- NaN, infinities, integers beyond 64 bits, and text with half a character (a lone surrogate such as `"\\ud800"`) are refused.
+- Chunk ids and `job_id` are integers of absolute value below 2^53, and `latency_ms` is 0 or more. Slugs, ids and names of models have at
+  most {NAME_MAX_CHARS:,} characters.
+- NaN, infinities, other integers beyond 64 bits, and text with half a character (a lone surrogate such as `"\\ud800"`) are refused.
 - `tool_call`, `server_event` and `session` are defined, but have no tables yet: such events are recorded as failures.
 
 The JSON Schemas are in [`shared/schema/assay_schema/schemas`](../shared/schema/assay_schema/schemas), and documents that fit or break

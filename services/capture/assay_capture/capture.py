@@ -217,6 +217,7 @@ class Capture:
 
         `describe(result, *args, **kwargs)` turns a call into the fields of `retrieval()`, except `latency_ms`. If it
         raises, the event is counted as dropped and the caller notices nothing. A call that raises is not captured.
+        Neither is one that returns an iterator, since `describe` would consume it; a generator function is refused.
         """
         return lambda function: captured_function(function, describe, self._record_retrieval, self._drop)
 

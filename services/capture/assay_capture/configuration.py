@@ -65,5 +65,6 @@ def refuse_credentials(scrubber: ProducerScrubber, **names: str) -> None:
     for name, value in names.items():
         if family := scrubber.credential_in(value):
             raise SettingsError(
-                f"capture.{name} (or ASSAY_CAPTURE_{name.upper()}) contains a credential ({family}); it is stored unchanged, so use a name"
+                f"capture.{name} (or ASSAY_CAPTURE_{name.upper()}) contains a credential ({family}); "
+                "names are stored unchanged, so use another"
             )

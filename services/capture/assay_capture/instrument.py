@@ -6,7 +6,7 @@ Both leave the results and exceptions of the caller's code unchanged.
 import functools
 import inspect
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Protocol, Self, TypedDict, TypeVar, Unpack, cast
@@ -119,14 +119,26 @@ def refuse_unknown(function: str, fields: Mapping[str, Any]) -> None:
     """
     if not fields.keys() <= _OPTIONAL:
         names = ", ".join(sorted(fields.keys() - _OPTIONAL))
-        raise TypeError(f"{function}() got an unexpected field: {names}; the fields are those of Capture.retrieval()")
+        own = ("slugs", "chunk_ids") if function == "result" else ("tool_name", "query")
+        raise TypeError(
+            f"{function}() got an unexpected field: {names}; valid are {', '.join((*own, *sorted(_OPTIONAL)))}"
+        )
 
 
 def captured_function(function: F, describe: Described, record: Record, drop: Drop) -> F:
-    """Wrap a function, sync or async, so that each successful call is captured."""
+    """Wrap a function, sync or async, so that each successful call is captured.
+
+    Raises `TypeError` for a generator function.
+    """
+
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError("captured_retrieval() cannot decorate a generator; put its loop into a retrieving() block")
 
     def capture(began: float, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         latency_ms = (time.perf_counter() - began) * 1000
+        if isinstance(result, Iterator | AsyncIterator):  # `describe` would consume what the caller is to get
+            drop("describe_failed", "the function returned an iterator: use a retrieving() block around its loop")
+            return
         try:
             fields = dict(describe(result, *args, **kwargs))
         except Exception as error:  # noqa: BLE001  (the caller must not notice)

@@ -28,7 +28,7 @@ REASONS = {
     "(capture.scrub = producer)",
     "scrub_failed": "the scrubber failed on it, so it did not leave the process (capture.scrub = producer); please report it",
     "no_result": "a retrieving() block ended without result()",
-    "describe_failed": "the describe function of captured_retrieval() raised, or did not return the fields of retrieval()",
+    "describe_failed": "describe() of captured_retrieval() raised, did not return the fields of retrieval(), or could not be called",
     "closed": "captured after close()",
     "exit_deadline": "left unsent when capture.exit_deadline_s ran out; raise it or set capture.durability to spool",
     "internal": "a bug in this SDK; please report it",

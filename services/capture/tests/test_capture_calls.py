@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import logging
 import math
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -390,6 +391,45 @@ def test_a_describe_that_fails_is_counted_and_logged_and_the_caller_notices_noth
     assert capture.stats().dropped == {"describe_failed": 1}
     eventually(lambda: told in caplog.text, lambda: caplog.text)
     assert "retrieved_score" not in caplog.text.replace("retrieved_scores", "")
+
+
+def test_a_result_that_is_an_iterator_reaches_the_caller_whole_and_is_counted(
+    make_capture: Any, eventually: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    capture: Capture = make_capture(NOWHERE, durability="memory")
+
+    @capture.captured_retrieval(describe=lambda hits: _described(list(hits), "q", limit=1))
+    def search() -> Iterator[str]:
+        return iter(["a", "b"])
+
+    @capture.captured_retrieval(describe=lambda hits: _described(list(hits), "q", limit=1))
+    async def stream() -> AsyncIterator[str]:
+        async def hits() -> AsyncIterator[str]:
+            yield "a"
+
+        return hits()
+
+    async def streamed() -> list[str]:
+        return [hit async for hit in await stream()]
+
+    assert list(search()) == ["a", "b"]
+    assert asyncio.run(streamed()) == ["a"]
+    assert capture.stats().dropped == {"describe_failed": 2}
+    eventually(lambda: "returned an iterator" in caplog.text, lambda: caplog.text)
+
+
+def test_a_generator_function_is_refused_when_it_is_decorated(make_capture: Any) -> None:
+    capture: Capture = make_capture(NOWHERE, durability="memory")
+
+    def hits() -> Iterator[str]:
+        yield "a"
+
+    async def more() -> AsyncIterator[str]:
+        yield "a"
+
+    for function in (hits, more):
+        with pytest.raises(TypeError, match="cannot decorate a generator"):
+            capture.captured_retrieval(describe=_described)(function)
 
 
 @pytest.mark.parametrize(("value", "warned"), [("true", True), ("yes", True), ("0", False), ("", False), ("1", False)])

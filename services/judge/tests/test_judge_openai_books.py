@@ -143,8 +143,16 @@ async def test_a_refused_key_stops_judging_says_so_once_and_loses_nothing(
     api.keys = {KEY}
     scores = await asyncio.wait_for(waiting, 60)
     assert {score.status for score in scores} == {ScoreStatus.SCORED}
-    told = [Alert.model_validate_json(fields[b"data"]) for _, fields in await rig.client.xrange(ALERTS.key())]
-    assert [alert.state.value for alert in told] == ["critical", "resolved"]
+
+    async def told() -> list[str]:
+        entries = await rig.client.xrange(ALERTS.key())
+        return [Alert.model_validate_json(fields[b"data"]).state.value for _, fields in entries]
+
+    async def is_over() -> bool:
+        return len(await told()) >= 2
+
+    await until_async(is_over)  # the alert is published behind the scores
+    assert await told() == ["critical", "resolved"]
     assert await rig.spent() == api.nano
 
 

@@ -79,7 +79,8 @@ def _look(kind: str, payload: Mapping[str, Any], service: str, project: str, uns
         for field, text in (("service", service), ("project", project), *_named(kind, payload)):
             if family := credential_in(text):
                 raise InvalidEvent(
-                    CREDENTIAL_IN_NAME, f"{field}: holds a credential ({family}); it is stored as it is, so use a name"
+                    CREDENTIAL_IN_NAME,
+                    f"{field}: holds a credential ({family}); refused, since names are stored unchanged; use another",
                 )
     if len(_passed) > _MOST_PASSED:
         _passed.clear()

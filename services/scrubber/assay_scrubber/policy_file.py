@@ -14,6 +14,7 @@ The caller reads the file, which is TOML. Everything is optional; see docs/polic
     contact = "refuse"
 """
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,8 @@ from .taxonomy import Category
 _LEVEL_KEYS = (*POLICY_KEYS, "patterns")
 _PATTERN_KEYS = ("category", "pattern", "description")
 _LONGEST_PROJECT = 64
+_PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_PROJECT_RULE = "letters, digits, '.', '_' or '-', beginning with a letter or digit, at most 64 characters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ def parse_policies(text: str, *, hash_key: bytes | None = None, scrub_slugs: boo
     found = {}
     for name, level in projects.items():
         where = f"projects.{name[:_LONGEST_PROJECT]}"
+        if not _PROJECT.fullmatch(name):
+            raise PolicyError(f"{where}: no project can have this name: {_PROJECT_RULE}")
         if not isinstance(level, Mapping):
             raise PolicyError(f"{where} must be a table, such as [{where}.actions]")
         found[name] = _policy([("", document), (f"{where}: ", level)], hash_key, scrub_slugs)

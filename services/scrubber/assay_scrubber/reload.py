@@ -35,6 +35,8 @@ class PolicyFile:
             raise SettingsError(f"{self._name()}: {reason_of(error)}") from None
         self._use(*scrubbers_of(self.policies))
         metrics.POLICY_CURRENT.labels(self._source).set(1)
+        if settings.policy_file is not None:
+            self._log_policies()
 
     async def look(self) -> None:
         """Read the file if it changed and has been stable since the last look. Never raises.
@@ -60,7 +62,12 @@ class PolicyFile:
         self._use(*scrubbers)
         metrics.POLICY_CURRENT.labels(self._source).set(1)
         metrics.POLICY_LOADS.labels("loaded").inc()
-        log.info("policy loaded", extra={"policy": policies.default.fingerprint})
+        self._log_policies()
+
+    def _log_policies(self) -> None:
+        """Log the fingerprint of every policy in use, as `assay pii policy check` prints them."""
+        projects = {name: policy.fingerprint for name, policy in sorted(self.policies.projects.items())}
+        log.info("policy loaded", extra={"policy": self.policies.default.fingerprint, "projects": projects})
 
     def problems(self) -> list[str]:
         """Return why the file's policy is not the one in use, if so."""

@@ -71,7 +71,10 @@ def test_an_event_with_a_credential_for_a_name_becomes_a_failure_that_does_not_r
     assert outcome.event is None
     assert outcome.failure is not None
     assert (outcome.failure.reason, outcome.failure.error_class) == (Reason.CHECK_VIOLATION, CREDENTIAL_IN_NAME)
-    assert outcome.failure.detail == f"{field}: holds a credential ({family}); it is stored as it is, so use a name"
+    assert (
+        outcome.failure.detail
+        == f"{field}: holds a credential ({family}); refused, since names are stored unchanged; use another"
+    )
     assert value not in outcome.failure.model_dump_json()
 
 

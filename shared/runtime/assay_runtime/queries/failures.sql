@@ -1,5 +1,6 @@
--- Events that could not be stored, by reason, stage, error and producer. `lost`: events that are not in the store; `recovered`: events that are
--- visible by now, such as requeued dead letters; `incidents`: outages of a sink (nothing is lost). An entry that several services refused counts
+-- Events that could not be stored, by reason, stage, error, rule (the field and what it breaks) and producer.
+-- `lost`: events that are not in the store; `recovered`: events that are visible by now, such as requeued dead letters;
+-- `incidents`: outages of a sink (nothing is lost). An entry that several services refused counts
 -- once: for the scrubber or the writer, else for the first.
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
@@ -31,11 +32,11 @@ WITH
           AND event_id IN (SELECT assumeNotNull(event_id) FROM failed WHERE event_id IS NOT NULL)
     )
 SELECT
-    reason, stage, error_class, project, service,
+    reason, stage, error_class, replaceRegexpAll(detail, '\\.[0-9]+', '.N') AS rule, project, service,
     countIf(entry_id IS NOT NULL) - recovered AS lost,
     countIf(entry_id IS NOT NULL AND ifNull(event_id IN (SELECT event_id FROM visible), 0)) AS recovered,
     countIf(entry_id IS NULL) AS incidents,
-    max(created_at) AS latest, argMax(detail, created_at) AS latest_detail
+    max(created_at) AS latest
 FROM failed
-GROUP BY reason, stage, error_class, project, service
+GROUP BY reason, stage, error_class, rule, project, service
 ORDER BY lost DESC, incidents DESC, recovered DESC;
