@@ -1,5 +1,6 @@
 """Names and folders of runs."""
 
+import itertools
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,13 +18,17 @@ DEFAULT_RUNS = Path("runs")
 def free_name(name: str | None, runs: Path, resume: bool) -> str:
     """Return the name of a run: the given one, or the time.
 
+    A second run of the same second gets `-2`, and so on.
+
     Raises `OperationError` if it is taken or invalid.
     """
     from assay_evals.run.folder import RUN_FILE, run_folder
     from assay_evals.run.model import RunError
 
     if name is None:
-        name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        names = itertools.chain((now,), (f"{now}-{number}" for number in itertools.count(2)))
+        name = next(each for each in names if not (runs / each / RUN_FILE).exists())
     try:
         folder = run_folder(runs, name)
     except RunError as error:
