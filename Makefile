@@ -62,7 +62,7 @@ test: setup  ## Run lint and all tests against a real Redis and the real embedde
 		$(BIN)/python -m pytest -n $(or $(WORKERS),5) --dist loadgroup $(PYTEST); tests=$$?; \
 		wait $$lint && echo "lint: ok" || { cat build/lint.log; exit 1; }; exit $$tests
 
-check: setup  ## Run lint and the tests that need no server or other process: about a minute
+check: setup  ## Run lint and the tests that need no server or other process: one to two minutes
 	@$(MAKE) --no-print-directory test WORKERS=2 'PYTEST=-m "not server and not slow" $(PYTEST)'
 
 lint: setup  ## Check style, types, import contracts and the wording of the pages
