@@ -51,7 +51,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Count them, and change 
 
 
 @dead.command("list")
-def listcounted(
+def list_letters(
     reason: Reasons = None,
     stage: Stages = None,
     since: Since = None,

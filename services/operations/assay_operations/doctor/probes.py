@@ -168,7 +168,6 @@ def memory_of(host: str, port: int) -> MemoryFacts | None:
 def channels_of(host: str, port: int) -> tuple[dict[str, bool], list[str]] | None:
     """Read the state of the notifier's channels, and its notes; None if something else answers.
 
-    None if something else answers.
     Raises `OSError` if nothing answers.
     """
     try:
