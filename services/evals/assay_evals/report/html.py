@@ -8,14 +8,13 @@ from assay_evals.metrics.case_metrics import PATH
 from assay_evals.report.wording import (
     _INTERVALS,
     _P,
+    METRIC_COLUMNS,
     _between,
     change,
     escape,
-    limits,
-    meaning,
+    metric_cells,
     notes,
     number,
-    probability,
     problems,
     shown_metric,
     verdict_in_words,
@@ -43,7 +42,9 @@ _POLICY = (
     "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'\">"
 )
-_COLUMNS = ("verdict", "metric", "n", "baseline", "candidate", "change [95 %]", "p", "threshold", "stage", "meaning")
+_COLUMNS = ("verdict", *METRIC_COLUMNS)
+#: Columns of words; the others are aligned as numbers.
+_WORDS = {"metric", "stage", "meaning"}
 _LEGEND = "A line is a metric's change and its interval; right is better. Vertical line: no change. Dashed mark: the change that fails."
 
 
@@ -94,18 +95,8 @@ def _sides(paired: PairedRuns) -> str:
 
 def _row(m: MetricComparison) -> str:
     """Return a metric's row; on a narrow screen each cell is on its own line."""
-    cells = (
-        (m.verdict, m.verdict.value),
-        ("", m.metric),
-        ("n", f"{m.n:,}"),
-        ("n", number(m.baseline, m.metric)),
-        ("n", number(m.candidate, m.metric)),
-        ("n", change(m)),
-        ("n", probability(m)),
-        ("n", limits(m)),
-        ("", m.rule.stage.value),
-        ("", meaning(m)),
-    )
+    kinds = ("" if name in _WORDS else "n" for name in METRIC_COLUMNS)
+    cells = ((m.verdict, m.verdict.value), *zip(kinds, metric_cells(m), strict=True))
     shown = zip(_COLUMNS, cells, strict=True)
     row = "".join(f"<td class='{kind}' data-of='{of}'>{escape(text)}</td>" for of, (kind, text) in shown)
     return f"<tr>{row}</tr>"

@@ -8,13 +8,10 @@ from assay_evals.compare.verdicts import Verdict
 from assay_evals.report.wording import (
     _INTERVALS,
     _P,
+    METRIC_COLUMNS,
     _between,
-    change,
-    limits,
-    meaning,
+    metric_cells,
     notes,
-    number,
-    probability,
     problems,
     shown_metric,
     verdict_in_words,
@@ -37,22 +34,12 @@ def markdown(paired: PairedRuns, verdict: Verdict) -> str:
         "",
         *(f"- **{plain(problem)}**" for problem in problems(paired)),
         "",
-        "| | metric | n | baseline | candidate | change [95 %] | p | threshold | stage | meaning |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        f"| | {' | '.join(METRIC_COLUMNS)} |",
+        "| --- " * (1 + len(METRIC_COLUMNS)) + "|",
     ]
     for m in comparison.metrics:
-        cells = [
-            _MARKS[m.verdict],
-            plain(m.metric),
-            f"{m.n:,}",
-            number(m.baseline, m.metric),
-            number(m.candidate, m.metric),
-            change(m),
-            probability(m),
-            limits(m),
-            m.rule.stage.value,
-            meaning(m),
-        ]
+        name, *figures = metric_cells(m)
+        cells = [_MARKS[m.verdict], plain(name), *figures]
         lines.append(f"| {' | '.join(cells)} |")
     metric = shown_metric(paired)
     if metric and (worst := paired.worst(metric, 5)):

@@ -3,13 +3,10 @@
 from assay_evals.compare.compare_runs import PairedRuns
 from assay_evals.compare.verdicts import Verdict
 from assay_evals.report.wording import (
+    METRIC_COLUMNS,
     _between,
-    change,
-    limits,
-    meaning,
+    metric_cells,
     notes,
-    number,
-    probability,
     problems,
     slices_in_words,
     verdict_in_words,
@@ -45,27 +42,13 @@ def run_text(run: Run) -> str:
     return "\n".join(map(printable, lines))
 
 
-_COLUMNS = ("verdict", "metric", "n", "baseline", "candidate", "change [95 %]", "p", "threshold", "stage", "meaning")
+_COLUMNS = ("verdict", *METRIC_COLUMNS)
 _NUMBERS = {"n", "baseline", "candidate", "p", "threshold"}
 
 
 def comparison_text(paired: PairedRuns, verdict: Verdict) -> str:
     """Return a table of the metrics, a line for each slice and note, and the verdict with its reasons."""
-    rows = [
-        (
-            row.verdict.value,
-            row.metric,
-            f"{row.n:,}",
-            number(row.baseline, row.metric),
-            number(row.candidate, row.metric),
-            change(row),
-            probability(row),
-            limits(row),
-            row.rule.stage.value,
-            meaning(row),
-        )
-        for row in paired.comparison.metrics
-    ]
+    rows = [(row.verdict.value, *metric_cells(row)) for row in paired.comparison.metrics]
     sliced = slices_in_words([*paired.checks, *paired.changes])
     head = [f"{_between(paired)}.", *problems(paired)]
     closing = [*sliced, *notes(paired), verdict_in_words(paired, verdict)]

@@ -94,6 +94,25 @@ def meaning(each: MetricComparison) -> str:
     return "better" if each.is_improvement else "not worse by more than its threshold"
 
 
+#: Columns of a metric in every report, in order, after the verdict.
+METRIC_COLUMNS = ("metric", "n", "baseline", "candidate", "change [95 %]", "p", "threshold", "stage", "meaning")
+
+
+def metric_cells(each: MetricComparison) -> tuple[str, ...]:
+    """Format a metric for the columns of `METRIC_COLUMNS`."""
+    return (
+        each.metric,
+        f"{each.n:,}",
+        number(each.baseline, each.metric),
+        number(each.candidate, each.metric),
+        change(each),
+        probability(each),
+        limits(each),
+        each.rule.stage.value,
+        meaning(each),
+    )
+
+
 def limits(each: MetricComparison) -> str:
     """Format the threshold and the floor of a metric; search paths have no threshold."""
     threshold = "–" if each.metric.startswith(PATH) else number(each.rule.threshold, each.metric)
@@ -102,8 +121,11 @@ def limits(each: MetricComparison) -> str:
 
 def verdict_in_words(paired: PairedRuns, verdict: Verdict) -> str:
     """Describe the verdict with everything that decided it."""
-    found = _reasons(paired, verdict)
-    return f"verdict: {verdict.value}{', because ' if found else ''}{'; '.join(found)}"
+    return _because(verdict, _reasons(paired, verdict))
+
+
+def _because(verdict: Verdict, reasons: Sequence[str]) -> str:
+    return f"verdict: {verdict.value}{', because ' if reasons else ''}{'; '.join(reasons)}"
 
 
 def _reasons(paired: PairedRuns, verdict: Verdict) -> list[str]:
@@ -117,14 +139,12 @@ def _reasons(paired: PairedRuns, verdict: Verdict) -> list[str]:
         failed.append(f"{missing:,} case(s) are in only one run")
     failed += ["the runs are not comparable"] if comparison.unlike else []
     failed += [] if comparison.metrics else ["no metric could be compared"]
-    by_verdict = {each: _decisive(paired, each) for each in (Verdict.FAIL, Verdict.INCONCLUSIVE)}
-    failed += [f"{listed(names)} failed" for names in [by_verdict[Verdict.FAIL]] if names]
-    undecided = [
-        f"{listed(names)} {'is' if len(names) == 1 else 'are'} inconclusive"
-        for names in [by_verdict[Verdict.INCONCLUSIVE]]
-        if names
-    ]
-    return failed if verdict is Verdict.FAIL and failed else undecided
+    if names := _decisive(paired, Verdict.FAIL):
+        failed.append(f"{listed(names)} failed")
+    if verdict is Verdict.FAIL and failed:
+        return failed
+    names = _decisive(paired, Verdict.INCONCLUSIVE)
+    return [f"{listed(names)} {'is' if len(names) == 1 else 'are'} inconclusive"] if names else []
 
 
 def run_verdict(run: Run, floors: Sequence[FloorCheck], checks: Sequence[SliceCheck]) -> tuple[Verdict, str]:
@@ -142,7 +162,7 @@ def run_verdict(run: Run, floors: Sequence[FloorCheck], checks: Sequence[SliceCh
     few += [each.name for each in blocking if each.verdict is Verdict.INCONCLUSIVE]
     verdict = Verdict.FAIL if failed else Verdict.INCONCLUSIVE if few else Verdict.PASS
     reasons = failed or ([f"too few cases or scores: {listed(few)}"] if few else [])
-    return verdict, f"verdict: {verdict.value}{', because ' if reasons else ''}{'; '.join(reasons)}"
+    return verdict, _because(verdict, reasons)
 
 
 def _decisive(paired: PairedRuns, verdict: Verdict) -> list[str]:
