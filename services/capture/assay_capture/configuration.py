@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from assay_schema.events import Project, Service
-from assay_schema.limits import SERVICE_MAX_CHARS
+from assay_schema.limits import PROJECT_RULE, SERVICE_MAX_CHARS
 from assay_schema.scrubbing import ProducerScrubber
 from assay_schema.settings import FILE_VARIABLE, Settings, SettingsError, settings_from
 
@@ -54,10 +54,7 @@ def project_name(settings: Settings) -> str:
     try:
         return _PROJECT.validate_python(settings.capture.project)
     except ValidationError:
-        raise SettingsError(
-            "capture.project (or ASSAY_CAPTURE_PROJECT): must be letters, digits, '.', '_' or '-', "
-            "beginning with a letter or digit, at most 64 characters"
-        ) from None
+        raise SettingsError(f"capture.project (or ASSAY_CAPTURE_PROJECT): must be {PROJECT_RULE}") from None
 
 
 def refuse_credentials(scrubber: ProducerScrubber, **names: str) -> None:

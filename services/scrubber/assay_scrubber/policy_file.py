@@ -21,6 +21,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
+from assay_schema.limits import PROJECT_PATTERN, PROJECT_RULE
+
 from .custom import PatternError, custom_family
 from .family import Family
 from .policy import POLICY_KEYS, Policy, PolicyError, actions_of, keys_of, known, slugs_of
@@ -30,8 +32,7 @@ from .taxonomy import Category
 _LEVEL_KEYS = (*POLICY_KEYS, "patterns")
 _PATTERN_KEYS = ("category", "pattern", "description")
 _LONGEST_PROJECT = 64
-_PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_PROJECT_RULE = "letters, digits, '.', '_' or '-', beginning with a letter or digit, at most 64 characters"
+_PROJECT = re.compile(PROJECT_PATTERN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def parse_policies(text: str, *, hash_key: bytes | None = None, scrub_slugs: boo
     for name, level in projects.items():
         where = f"projects.{name[:_LONGEST_PROJECT]}"
         if not _PROJECT.fullmatch(name):
-            raise PolicyError(f"{where}: no project can have this name: {_PROJECT_RULE}")
+            raise PolicyError(f"{where}: no project can have this name: {PROJECT_RULE}")
         if not isinstance(level, Mapping):
             raise PolicyError(f"{where} must be a table, such as [{where}.actions]")
         found[name] = _policy([("", document), (f"{where}: ", level)], hash_key, scrub_slugs)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from assay_runtime.store import Client
+from assay_schema.limits import PROJECT_PATTERN
 from assay_schema.settings import RetentionSettings, SettingsError
 
 #: Tables whose rows expire, counted from `created_at` (arrival). Not from the producer's clock: a wrong one must not
@@ -14,7 +15,7 @@ TABLES = (
     "eval_runs", "eval_results", "eval_outcomes",
 )  # fmt: skip
 
-_PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_PROJECT = re.compile(PROJECT_PATTERN)
 _DAYS_MAX = 36_500
 #: End of 32-bit times. A TTL beyond it would wrap around and delete rows at once.
 _TIME_MAX = 4_294_967_295

@@ -36,6 +36,7 @@ from assay_schema.limits import (
     ITEMS_MAX,
     NAME_MAX_CHARS,
     NESTING_MAX,
+    PROJECT_PATTERN,
     QUERY_MAX_CHARS,
     SAFE_INTEGER_MAX,
     SCHEMA_VERSION,
@@ -166,7 +167,7 @@ def _require_portable(scalar: Any) -> None:
             raise PydanticCustomError("not_json", "a value without a JSON form")
 
 
-Project = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+Project = Annotated[str, StringConstraints(pattern=f"^{PROJECT_PATTERN}$")]
 Service = Annotated[
     str,
     StringConstraints(min_length=1, max_length=SERVICE_MAX_CHARS, pattern=r"^[^\u0000-\u001f\u007f-\u009f]*$"),

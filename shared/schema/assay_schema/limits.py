@@ -27,3 +27,6 @@ SAFE_INTEGER_MAX = 2**53 - 1
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
 #: Times are strictly between these years, the range of the store's DateTime64 (other times would wrap around).
 YEAR_MIN, YEAR_MAX = 1900, 2299
+#: A valid name of a project, unanchored, and the same in words.
+PROJECT_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+PROJECT_RULE = "letters, digits, '.', '_' or '-', beginning with a letter or digit, at most 64 characters"

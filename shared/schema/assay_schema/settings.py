@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from assay_schema.events import Project, Service
+from assay_schema.limits import PROJECT_PATTERN
 from assay_schema.problems import in_words
 
 #: Path of the settings file, if it is not `./assay.toml`.
@@ -551,9 +552,7 @@ class EvalsSettings(Section):
         description="Rules for the night: scorers, thresholds, floors and slices; `--rules` overrides it.",
     )
     runs_dir: str = Field("runs", description="Folder of the runs.")
-    project: str = Field(
-        "default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Tenant whose system is evaluated."
-    )
+    project: str = Field("default", pattern=f"^{PROJECT_PATTERN}$", description="Tenant whose system is evaluated.")
     judge: Literal["none", "lexical", "anthropic", "openai"] = Field(
         "none",
         description="Judge of the answers; `anthropic` needs `judge.api_key`, `openai` uses the `[judge]` settings of that backend.",

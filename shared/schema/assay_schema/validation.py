@@ -22,7 +22,7 @@ from assay_schema.events import STORED_KINDS, Event, Kind, ScrubbedEvent
 from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
 from assay_schema.failures import UNKNOWN, Failure
 from assay_schema.ids import event_ms
-from assay_schema.limits import ENTRY_MAX_BYTES, EVENT_AHEAD_MAX_MS, SCHEMA_VERSION
+from assay_schema.limits import ENTRY_MAX_BYTES, EVENT_AHEAD_MAX_MS, PROJECT_PATTERN, SCHEMA_VERSION
 from assay_schema.scores import Score
 
 #: Maximum number of problems of one document in a detail.
@@ -116,7 +116,7 @@ def identity_of(data: bytes) -> tuple[UUID | None, str, str]:
 
 
 _EVENT_ID = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-7[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}")
-_PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_PROJECT = re.compile(PROJECT_PATTERN)
 #: Stricter than the envelope's rule, which allows any printable text: an unvalidated entry may contain anything.
 _SERVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}")
 _MEMBER = re.compile(rb'"(event_id|project|service)"\s*:\s*"([A-Za-z0-9._/-]{1,64})"')

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -174,7 +175,7 @@ def drop(
         if dry_run:
             echo(f"would drop {summary}")
         else:
-            show = lambda: echo(f"about to drop {summary}", err=True)  # noqa: E731
+            show = partial(echo, f"about to drop {summary}", err=True)
             if plan.names and not agreed(show, "Drop them permanently?", yes=yes, undone="dropped"):
                 return
             dropped = apply_drop(plan, actor)

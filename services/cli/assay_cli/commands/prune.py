@@ -1,6 +1,7 @@
 """`assay prune`: delete old rows before retention does."""
 
 import time
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -44,7 +45,7 @@ def prune(
         if dry_run:
             _report(planned, "would delete")
             return
-        show = lambda: _report(planned, "about to delete", err=True)  # noqa: E731
+        show = partial(_report, planned, "about to delete", err=True)
         if plan.stored and not agreed(show, "Delete them permanently?", yes=yes):
             return
         with Progress(Mode.AUTO) as counter:
