@@ -1,0 +1,1 @@
+"""Sessions of agents: read from their logs, stored as one record in parts, exported and checked."""
