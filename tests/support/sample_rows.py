@@ -172,6 +172,15 @@ def session_part(number: int = 0, *, days_old: float = 0, project: str = "defaul
     }
 
 
+#: What makes a row of each kind.
+MAKE = {
+    Kind.RETRIEVAL: candidate,
+    Kind.ANSWER: answer,
+    Kind.FEEDBACK: feedback,
+    Kind.TOOL_CALL: tool_call,
+    Kind.SERVER_EVENT: server_event,
+    Kind.SESSION: session_part,
+}
 #: The export row of each table of events, its columns that hold JSON as text, and those that its view adds.
 ROW_OF = {SOURCES[kind].view: ROWS[kind] for kind in Kind}
 JSON_COLUMNS = {"params", "args_summary", "result_summary", "request", "response", "intermediate_events", "metadata"}

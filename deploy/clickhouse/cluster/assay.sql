@@ -2238,11 +2238,15 @@ ALTER TABLE `assay_base_local`.rollup_minute ON CLUSTER '{cluster}'
     MODIFY COLUMN kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4, 'tool_call' = 5, 'server_event' = 6),
     ADD COLUMN IF NOT EXISTS statuses Map(LowCardinality(String), UInt64) COMMENT 'Tool calls by status. Add up with sumMap.' CODEC(ZSTD(1)) AFTER pii_families;
 
+ALTER TABLE `assay_base_local`.rollup_minute ON CLUSTER '{cluster}' COMMENT COLUMN IF EXISTS without_result 'Retrievals that found nothing, and tool calls whose status is empty.';
+
 ALTER TABLE `assay_base_local`.rollup_minute ON CLUSTER '{cluster}' COMMENT COLUMN IF EXISTS tool 'The operation that retrieved, or the tool called; empty for other kinds.';
 
 ALTER TABLE `assay_base_local`.rollup_hour ON CLUSTER '{cluster}'
     MODIFY COLUMN kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4, 'tool_call' = 5, 'server_event' = 6),
     ADD COLUMN IF NOT EXISTS statuses Map(LowCardinality(String), UInt64) COMMENT 'Tool calls by status. Add up with sumMap.' CODEC(ZSTD(1)) AFTER pii_families;
+
+ALTER TABLE `assay_base_local`.rollup_hour ON CLUSTER '{cluster}' COMMENT COLUMN IF EXISTS without_result 'Retrievals that found nothing, and tool calls whose status is empty.';
 
 ALTER TABLE `assay_base_local`.rollup_hour ON CLUSTER '{cluster}' COMMENT COLUMN IF EXISTS tool 'The operation that retrieved, or the tool called; empty for other kinds.';
 
@@ -3656,4 +3660,4 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (13,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (14, '0014_agents.sql', '66ac7bb70ef8c4fb0644a8e11cf1bd664e920d9557463e6f48a8c070b5e5188d');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (15, '0015_tool_rollups.sql', '9185eb6c006f4d07cd86be7134f0b851771ffed369a675bb733851ee62048797');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (15, '0015_tool_rollups.sql', '23491e7fba8e90e19ca168d062a061f9bca99ad90985fc3fb1ee0b309ad3a03c');

@@ -1,4 +1,4 @@
-"""The record of a session: what a reader finds in an agent's log, and the document that is stored and exported. Pure.
+"""The record of a session: what a reader finds in a log, and the document made of it. Pure.
 
 A reader returns a `Transcript`. `document` turns it into the session's document, whose keys do not depend on the agent.
 """

@@ -280,7 +280,10 @@ class Feedback(Model):
 
 
 class ToolEvent(Model):
-    """One tool call, or one event of the server that runs the tools: the eleven fields of the event file, in its order."""
+    """One tool call, or one event of the server that runs the tools.
+
+    The first eleven fields are those of the event file, in its order.
+    """
 
     timestamp: UtcDatetime = Field(description="Time of the event, by the server's clock.")
     server_session_id: Name = Field(description="One run of the server.")
@@ -335,7 +338,7 @@ class ServerEvent(ToolEvent):
 
 
 class Session(Model):
-    """A transcript in the Vertex-native form, or a part of it: a request, a response, and the tool calls between.
+    """A session in the Vertex-native form, or a part of it: request, response, tool calls between.
 
     Every part states what applies to the whole session. The lists of the parts follow one another.
     """

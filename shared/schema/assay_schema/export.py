@@ -145,7 +145,10 @@ class FeedbackRow(Model):
 
 
 class ToolCallRow(Model):
-    """`assay export --kind tool_call`: one tool call. After `id` come the eleven fields of the event file, in its order."""
+    """`assay export --kind tool_call`: one tool call.
+
+    After `id` come the eleven fields of the event file, in its order.
+    """
 
     schema_version: RowVersion
     id: RowId
@@ -181,7 +184,10 @@ class ToolCallRow(Model):
 
 
 class ServerEventRow(Model):
-    """`assay export --kind server_event`: one event of a tool server, with the same fields as a tool call."""
+    """`assay export --kind server_event`: one event of a tool server.
+
+    It has the fields of a tool call.
+    """
 
     schema_version: RowVersion
     id: RowId
@@ -217,7 +223,10 @@ class ServerEventRow(Model):
 
 
 class SessionPartRow(Model):
-    """`assay export --kind session`: one part of one revision of a session. `assay sessions export` joins them."""
+    """`assay export --kind session`: one part of one revision of a session.
+
+    `assay sessions export` joins the parts.
+    """
 
     schema_version: RowVersion
     id: RowId

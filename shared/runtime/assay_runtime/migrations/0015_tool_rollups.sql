@@ -4,11 +4,15 @@ ALTER TABLE ${base}.rollup_minute
     MODIFY COLUMN kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4, 'tool_call' = 5, 'server_event' = 6),
     ADD COLUMN IF NOT EXISTS statuses Map(LowCardinality(String), UInt64) COMMENT 'Tool calls by status. Add up with sumMap.' CODEC(ZSTD(1)) AFTER pii_families;
 
+ALTER TABLE ${base}.rollup_minute COMMENT COLUMN IF EXISTS without_result 'Retrievals that found nothing, and tool calls whose status is empty.';
+
 ALTER TABLE ${base}.rollup_minute COMMENT COLUMN IF EXISTS tool 'The operation that retrieved, or the tool called; empty for other kinds.';
 
 ALTER TABLE ${base}.rollup_hour
     MODIFY COLUMN kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4, 'tool_call' = 5, 'server_event' = 6),
     ADD COLUMN IF NOT EXISTS statuses Map(LowCardinality(String), UInt64) COMMENT 'Tool calls by status. Add up with sumMap.' CODEC(ZSTD(1)) AFTER pii_families;
+
+ALTER TABLE ${base}.rollup_hour COMMENT COLUMN IF EXISTS without_result 'Retrievals that found nothing, and tool calls whose status is empty.';
 
 ALTER TABLE ${base}.rollup_hour COMMENT COLUMN IF EXISTS tool 'The operation that retrieved, or the tool called; empty for other kinds.';
 
