@@ -20,8 +20,8 @@ from assay_schema.validation import InvalidEvent, event_time_ok, parse_event, pa
 
 from .engine import Scrubber
 from .own_names import refuse_credentials
-from .paths import scrub_paths
 from .policy import Action
+from .whole_event import scrub_event
 
 STAGE = "scrubber"
 #: The `policy` of events stored while `capture.scrub_pii` is false.
@@ -93,7 +93,7 @@ class Processor:
         scrubber = self._projects.get(event.project, self._scrubber)
         if scrubber:
             policy = scrubber.fingerprint
-            payload, found = scrub_paths(scrubber, event.kind, payload)
+            payload, found = scrub_event(scrubber, event.kind, payload)
             refuse_credentials(event.kind, payload, event.service, event.project, event.session_id)
             if found:
                 pii = _pii(scrubber, found)

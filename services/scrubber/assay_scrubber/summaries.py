@@ -35,9 +35,25 @@ _ONLY_EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
 _EMAIL = re.compile(r"[\w.%+\-']@(?:[\w\-]{1,63}\.){1,8}[^\W\d_]{2}")
 
 
-def summarise(value: Any) -> Any:
-    """Return a JSON value with the four rules applied. The input is unchanged; lists stay lists, tuples tuples."""
-    return _summarised(value, filtered=False, level=0)
+def summarise(value: Any, scrubbed: Any = ...) -> Any:
+    """Return a JSON value with the four rules applied. The input is unchanged; lists stay lists, tuples tuples.
+
+    `scrubbed` is the same value as the scrubber left it: it is kept where no rule applies. So the rules see what the scrubber would have
+    removed, and the scrubber has counted what the rules mask.
+    """
+    marked = _summarised(value, filtered=False, level=0)
+    return marked if scrubbed is ... else _joined(value, marked, scrubbed)
+
+
+def _joined(value: Any, marked: Any, scrubbed: Any) -> Any:
+    """Take the mark of each value that has one, and what the scrubber left of the others."""
+    if isinstance(marked, dict) and isinstance(scrubbed, dict) and marked.keys() == scrubbed.keys():
+        return {key: _joined(value[key], item, scrubbed[key]) for key, item in marked.items()}
+    if isinstance(marked, list | tuple) and isinstance(scrubbed, list | tuple) and len(marked) == len(scrubbed):
+        return [_joined(*three) for three in zip(value, marked, scrubbed, strict=True)]
+    if isinstance(marked, dict | list | tuple):  # the scrubber replaced all of it
+        return scrubbed
+    return scrubbed if marked == value and type(marked) is type(value) else marked
 
 
 def _summarised(value: Any, *, filtered: bool, level: int) -> Any:
