@@ -58,7 +58,7 @@ def read(store: Path, since: datetime | None) -> Found:
     sources: dict[str, Source] = {}
     if store.is_dir():
         _list_folder(store, sources, problems)
-    elif _is_database(store, problems):
+    elif _is_database(store):
         _list_database(store, sources, problems)
     else:
         found = opencode_files.exported(store, problems)
@@ -75,27 +75,26 @@ def _is_data(folder: Path) -> bool:
     return (folder / "storage" / "session").is_dir() or any(below(folder, _DATABASES))
 
 
-def _is_database(path: Path, problems: Problems) -> bool:
+def _is_database(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             return file.read(16) == b"SQLite format 3\x00" or path.suffix == ".db"
-    except OSError as error:
-        problems.failed(path.name, error)
+    except OSError:  # counted when it is read
         return path.suffix == ".db"
 
 
 def _list_folder(folder: Path, sources: dict[str, Source], problems: Problems) -> None:
     if not _is_data(folder):
-        for path in below(folder, "*.json"):
+        for path in below(folder, "*.json", problems):
             ignored = Problems()  # counted when the file is read
             found = opencode_files.exported(path, ignored)
             session_id = found.session_id if found else f"\x00{path.name}"
             rank = _SANITIZED_RANK if found and found.extra.get("sanitized") else _EXPORT_RANK
             _offer(sources, session_id, Source(rank, path, "export"))
         return
-    for database in below(folder, _DATABASES):
+    for database in below(folder, _DATABASES, problems):
         _list_database(database, sources, problems)
-    for session_id, path in opencode_files.listed(folder / "storage").items():
+    for session_id, path in opencode_files.listed(folder / "storage", problems).items():
         _offer(sources, session_id, Source(opencode_files.STORAGE_RANK, path, "storage"))
 
 

@@ -15,9 +15,9 @@ STORAGE_RANK: Final = 2
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
-def listed(folder: Path) -> dict[str, Path]:
+def listed(folder: Path, problems: Problems) -> dict[str, Path]:
     """Return the files of the sessions in a storage folder by their ids."""
-    found = below(folder / "session", "*/*.json")
+    found = below(folder / "session", "*.json", problems, levels=2)
     return {path.stem: path for path in found if _ID.fullmatch(path.stem)}
 
 
@@ -87,7 +87,7 @@ def _shared(entries: list[Any], name: str, problems: Problems) -> Transcript | N
 
 
 def _files(folder: Path, kind: str, problems: Problems) -> Iterator[Json]:
-    for path in below(folder, "*.json"):
+    for path in below(folder, "*.json", problems):
         value = load_file(path, kind, problems)
         if isinstance(value, dict):
             yield value

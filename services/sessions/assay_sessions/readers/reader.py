@@ -1,12 +1,14 @@
 """The protocol of a reader, the problems that readers report, and the conversation that they build."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from assay_sessions.record import Call, Message, Transcript
 
@@ -23,7 +25,8 @@ ProblemKind = Literal[
 _TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./:-]{0,63}")
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Problem:
     """Something that a reader could not read, or did not understand. The rest was read.
 
     `path` is the name of a file or a kind of file, without its folders, and `detail` a type or a class of error. Neither contains
@@ -146,9 +149,18 @@ def passed_ms(start: datetime | None, end: datetime | None) -> float | None:
     return (end - start).total_seconds() * 1000
 
 
-def below(path: Path, pattern: str) -> Iterator[Path]:
-    """Yield the files below a folder that match, in the order of their names. A folder that cannot be read has none."""
-    try:
-        yield from sorted(found for found in path.glob(pattern) if found.is_file())
-    except OSError:
-        return
+def below(folder: Path, pattern: str, problems: Problems | None = None, *, levels: int = 1) -> Iterator[Path]:
+    """Yield the files at most `levels` folders down whose names match, in the order of their paths.
+
+    A folder that does not exist has none. Folders that cannot be read are counted.
+    """
+
+    def failed(error: OSError) -> None:
+        if problems is not None and not isinstance(error, FileNotFoundError | NotADirectoryError):
+            problems.failed(Path(error.filename or folder).name, error)
+
+    for here, folders, names in os.walk(folder, onerror=failed):
+        if len(Path(here).relative_to(folder).parts) >= levels - 1:
+            folders.clear()
+        folders.sort()
+        yield from (Path(here) / name for name in sorted(names) if fnmatchcase(name, pattern))

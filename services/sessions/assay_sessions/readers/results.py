@@ -1,11 +1,11 @@
 """The result of a tool call in one vocabulary, from what four agents write.
 
-| | OpenCode | Claude Code | Codex | Gemini CLI | here |
-|---|---|---|---|---|---|
-| exit code N | `completed`, `metadata.exit` | `is_error`, "Exit code N" | "Process exited with code N" | `success`, "Exit Code: N" | `error`, `exit_code` |
-| unknown tool | tool `invalid` | "<tool_use_error>" | "unsupported call" | `error` | `error`, `unknown_name` |
-| refused | `error`, a fixed text | `is_error`, a fixed text | a fixed text | `cancelled`, a fixed text | `refused` |
-| cut off | `running`, exit null | no result | no result | no result | `error`, `interrupted` |
+| | OpenCode | Claude Code | Codex | Gemini CLI |
+|---|---|---|---|---|
+| exit code N | `metadata.exit` | "Exit code N" | "Process exited with code N" | "Exit Code: N" |
+| unknown tool | tool `invalid` | "<tool_use_error>" | "unsupported call" | `error` |
+| refused | a fixed text | a fixed text | a fixed text | `cancelled`, a fixed text |
+| cut off | `running`, exit null | no result | no result | no result |
 """
 
 import re
