@@ -288,6 +288,27 @@ def test_the_worst_of_several_decides() -> None:
     assert checks.worst() is Status.OK
 
 
+@pytest.mark.parametrize(
+    ("facts", "status", "said"),
+    [
+        ((0, 0, None, []), Status.OK, "none imported in a week"),
+        ((36, 0, 90.0, []), Status.OK, "36 sessions imported in a week, the latest 90 s ago"),
+        (
+            (1, 1, 900.0, []),
+            Status.WARN,
+            "1 session imported in a week, the latest 15 min ago; 1 not complete: parts are missing",
+        ),
+        ((2, 0, 90.0, ["part vision (3)"]), Status.WARN, "types that were not understood: part vision (3)"),
+    ],
+)
+def test_sessions_that_are_not_complete_or_not_understood_are_a_warning(
+    facts: tuple[int, int, float | None, list[str]], status: Status, said: str
+) -> None:
+    finding = checks.sessions(*facts)
+    assert (finding.status, said in finding.summary) == (status, True), finding
+    assert bool(finding.hint) is (status is not Status.OK)
+
+
 def test_open_alerts_are_a_warning_that_says_where_to_look() -> None:
     assert checks.open_alerts({}).status == Status.OK
     found = checks.open_alerts({"warn": 2, "critical": 1})

@@ -15,7 +15,20 @@ from assay_writer.rows import alert_row
 from docs.generate import table_reference
 from docs.generate.table_wording import reworded
 from tests.support.alert_samples import episode, transition
-from tests.support.sample_rows import FINGERPRINT, answer, by_column, candidate, failure, feedback, iso, lines, score
+from tests.support.sample_rows import (
+    FINGERPRINT,
+    answer,
+    by_column,
+    candidate,
+    failure,
+    feedback,
+    iso,
+    lines,
+    score,
+    server_event,
+    session_part,
+    tool_call,
+)
 from tests.support.store import StoreServer, refresh_rollups
 
 #: Faithfulness, and how probable each answer was to be in the base stream; the last is boosted, and counts in no rate.
@@ -58,6 +71,17 @@ def sre(migrated: StoreServer) -> Iterator[Client]:
         "candidates": [candidate(), candidate(), slow, {**slow, "id": slow["id"] + 1}, candidate(project="other")],
         "answers": [answer(), answer(citations=[])],
         "feedback": [feedback(), feedback(verdict="negative")],
+        "tool_calls": [
+            *(tool_call(number, args_summary='{"path":"a"}') for number in range(3)),
+            tool_call(3, tool_name="bash", status="error", error_kind="exit", duration_ms=900.0),
+            tool_call(4, status="refused", error_kind="pii_blocked", project="other"),
+        ],
+        "server_events": [server_event()],
+        "session_parts": [
+            session_part(1),
+            session_part(2, status="aborted", parts=2, session_id="ses_half"),
+            session_part(3, parent_session_id="ses_1"),
+        ],
         "capture_failures": [
             *(
                 failure(stage=stage) for stage in ("drift", "writer", "notifier")
@@ -100,8 +124,8 @@ def test_a_query_declares_exactly_the_parameters_it_uses(query: Any) -> None:
 
 
 def test_the_queries_count_each_event_once(sre: Client) -> None:
-    assert sum(row["events"] for row in rows(sre, "events-per-minute")) == 8
-    assert [row["duplicates"] for row in rows(sre, "duplicates")] == [0, 0, 0, 0]
+    assert sum(row["events"] for row in rows(sre, "events-per-minute")) == 17
+    assert [row["duplicates"] for row in rows(sre, "duplicates")] == [0] * 7
     assert sum(row["retrievals"] for row in rows(sre, "retrieval-latency", project="default")) == 3
 
 
@@ -112,7 +136,7 @@ def test_the_queries_answer_what_they_say(sre: Client) -> None:
         "db_down": (0, 1),
     }
     assert {row["stage"] for row in rows(sre, "failures")} == {"writer"}
-    assert sum(row["removed"] for row in rows(sre, "pii-findings")) == 16
+    assert sum(row["removed"] for row in rows(sre, "pii-findings")) == 34
     [slowest] = rows(sre, "slowest-retrievals", limit="1")
     assert (slowest["ms"], slowest["query_start"]) == (900.0, "é" * 80)
     [slowest] = rows(sre, "slowest-retrievals", limit="1", chars="90")
@@ -124,12 +148,43 @@ def test_the_queries_answer_what_they_say(sre: Client) -> None:
     assert (model["answers"], model["without_citation"]) == (2, 1)
     assert rows(sre, "top-documents", project="default")[0]["share"] == 0.6667
     assert rows(sre, "watermark")[0]["watermark"] == 0
-    assert sum(row["events"] for row in rows(sre, "storing-delay")) == 8
+    assert sum(row["events"] for row in rows(sre, "storing-delay")) == 17
+
+
+def test_the_queries_about_tools_answer_what_they_say(sre: Client) -> None:
+    tools = {(row["project"], row["tool"]): row for row in rows(sre, "tools")}
+    assert {key: (row["calls"], row["errors"], row["refused"], row["error_rate"]) for key, row in tools.items()} == {
+        ("default", "search_docs"): (3, 0, 0, 0),
+        ("default", "bash"): (1, 1, 0, 1),
+        ("other", "search_docs"): (1, 0, 1, 1),
+    }
+    errors = {(row["tool_name"], row["status"], row["error_kind"]) for row in rows(sre, "tool-errors")}
+    assert errors == {("bash", "error", "exit"), ("search_docs", "refused", "pii_blocked")}
+    [refused] = rows(sre, "refusals")
+    assert (refused["project"], refused["pii_attempted"], refused["pii_blocked"]) == ("other", ["contact"], ["contact"])
+    assert rows(sre, "slowest-tool-calls", limit="1")[0]["tool_name"] == "bash"
+    [loop] = rows(sre, "tool-loops")
+    assert (loop["calls"], loop["failed"], loop["arguments_start"]) == (3, 0, '{"path":"a"}')
+    assert rows(sre, "tool-loops", times="4") == []
+
+
+def test_sessions_are_counted_by_day_and_agent_without_those_of_sub_agents(sre: Client) -> None:
+    found = rows(sre, "sessions")
+    assert len(found) == 1, found
+    [day] = found
+    assert (day["source"], day["sessions"], day["answered"], day["aborted"], day["incomplete"]) == (
+        "opencode",
+        2,
+        1,
+        1,
+        1,
+    )
+    assert (day["turns"], day["tools"], day["tool_error_rate"]) == (4, 2, 0)
 
 
 def test_the_rollups_queries_say_the_same_as_those_of_the_events(sre: Client) -> None:
     traffic = rows(sre, "traffic")
-    assert sum(row["events"] for row in traffic) == 8
+    assert sum(row["events"] for row in traffic) == 14
     assert (sum(row["failures"] for row in traffic), sum(row["incidents"] for row in traffic)) == (3, 1)
     assert {
         row["without_result_rate"] for row in rows(sre, "traffic", project="other") if row["kind"] == "retrieval"
@@ -140,7 +195,7 @@ def test_the_rollups_queries_say_the_same_as_those_of_the_events(sre: Client) ->
     scores = rows(sre, "retrieval-scores", project="default")
     assert (sum(row["scored"] for row in scores), sum(row["without_result"] for row in scores)) == (2, 1)
     assert {row["mean_top_score"] for row in scores if row["scored"]} == {0.9}
-    assert sum(row["removed"]["email"] for row in rows(sre, "pii-trend")) == 16
+    assert sum(row["removed"]["email"] for row in rows(sre, "pii-trend")) == 28
 
 
 def test_an_episode_is_open_until_it_is_resolved(sre: Client) -> None:

@@ -122,6 +122,33 @@ def nightly_evaluation(configured: bool, outcomes: Sequence[tuple[str, float, st
     )
 
 
+#: Seconds after which a session whose parts have not all arrived is a warning: parts of one import follow within seconds.
+INCOMPLETE_S = 300.0
+
+
+def sessions(stored: int, incomplete: int, imported_s_ago: float | None, unknown: Sequence[str]) -> Finding:
+    """Check the sessions that were imported in a week; `unknown`: types that no reader knew in the last import here."""
+    name = "sessions"
+    if imported_s_ago is None:
+        return Finding(name, Status.OK, "none imported in a week")
+    summary = f"{_count(stored, 'session', 'sessions')} imported in a week, the latest {age(imported_s_ago)} ago"
+    if incomplete:
+        return Finding(
+            name,
+            Status.WARN,
+            f"{summary}; {incomplete:,} not complete: parts are missing",
+            "import them again (assay sessions import); if that changes nothing, see assay query failures",
+        )
+    if unknown:
+        return Finding(
+            name,
+            Status.WARN,
+            f"{summary}; types that were not understood: {', '.join(unknown)}",
+            "an agent's format has changed: update Assay, and import again; the rest of these sessions is stored",
+        )
+    return Finding(name, Status.OK, summary)
+
+
 #: Seconds after which an operation without an end counts as killed; a long deletion takes minutes.
 OPERATION_S = 3_600.0
 

@@ -16,6 +16,7 @@ from assay_operations.clients import open_store, settings_and_source
 from assay_operations.doctor import checks, probes
 from assay_operations.doctor.checks import Finding, Status, StreamFacts, worst
 from assay_operations.errors import OperationError, explain, hangs
+from assay_operations.sessions.last_import import not_understood
 from assay_schema.settings import Settings, SettingsError, StoreSettings
 from assay_schema.streams import DEAD
 from assay_schema.topology import destination
@@ -199,6 +200,7 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
         patient.check("views", lambda: checks.final_reads(*probes.final_settings(client)), hint)
         patient.check("failures in 24 h", lambda: _failures(names), hint)
         patient.check("judging", lambda: _judging(names), hint)
+        patient.check("sessions", lambda: _sessions(names, data), hint)
         patient.check("alerts", lambda: _alerts(names), hint)
         patient.check(
             "nightly evaluation",
@@ -229,6 +231,11 @@ def _schema(client: "Store", database: str) -> Finding:
 def _judging(settings: StoreSettings) -> Finding:
     with open_store(settings) as client:
         return checks.judging(*probes.judged_lately(client))
+
+
+def _sessions(settings: StoreSettings, data: Path) -> Finding:
+    with open_store(settings) as client:
+        return checks.sessions(*probes.imported_sessions(client, checks.INCOMPLETE_S), not_understood(data))
 
 
 def _alerts(settings: StoreSettings) -> Finding:

@@ -228,6 +228,22 @@ def failures_by_reason(client: "Store") -> list[FailureFacts]:
     return list(found.values())
 
 
+def imported_sessions(client: "Store", late_s: float) -> tuple[int, int, float | None]:
+    """Count the sessions of which a part arrived in the last 7 days: all, and incomplete for `late_s` seconds.
+
+    Also return the seconds since the latest part; None without one. `client` must use the views' database.
+    """
+    [(stored, incomplete, waited_s)] = client.query(
+        "SELECT count(), countIf(NOT complete AND waited_s > {late_s:Float64}), min(waited_s) FROM ("
+        " SELECT project, session_id, uniqExact(part) = max(parts) AS complete,"
+        " dateDiff('second', max(created_at), now64(3)) AS waited_s"
+        " FROM session_parts WHERE created_at >= now() - toIntervalDay(7)"
+        " GROUP BY project, session_id, revision, digest ORDER BY revision DESC, digest DESC LIMIT 1 BY project, session_id)",
+        parameters={"late_s": late_s},
+    ).result_rows
+    return int(stored), int(incomplete), float(waited_s) if stored else None
+
+
 def nightly_outcomes(client: "Store", database: str) -> list[tuple[str, float, str]]:
     """Read the nightly evaluations of a week: outcome, hours ago, detail; the latest last."""
     query = (

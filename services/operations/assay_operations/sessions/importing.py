@@ -18,6 +18,7 @@ from assay_operations.clients import open_store, settings_for, with_redis
 from assay_operations.errors import OperationError
 from assay_operations.sessions.cutting import safe_cut
 from assay_operations.sessions.events import Revision, revision, session_events
+from assay_operations.sessions.last_import import remember
 from assay_operations.sessions.stored import complete_revisions, waiting_for
 from assay_sessions.parts import PartsError
 from assay_sessions.readers import READERS, Problem, Reader
@@ -115,6 +116,7 @@ def import_sessions(
             done.size += sum(map(len, parts))
             progress(done)
         publisher.flush()
+        remember(data, done.problems)
         if wait and sent:
             deadline = time.monotonic() + STORED_WITHIN_S
             while (left := waiting_for(store, project, sent)) and time.monotonic() < deadline:

@@ -9,6 +9,12 @@ FROM
     SELECT event_time, 'answer' AS kind, project, service FROM answers
     UNION ALL
     SELECT event_time, 'feedback' AS kind, project, service FROM feedback
+    UNION ALL
+    SELECT event_time, 'tool_call' AS kind, project, service FROM tool_calls
+    UNION ALL
+    SELECT event_time, 'server_event' AS kind, project, service FROM server_events
+    UNION ALL
+    SELECT event_time, 'session' AS kind, project, service FROM session_parts
 )
 WHERE event_time >= now() - toIntervalHour({hours:UInt32})
   AND ({project:String} = '' OR project = {project:String})

@@ -27,6 +27,12 @@ WITH
             SELECT event_id, event_time FROM answers
             UNION ALL
             SELECT event_id, event_time FROM feedback
+            UNION ALL
+            SELECT event_id, event_time FROM tool_calls
+            UNION ALL
+            SELECT event_id, event_time FROM server_events
+            UNION ALL
+            SELECT event_id, event_time FROM session_parts
         )
         WHERE event_time >= earliest
           AND event_id IN (SELECT assumeNotNull(event_id) FROM failed WHERE event_id IS NOT NULL)

@@ -9,6 +9,12 @@ FROM
     SELECT event_time, project, service, pii_families FROM answers
     UNION ALL
     SELECT event_time, project, service, pii_families FROM feedback
+    UNION ALL
+    SELECT event_time, project, service, pii_families FROM tool_calls
+    UNION ALL
+    SELECT event_time, project, service, pii_families FROM server_events
+    UNION ALL
+    SELECT event_time, project, service, pii_families FROM session_parts
 )
 ARRAY JOIN mapKeys(pii_families) AS family, mapValues(pii_families) AS findings
 WHERE event_time >= now() - toIntervalHour({hours:UInt32})

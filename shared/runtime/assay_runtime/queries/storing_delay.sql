@@ -11,6 +11,12 @@ FROM
     SELECT created_at, 'answer' AS kind, project, dateDiff('millisecond', created_at, stored_at) AS delay_ms FROM answers
     UNION ALL
     SELECT created_at, 'feedback' AS kind, project, dateDiff('millisecond', created_at, stored_at) AS delay_ms FROM feedback
+    UNION ALL
+    SELECT created_at, 'tool_call' AS kind, project, dateDiff('millisecond', created_at, stored_at) AS delay_ms FROM tool_calls
+    UNION ALL
+    SELECT created_at, 'server_event' AS kind, project, dateDiff('millisecond', created_at, stored_at) AS delay_ms FROM server_events
+    UNION ALL
+    SELECT created_at, 'session' AS kind, project, dateDiff('millisecond', created_at, stored_at) AS delay_ms FROM session_parts
 )
 WHERE created_at >= now() - toIntervalHour({hours:UInt32})
   AND ({project:String} = '' OR project = {project:String})
