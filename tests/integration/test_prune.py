@@ -188,7 +188,9 @@ def test_a_copy_that_is_stored_after_the_plan_stays_as_an_event_that_is_sent_aga
     assert sink.count("candidates", f"event_id = '{first['event_id']}'") == 1
 
 
-@pytest.mark.parametrize(("typed", "kept"), [(b"n\n", [2] * len(TABLES)), (b"\n", [2] * len(TABLES)), (b"y\n", [0] * len(TABLES))])
+@pytest.mark.parametrize(
+    ("typed", "kept"), [(b"n\n", [2] * len(TABLES)), (b"\n", [2] * len(TABLES)), (b"y\n", [0] * len(TABLES))]
+)
 def test_on_a_terminal_it_asks_first(sink: Sink, typed: bytes, kept: list[int]) -> None:
     person, terminal = os.openpty()
     process = sink.cli.start("prune", "--older-than", "0d", role="owner", stdin=terminal)

@@ -3541,22 +3541,22 @@ AS WITH captured AS
     FROM
     (
         SELECT
-            project, assumeNotNull(session_id) AS session_id, occurred_at AS at, created_at AS received,
+            project, assumeNotNull(t.session_id) AS session_id, occurred_at AS at, created_at AS received,
             0 AS answer, 0 AS call, 0 AS failed, 0 AS liked, 0 AS disliked
-        FROM `assay_base`.candidates FINAL
-        WHERE session_id IS NOT NULL
+        FROM `assay_base`.candidates AS t FINAL
+        WHERE t.session_id IS NOT NULL
         UNION ALL
-        SELECT project, assumeNotNull(session_id), occurred_at, created_at, 1, 0, 0, 0, 0
-        FROM `assay_base`.answers FINAL
-        WHERE session_id IS NOT NULL
+        SELECT project, assumeNotNull(t.session_id), occurred_at, created_at, 1, 0, 0, 0, 0
+        FROM `assay_base`.answers AS t FINAL
+        WHERE t.session_id IS NOT NULL
         UNION ALL
-        SELECT project, assumeNotNull(session_id), occurred_at, created_at, 0, 1, status IN ('error', 'refused'), 0, 0
-        FROM `assay_base`.tool_calls FINAL
-        WHERE session_id IS NOT NULL
+        SELECT project, assumeNotNull(t.session_id), occurred_at, created_at, 0, 1, status IN ('error', 'refused'), 0, 0
+        FROM `assay_base`.tool_calls AS t FINAL
+        WHERE t.session_id IS NOT NULL
         UNION ALL
-        SELECT project, assumeNotNull(session_id), occurred_at, created_at, 0, 0, 0, verdict = 'positive', verdict = 'negative'
-        FROM `assay_base`.feedback FINAL
-        WHERE session_id IS NOT NULL
+        SELECT project, assumeNotNull(t.session_id), occurred_at, created_at, 0, 0, 0, verdict = 'positive', verdict = 'negative'
+        FROM `assay_base`.feedback AS t FINAL
+        WHERE t.session_id IS NOT NULL
     )
     GROUP BY project, session_id
 ),
@@ -3576,7 +3576,7 @@ imported AS
 ),
 judged AS
 (
-    SELECT project, assumeNotNull(session_id) AS session_id, count() AS scored, avg(s.faithfulness) AS faithfulness
+    SELECT project, assumeNotNull(a.session_id) AS session_id, count() AS scored, avg(s.faithfulness) AS faithfulness
     FROM `assay_base`.answers AS a FINAL
     INNER JOIN
     (
@@ -3585,7 +3585,7 @@ judged AS
         WHERE status = 'scored' AND mapContains(metrics, 'faithfulness')
         GROUP BY event_id
     ) AS s USING (event_id)
-    WHERE session_id IS NOT NULL
+    WHERE a.session_id IS NOT NULL
     GROUP BY project, session_id
 )
 SELECT
@@ -3658,6 +3658,6 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (12,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (13, '0013_operations_audit.sql', '152066959cb83692ec4cd6c3662de91d3a2bff16824a75191d8ebe88604396d3');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (14, '0014_agents.sql', '66ac7bb70ef8c4fb0644a8e11cf1bd664e920d9557463e6f48a8c070b5e5188d');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (14, '0014_agents.sql', 'cdba2b6e970fee9ee6d6cc697340372921e6beab698cb6dd614d74c73641042f');
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (15, '0015_tool_rollups.sql', '23491e7fba8e90e19ca168d062a061f9bca99ad90985fc3fb1ee0b309ad3a03c');

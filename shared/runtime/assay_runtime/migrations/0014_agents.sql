@@ -466,22 +466,22 @@ AS WITH captured AS
     FROM
     (
         SELECT
-            project, assumeNotNull(session_id) AS session_id, occurred_at AS at, created_at AS received,
+            project, assumeNotNull(t.session_id) AS session_id, occurred_at AS at, created_at AS received,
             0 AS answer, 0 AS call, 0 AS failed, 0 AS liked, 0 AS disliked
-        FROM ${base}.candidates FINAL
-        WHERE session_id IS NOT NULL
+        FROM ${base}.candidates AS t FINAL
+        WHERE t.session_id IS NOT NULL
         UNION ALL
-        SELECT project, assumeNotNull(session_id), occurred_at, created_at, 1, 0, 0, 0, 0
-        FROM ${base}.answers FINAL
-        WHERE session_id IS NOT NULL
+        SELECT project, assumeNotNull(t.session_id), occurred_at, created_at, 1, 0, 0, 0, 0
+        FROM ${base}.answers AS t FINAL
+        WHERE t.session_id IS NOT NULL
         UNION ALL
-        SELECT project, assumeNotNull(session_id), occurred_at, created_at, 0, 1, status IN ('error', 'refused'), 0, 0
-        FROM ${base}.tool_calls FINAL
-        WHERE session_id IS NOT NULL
+        SELECT project, assumeNotNull(t.session_id), occurred_at, created_at, 0, 1, status IN ('error', 'refused'), 0, 0
+        FROM ${base}.tool_calls AS t FINAL
+        WHERE t.session_id IS NOT NULL
         UNION ALL
-        SELECT project, assumeNotNull(session_id), occurred_at, created_at, 0, 0, 0, verdict = 'positive', verdict = 'negative'
-        FROM ${base}.feedback FINAL
-        WHERE session_id IS NOT NULL
+        SELECT project, assumeNotNull(t.session_id), occurred_at, created_at, 0, 0, 0, verdict = 'positive', verdict = 'negative'
+        FROM ${base}.feedback AS t FINAL
+        WHERE t.session_id IS NOT NULL
     )
     GROUP BY project, session_id
 ),
@@ -501,7 +501,7 @@ imported AS
 ),
 judged AS
 (
-    SELECT project, assumeNotNull(session_id) AS session_id, count() AS scored, avg(s.faithfulness) AS faithfulness
+    SELECT project, assumeNotNull(a.session_id) AS session_id, count() AS scored, avg(s.faithfulness) AS faithfulness
     FROM ${base}.answers AS a FINAL
     INNER JOIN
     (
@@ -510,7 +510,7 @@ judged AS
         WHERE status = 'scored' AND mapContains(metrics, 'faithfulness')
         GROUP BY event_id
     ) AS s USING (event_id)
-    WHERE session_id IS NOT NULL
+    WHERE a.session_id IS NOT NULL
     GROUP BY project, session_id
 )
 SELECT
