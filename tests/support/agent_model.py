@@ -264,7 +264,7 @@ class _Responses(_Api):
             items.append(item)
         if reply.stall:
             return
-        for number, (name, args) in enumerate(reply.calls):
+        for name, args in reply.calls:
             items.append(
                 {
                     "type": "function_call",
