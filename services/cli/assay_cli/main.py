@@ -26,7 +26,19 @@ class _Commands(LazyGroup):
         name: f"assay_cli.commands.{name}:{name}"
         for name in (
             *("up", "migrate", "export", "doctor", "prune", "query", "tail", "scrub", "replay", "gate"),
-            *("alerts", "bench", "dataset", "dead", "drift", "eval", "feedback", "judge", "operations", "pii"),
+            *(
+                "alerts",
+                "bench",
+                "dataset",
+                "dead",
+                "drift",
+                "eval",
+                "feedback",
+                "judge",
+                "operations",
+                "pii",
+                "sessions",
+            ),
         )
     }
 

@@ -37,7 +37,6 @@ Path = tuple[str | int, ...]
 Cut = Callable[[str, int], int]
 
 _LISTS: Final = (("request", "contents"), ("response", "candidates"), ("intermediate_events",))
-_CANONICAL: Final = orjson.OPT_SORT_KEYS
 
 
 class PartsError(ValueError):
@@ -81,9 +80,16 @@ def join(parts: Iterable[Json]) -> Json:
     return _with_lists(first, tuple(list(_items(held)) for held in pieces))
 
 
-def digest(document: Json) -> str:
-    """Return the SHA-256 of a document's JSON with sorted keys, in hexadecimal."""
-    return hashlib.sha256(orjson.dumps(document, option=_CANONICAL)).hexdigest()
+def shape_digest(document: Json) -> str:
+    """Return 16 hexadecimal digits that change with the size of any item of a document, and do not depend on its text.
+
+    It is stored beside the scrubbed text. A hash of the text itself would let a reader try what was removed from it.
+    """
+    sizes = [[_size(item) for item in _at(document, path)] for path in _LISTS]
+    own = [
+        _size(value) for name, value in document.items() if name not in ("request", "response", "intermediate_events")
+    ]
+    return hashlib.sha256(orjson.dumps([own, sizes])).hexdigest()[:16]
 
 
 def part_event_id(project: str, session_id: str, digest: str, part: int, updated_ms: int) -> str:

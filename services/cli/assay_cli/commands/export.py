@@ -30,7 +30,7 @@ def export(
         str | None, typer.Option(metavar="query|search", help="Only retrievals by this operation; default: all.")
     ] = None,
     kind: Annotated[
-        str, typer.Option(metavar="retrieval|answer|feedback", help="Kind of event to export.")
+        str, typer.Option(metavar="KIND", help=f"Kind of event to export: {', '.join(Exported)}.")
     ] = Exported.RETRIEVAL,
     project: Annotated[str | None, typer.Option(help="Only this project; default: all.")] = None,
     cursor_file: Annotated[

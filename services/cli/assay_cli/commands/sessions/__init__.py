@@ -1,0 +1,13 @@
+"""`assay sessions`."""
+
+from assay_cli.lazy import lazy_group
+
+sessions = lazy_group(
+    "Import, list, show, export and check the sessions of agents.",
+    {
+        "import": f"{__name__}.import_sessions:import_logs",
+        "list": f"{__name__}.show:list_sessions",
+        "show": f"{__name__}.show:show",
+        "export": f"{__name__}.export:export",
+    },
+)

@@ -1,0 +1,113 @@
+"""`assay sessions import`: read the logs of agents, and store what is new."""
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay_cli.exit_codes import FINDING
+from assay_cli.options import DataDirectory
+from assay_cli.output.terminal import echo, ends_quietly
+from assay_operations.clients import DEFAULT_DATA
+from assay_operations.sessions.importing import Imported, import_sessions, sources
+from assay_operations.time_bounds import moment_ms
+
+#: Seconds between looks with --watch.
+_WATCH_S = 2.0
+
+
+def import_logs(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Files or folders; default: the usual places.")
+    ] = None,
+    agents: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from", metavar="AGENT", help="Only opencode, claude-code, codex, gemini, otel or jsonl; repeatable."
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(help="Only sessions that changed since then: a duration (7d) or an ISO 8601 time; default: all."),
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep importing what changes, until Ctrl-C.")] = False,
+    project: Annotated[str | None, typer.Option(help="Project of the sessions; default: capture.project.")] = None,
+    service: Annotated[str | None, typer.Option(help="Service of the sessions; default: the agent.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress.")] = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Import sessions from the logs of coding agents. Repeat it at will: what is stored is not sent again.
+
+    It only reads the logs, also while the agent runs. Text is scrubbed before it is stored, like everything that is captured.
+    """
+    with ends_quietly():
+        start = None if since is None else _moment(since)
+        done = _once(data, agents or (), paths or (), start, project, service, quiet=quiet)
+        while watch:
+            time.sleep(_WATCH_S)
+            again = datetime.fromtimestamp(done.newest_ms / 1000, UTC) if done.newest_ms else start
+            stores = sources(agents or (), paths or ())
+            found = import_sessions(data, stores, since=again, project=project, service=service)
+            done.newest_ms = max(done.newest_ms, found.newest_ms)
+            if found.sent:
+                echo(_summary(found))
+        if done.not_stored:
+            raise typer.Exit(FINDING)
+
+
+def _once(
+    data: Path,
+    agents: Sequence[str],
+    paths: Sequence[Path],
+    since: datetime | None,
+    project: str | None,
+    service: str | None,
+    *,
+    quiet: bool,
+) -> Imported:
+    stores = sources(agents, paths)
+    if not stores:
+        _nothing(agents, paths)
+    done = Imported()
+    shown = time.monotonic()
+
+    def progress(done: Imported) -> None:
+        nonlocal shown
+        if not quiet and time.monotonic() - shown > 1:
+            shown = time.monotonic()
+            echo(f"{_count(done.found.total(), 'session')} read, {done.sent.total():,} new", err=True)
+
+    import_sessions(data, stores, since=since, project=project, service=service, progress=progress, done=done)
+    echo(_summary(done))
+    for problem, count in sorted(done.problems.items()):
+        detail = f" ({problem.detail})" if problem.detail else ""
+        echo(f"not read: {problem.kind.replace('_', ' ')}{detail} in {problem.path}: {count:,}", err=True)
+    if done.not_stored:
+        echo(
+            f"{_count(done.not_stored, 'session')} not stored after a minute; see assay doctor and assay query failures",
+            err=True,
+        )
+    return done
+
+
+def _nothing(agents: Sequence[str], paths: Sequence[Path]) -> None:
+    where = ", ".join(map(str, paths)) or f"the usual places of {', '.join(agents) or 'any agent'}"
+    echo(f"no sessions in {where}; name a file or folder: assay sessions import PATH", err=True)
+
+
+def _summary(done: Imported) -> str:
+    agents = ", ".join(f"{count:,} {agent}" for agent, count in sorted(done.found.items()))
+    text = f"{_count(done.found.total(), 'session')} found{f' ({agents})' if agents else ''}: "
+    text += f"{done.sent.total():,} new or changed, {done.unchanged.total():,} already stored"
+    return text + (f"; {_count(done.parts, 'part')}, {done.size / 1024 / 1024:.1f} MiB" if done.parts else "")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def _moment(since: str) -> datetime:
+    return datetime.fromtimestamp(moment_ms(since, time.time_ns() // 1_000_000, "--since") / 1000, UTC)

@@ -1,0 +1,1 @@
+"""Sessions of agents: import them, list them, export them, check them."""

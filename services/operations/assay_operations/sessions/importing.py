@@ -1,0 +1,185 @@
+"""Import the sessions of agents: read their logs, and publish what the store does not have.
+
+Delivery: a part counts as sent when Redis has it. An import that is repeated, also after it was killed, sends nothing twice that is
+stored, and a part that is sent twice is stored once.
+"""
+
+import asyncio
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay_operations.clients import open_store, settings_for, with_redis
+from assay_operations.errors import OperationError
+from assay_operations.sessions.cutting import safe_cut
+from assay_operations.sessions.events import Revision, revision, session_events
+from assay_operations.sessions.stored import complete_revisions, waiting_for
+from assay_sessions.parts import PartsError
+from assay_sessions.readers import READERS, Problem, Reader
+from assay_sessions.record import Transcript
+
+if TYPE_CHECKING:
+    from assay_runtime.connection import Client
+    from assay_schema.settings import Settings
+
+#: Entries that wait in the log, above which an import pauses.
+BACKLOG_MAX = 2_000
+#: Seconds until an import stops waiting for the store.
+STORED_WITHIN_S = 60.0
+_POLL_S = 0.2
+#: Bytes that are sent at once.
+_BATCH_BYTES = 1024 * 1024
+
+
+@dataclass
+class Imported:
+    """The outcome of an import so far. Sessions are counted by source."""
+
+    found: Counter[str] = field(default_factory=Counter)
+    sent: Counter[str] = field(default_factory=Counter)
+    #: Sessions whose newest revision the store has.
+    unchanged: Counter[str] = field(default_factory=Counter)
+    parts: int = 0
+    size: int = 0
+    problems: Counter[Problem] = field(default_factory=Counter)
+    #: Sent, and not complete in the store when the wait was over.
+    not_stored: int = 0
+    #: Time of the last change of any session that was read, in Unix milliseconds.
+    newest_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Source:
+    """One store of an agent: a file or a folder, and its reader."""
+
+    reader: Reader
+    path: Path
+
+
+def sources(agents: Sequence[str], paths: Sequence[Path], environment: Mapping[str, str] | None = None) -> list[Source]:
+    """Return the stores to read: of these agents (all by default), at these paths or in their usual places.
+
+    Raises `OperationError` for an unknown agent, and for a path that does not exist.
+    """
+    for agent in agents:
+        if agent not in READERS:
+            raise OperationError("invalid", f"--from: {agent!r} is not one of {', '.join(READERS)}")
+    for path in paths:
+        if not path.exists():
+            raise OperationError("not_found", f"{path}: does not exist")
+    environment = os.environ if environment is None else environment
+    found: list[Source] = []
+    for reader in (READERS[agent] for agent in (agents or READERS)):
+        places = list(paths) or reader.locations(Path.home(), environment)
+        found += [Source(reader, store) for store in reader.discover(places)]
+    return found
+
+
+def import_sessions(
+    data: Path,
+    stores: Sequence[Source],
+    *,
+    since: datetime | None = None,
+    project: str | None = None,
+    service: str | None = None,
+    wait: bool = True,
+    progress: Callable[[Imported], None] = lambda _: None,
+    done: Imported | None = None,
+) -> Imported:
+    """Import the sessions that changed at `since` or later. `project` is that of the settings by default.
+
+    With `wait`, it returns when the store has them, or after a minute. Raises `OperationError` if Redis or the store is away.
+    """
+    done = Imported() if done is None else done
+    publishing, reading = settings_for("producer", data), settings_for("sre", data)
+    project = project or publishing.capture.project
+    with open_store(reading.store) as store:
+        known = complete_revisions(store, project)
+        sent: dict[str, tuple[int, str]] = {}
+        publisher = _Publisher(publishing, project)
+        for made in _revisions(stores, since, done, known, progress):
+            try:
+                parts = list(session_events(made, project, service, time.time_ns() // 1_000_000, publisher.cut))
+            except PartsError as error:
+                done.problems[Problem("unreadable", made.document["metadata"]["source"], 1, str(error))] += 1
+                continue
+            publisher.send(parts)
+            known[made.session_id] = sent[made.session_id] = made.key
+            done.sent[made.document["metadata"]["source"]] += 1
+            done.parts += len(parts)
+            done.size += sum(map(len, parts))
+            progress(done)
+        publisher.flush()
+        if wait and sent:
+            deadline = time.monotonic() + STORED_WITHIN_S
+            while (left := waiting_for(store, project, sent)) and time.monotonic() < deadline:
+                time.sleep(_POLL_S)
+            done.not_stored = len(left)
+    return done
+
+
+def _revisions(
+    stores: Sequence[Source],
+    since: datetime | None,
+    done: Imported,
+    known: Mapping[str, tuple[int, str]],
+    progress: Callable[[Imported], None],
+) -> Iterator[Revision]:
+    """Yield the revisions that are newer than those of the store, one at a time."""
+    for source in stores:
+        for item in source.reader.read(source.path, since):
+            if not isinstance(item, Transcript):
+                done.problems[item._replace(count=1)] += item.count
+                continue
+            made = revision(item)
+            done.found[item.source] += 1
+            done.newest_ms = max(done.newest_ms, made.number)
+            if made.key <= known.get(made.session_id, (-1, "")):
+                done.unchanged[item.source] += 1
+            else:
+                yield made
+            progress(done)
+
+
+class _Publisher:
+    """Appends events to the log, in batches, and waits while the log is long."""
+
+    def __init__(self, settings: "Settings", project: str) -> None:
+        from assay_schema.streams import CAPTURE, shard_of
+        from assay_scrubber.engine import Scrubber
+        from assay_scrubber.policy import Policy
+
+        self._settings = settings
+        self._key = CAPTURE.key(shard_of(project, settings.redis.shards))
+        self._waiting: list[bytes] = []
+        self.cut = safe_cut(Scrubber(Policy()))
+
+    def send(self, events: Sequence[bytes]) -> None:
+        """Take events, and append those that are waiting if they are many."""
+        self._waiting += events
+        if sum(map(len, self._waiting)) >= _BATCH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Append all waiting events. Raises `OperationError`."""
+        from redis.exceptions import RedisError
+
+        try:
+            with_redis(self._settings, self._append)
+        except RedisError as error:
+            raise OperationError(
+                "unavailable",
+                f"Redis: {type(error).__name__}; run assay doctor, then import again: nothing is stored twice",
+            ) from None
+        self._waiting = []
+
+    async def _append(self, client: "Client") -> None:
+        while int(await client.xlen(self._key)) > BACKLOG_MAX:  # noqa: ASYNC110 - another process empties it
+            await asyncio.sleep(_POLL_S)
+        for event in self._waiting:
+            await client.xadd(self._key, {"data": event})

@@ -1,0 +1,129 @@
+"""Sessions in the store: which revisions are complete, and their documents."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from assay_operations.errors import OperationError
+from assay_sessions.parts import join
+
+if TYPE_CHECKING:
+    from assay_runtime.store import Client
+
+Key = tuple[int, str]
+#: Sessions that are looked up at once.
+_PAGE = 500
+_NEWEST_COMPLETE = """SELECT session_id, max((revision, digest)) FROM
+(
+    SELECT session_id, revision, digest FROM session_parts WHERE project = {project:String}
+    GROUP BY session_id, revision, digest HAVING uniqExact(part) = max(parts)
+)
+GROUP BY session_id"""
+_COMPLETE_OF = """SELECT session_id, revision, digest FROM session_parts
+WHERE project = {project:String} AND session_id IN {sessions:Array(String)}
+GROUP BY session_id, revision, digest HAVING uniqExact(part) = max(parts)"""
+_NEWEST = """SELECT * FROM
+(
+    SELECT project, session_id, revision, digest, uniqExact(part) = max(parts) AS complete FROM session_parts
+    WHERE id <= {upto:UInt64} AND (project, session_id) IN
+    (
+        SELECT project, session_id FROM session_parts
+        WHERE id <= {upto:UInt64} AND id > {after:Int64}
+          AND ({project:String} = '' OR project = {project:String})
+          AND ({source:String} = '' OR source = {source:String})
+          AND (empty({sessions:Array(String)}) OR session_id IN {sessions:Array(String)})
+          AND (NOT {of_people:Bool} OR parent_session_id IS NULL)
+    )
+    GROUP BY project, session_id, revision, digest ORDER BY revision DESC, digest DESC LIMIT 1 BY project, session_id
+)
+ORDER BY revision, session_id"""
+_PARTS = """SELECT part, parts, title, toString(created), request, response, intermediate_events, metadata FROM session_parts
+WHERE project = {project:String} AND session_id = {session:String} AND revision = {revision:UInt64}
+  AND digest = {digest:String} AND id <= {upto:UInt64}
+ORDER BY part LIMIT 1 BY part"""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The sessions to read: by project, agent and id, and with a part in `after < id <= upto`."""
+
+    upto: int
+    after: int = -1
+    project: str | None = None
+    source: str | None = None
+    session_ids: tuple[str, ...] = ()
+    #: Without the sessions of sub-agents.
+    of_people: bool = False
+
+
+@dataclass
+class Seen:
+    """Sessions that were read, those of sub-agents that were left out, and those that are not complete."""
+
+    read: int = 0
+    incomplete: list[str] = field(default_factory=list)
+
+
+def complete_revisions(client: "Client", project: str) -> dict[str, Key]:
+    """Return the newest complete revision of each session of a project, by session."""
+    found = client.query(_NEWEST_COMPLETE, parameters={"project": project}).result_rows
+    return {str(session): (int(key[0]), str(key[1])) for session, key in found}
+
+
+def waiting_for(client: "Client", project: str, wanted: dict[str, Key]) -> dict[str, Key]:
+    """Return those of the wanted revisions that are not complete yet."""
+    stored: dict[str, Key] = {}
+    names = list(wanted)
+    for start in range(0, len(names), _PAGE):
+        page = {"project": project, "sessions": names[start : start + _PAGE]}
+        rows = client.query(_COMPLETE_OF, parameters=page).result_rows
+        for session, number, digest in rows:
+            stored[str(session)] = max(stored.get(str(session), (0, "")), (int(number), str(digest)))
+    return {session: key for session, key in wanted.items() if stored.get(session, (0, "")) < key}
+
+
+def documents(client: "Client", chosen: Chosen, seen: Seen) -> Iterator[dict[str, Any]]:
+    """Yield the documents of the chosen sessions, scrubbed, the oldest first: one at a time, each in its newest revision.
+
+    A session whose newest revision is not complete is counted in `seen`, and left out. Raises `OperationError` if parts are missing that
+    were there a moment ago.
+    """
+    rows = client.query(
+        _NEWEST,
+        parameters={
+            "upto": chosen.upto,
+            "after": chosen.after,
+            "project": chosen.project or "",
+            "source": chosen.source or "",
+            "sessions": list(chosen.session_ids),
+            "of_people": chosen.of_people,
+        },
+    ).result_rows
+    for project, session, number, digest, complete in rows:
+        if not complete:
+            seen.incomplete.append(str(session))
+            continue
+        yield _document(client, str(project), str(session), int(number), str(digest), chosen.upto)
+        seen.read += 1
+
+
+def _document(client: "Client", project: str, session: str, number: int, digest: str, upto: int) -> dict[str, Any]:
+    key = {"project": project, "session": session, "revision": number, "digest": digest, "upto": upto}
+    rows = client.query(_PARTS, parameters=key).result_rows
+    if not rows or len(rows) != rows[0][1]:
+        raise OperationError("unavailable", "parts of a session were deleted meanwhile; run it again")
+    fragments = [
+        {
+            "session_id": session,
+            "title": title,
+            "created": created.replace(" ", "T")[:23] + "Z",
+            "request": orjson.loads(request),
+            "response": orjson.loads(response),
+            "intermediate_events": orjson.loads(events),
+            "metadata": orjson.loads(metadata),
+        }
+        for _, _, title, created, request, response, events, metadata in rows
+    ]
+    return join(fragments)
