@@ -1,0 +1,1 @@
+"""Checks of agents' sessions by rules, without a model: `rules_file` names the rules, `checker` applies them, `tally` sums them up."""
