@@ -33,6 +33,9 @@ SHARDING_KEYS = {
     "candidates": "cityHash64(event_id)",
     "answers": "cityHash64(event_id)",
     "feedback": "cityHash64(event_id)",
+    "tool_calls": "cityHash64(event_id)",
+    "server_events": "cityHash64(event_id)",
+    "session_parts": "cityHash64(session_id)",
     "capture_failures": "cityHash64(failure_id)",
     "scores": "cityHash64(event_id)",
     "calibrations": "cityHash64(calibration_id)",
@@ -45,7 +48,7 @@ SHARDING_KEYS = {
     "schema_migrations": "cityHash64(version)",
 }
 #: Views with one row about all rows: they read distributed tables, instead of being distributed themselves.
-OF_ALL_SHARDS = ("watermark", "judge_spend", "quality_by_day", "judging_by_day", "feedback_by_day")
+OF_ALL_SHARDS = ("watermark", "judge_spend", "quality_by_day", "judging_by_day", "feedback_by_day", "sessions")
 
 _ON_CLUSTER = "ON CLUSTER '{cluster}'"
 _HEAD = re.compile(

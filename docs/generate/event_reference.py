@@ -26,7 +26,6 @@ the field and the rule, never the content.
 - Chunk ids and `job_id` are integers of absolute value below 2^53, and `latency_ms` is 0 or more. Slugs, ids and names of models have at
   most {NAME_MAX_CHARS:,} characters.
 - NaN, infinities, other integers beyond 64 bits, and text with half a character (a lone surrogate such as `"\\ud800"`) are refused.
-- `tool_call`, `server_event` and `session` are defined, but have no tables yet: such events are recorded as failures.
 
 The JSON Schemas are in [`shared/schema/assay_schema/schemas`](../shared/schema/assay_schema/schemas), and documents that fit or break
 them, to test a producer or consumer with, in [`shared/schema/assay_schema/examples`](../shared/schema/assay_schema/examples).

@@ -103,6 +103,7 @@ def test_its_packages_are_those_the_services_are_made_of() -> None:
             "drift",
             "notifier",
             "evals",
+            "sessions",
             "operations",
             "local",
             "cli",

@@ -6,18 +6,20 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
+from assay_operations.export.sql import SOURCES
 from assay_runtime.store import Client, connect, insert_json_rows
-from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
+from assay_schema.events import Kind
+from assay_schema.export import ROWS, AnswerRow, FeedbackRow, RetrievalRow
 from assay_schema.ids import first_row_at, row_id
 from tests.support.cli import Cli, stop
-from tests.support.sample_rows import Json, answer, candidate, event_id_at, feedback, iso, lines
+from tests.support.sample_rows import MAKE, Json, answer, candidate, event_id_at, feedback, iso, lines
 from tests.support.store import StoreServer
 
 SEED_FIELDS = [
@@ -181,11 +183,13 @@ def test_answers_and_feedback_have_their_own_rows(sink: Sink) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "model"), [("retrieval", RetrievalRow), ("answer", AnswerRow), ("feedback", FeedbackRow)]
+    ("kind", "model", "make"),
+    [(kind, ROWS[kind], MAKE[kind]) for kind in Kind],
 )
-def test_every_line_is_valid_by_the_published_model(sink: Sink, kind: str, model: type[BaseModel]) -> None:
-    make = {"retrieval": candidate, "answer": answer, "feedback": feedback}[kind]
-    table = {"retrieval": "candidates", "answer": "answers", "feedback": "feedback"}[kind]
+def test_every_line_is_valid_by_the_published_model(
+    sink: Sink, kind: Kind, model: type[BaseModel], make: Callable[..., Json]
+) -> None:
+    table = SOURCES[kind].view
     rows = [make(n, project=f"p{n % 3}", pii_families={"email": n}) for n in range(200)]
     sink.insert(rows, table)
     sink.advance(rows[-1]["id"])
@@ -307,7 +311,10 @@ def test_a_cursor_file_is_written_only_after_success(sink: Sink, tmp_path: Path)
         (["--limit", "-5"], "--limit: -5 is below 1"),
         (["--limit", "many"], "--limit"),
         (["--tool", "grep"], "--tool: 'grep' is not one of query, search"),
-        (["--kind", "session"], "--kind: 'session' is not one of retrieval, answer, feedback"),
+        (
+            ["--kind", "vision"],
+            "--kind: 'vision' is not one of retrieval, answer, feedback, tool_call, server_event, session",
+        ),
         (["--kind", "answer", "--tool", "query"], "--tool: rows of kind answer have no tool"),
         (["--since", "1h", "--until", "2h"], "--until 2h is before --since 1h"),
         (["--limit", "5", "--cursor-file", "c"], "--limit with --cursor-file would permanently skip"),

@@ -10,16 +10,26 @@ from typing import Any
 import pytest
 
 from assay_operations.actor import Actor
+from assay_operations.export.sql import SOURCES
 from assay_operations.prune import apply, plan_prune
 from assay_operations.time_bounds import duration_ms
 from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.events import Kind
 from tests.support.cli import Cli, stop
-from tests.support.sample_rows import Json, answer, candidate, event_id_at, failure, feedback, iso, lines, score
+from tests.support.sample_rows import MAKE, Json, candidate, event_id_at, failure, iso, lines, score
 from tests.support.store import StoreServer
 
-TABLES = ("candidates", "answers", "feedback", "capture_failures", "scores")
+TABLES = (
+    "candidates",
+    "answers",
+    "feedback",
+    "tool_calls",
+    "server_events",
+    "session_parts",
+    "scores",
+    "capture_failures",
+)
 DAY_MS = 86_400_000
 #: Copies stay apart: the engine merges nothing, but still rewrites what it is told to.
 UNMERGED = ("max_bytes_to_merge_at_max_space_in_pool = 1", "max_bytes_to_merge_at_min_space_in_pool = 1")
@@ -63,7 +73,7 @@ def sink(server: StoreServer, tmp_path: Path) -> Iterator[Sink]:
     """Two rows of every kind, one of today and one ten days old, and as many failures."""
     owner = connect(server.settings().store)
     sink = Sink(owner, Cli(tmp_path, store_url=server.url))
-    for table, make in zip(TABLES, (candidate, answer, feedback, failure, a_score), strict=True):
+    for table, make in zip(TABLES, (*(MAKE[kind] for kind in SOURCES), a_score, failure), strict=True):
         owner.command(f"TRUNCATE TABLE assay_base.{table}")
         owner.command(f"ALTER TABLE assay_base.{table} MODIFY SETTING {', '.join(UNMERGED)}")
         sink.insert(table, make(1, days_old=10), make(2, days_old=0.01))
@@ -73,26 +83,26 @@ def sink(server: StoreServer, tmp_path: Path) -> Iterator[Sink]:
 
 def test_what_is_older_goes_from_every_table_and_the_rest_stays(sink: Sink) -> None:
     assert sink.prune("--older-than", "5d") == dict.fromkeys(TABLES, (1, 1))
-    assert [sink.count(table) for table in TABLES] == [1, 1, 1, 1, 1]
+    assert [sink.count(table) for table in TABLES] == [1] * len(TABLES)
     old = "created_at < now() - toIntervalDay(5)"
-    assert [sink.count(table, old, base=True) for table in TABLES] == [0, 0, 0, 0, 0]
+    assert [sink.count(table, old, base=True) for table in TABLES] == [0] * len(TABLES)
 
 
 def test_zero_days_is_everything_even_from_a_clock_ahead(sink: Sink) -> None:
     sink.insert("candidates", candidate(3, days_old=-0.5))
     assert sink.prune("--older-than", "0d") == {**dict.fromkeys(TABLES, (2, 2)), "candidates": (3, 3)}
-    assert [sink.count(table, base=True) for table in TABLES] == [0, 0, 0, 0, 0]
+    assert [sink.count(table, base=True) for table in TABLES] == [0] * len(TABLES)
 
 
 def test_a_dry_run_counts_the_same_and_deletes_nothing(sink: Sink) -> None:
     dry = sink.prune("--older-than", "5d", "--dry-run")
-    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2, 2]
+    assert [sink.count(table) for table in TABLES] == [2] * len(TABLES)
     assert sink.prune("--older-than", "5d") == dry
 
 
 def test_a_kind_leaves_other_tables_and_failures_alone(sink: Sink) -> None:
     assert sink.prune("--older-than", "0d", "--kind", "answer") == {"answers": (2, 2), "scores": (2, 2)}
-    assert [sink.count(table) for table in TABLES] == [2, 0, 2, 2, 0]
+    assert [sink.count(table) for table in TABLES] == [0 if table in ("answers", "scores") else 2 for table in TABLES]
 
 
 def test_a_project_leaves_others_alone_even_in_the_same_part(sink: Sink) -> None:
@@ -152,7 +162,7 @@ def test_what_is_stored_between_the_plan_and_its_application_stays(
     by_table = {table.table: table.stored for table in planned.tables}
     assert set(by_table.values()) == {1 if age == "5d" else 2}
     time.sleep(0.002)  # the store's clock has milliseconds
-    for table, make in zip(TABLES, (candidate, answer, feedback, failure, a_score), strict=True):
+    for table, make in zip(TABLES, (*(MAKE[kind] for kind in SOURCES), a_score, failure), strict=True):
         sink.insert(table, make(1, days_old=10), make(7, days_old=10), make(8, days_old=0.01), make(9, days_old=-0.5))
     before = {table: sink.count(table, base=True) for table in TABLES}
     pruned = apply(pickle.loads(pickle.dumps(planned)), ANA)  # noqa: S301
@@ -178,7 +188,7 @@ def test_a_copy_that_is_stored_after_the_plan_stays_as_an_event_that_is_sent_aga
     assert sink.count("candidates", f"event_id = '{first['event_id']}'") == 1
 
 
-@pytest.mark.parametrize(("typed", "kept"), [(b"n\n", [2] * 5), (b"\n", [2] * 5), (b"y\n", [0] * 5)])
+@pytest.mark.parametrize(("typed", "kept"), [(b"n\n", [2] * len(TABLES)), (b"\n", [2] * len(TABLES)), (b"y\n", [0] * len(TABLES))])
 def test_on_a_terminal_it_asks_first(sink: Sink, typed: bytes, kept: list[int]) -> None:
     person, terminal = os.openpty()
     process = sink.cli.start("prune", "--older-than", "0d", role="owner", stdin=terminal)
@@ -198,7 +208,7 @@ def test_where_nobody_can_be_asked_it_deletes_nothing_unless_told_to(sink: Sink)
     done = sink.cli.run("prune", "--older-than", "0d", role="owner")
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"nothing was deleted; pass --yes" in done.stderr
-    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2, 2]
+    assert [sink.count(table) for table in TABLES] == [2] * len(TABLES)
     assert sink.cli.run("prune", "--older-than", "0d", "--dry-run", role="owner").returncode == 0
 
 
@@ -219,7 +229,7 @@ def test_an_empty_store_is_pruned_in_peace(sink: Sink) -> None:
     [
         (["--older-than", "30"], b"--older-than: '30' is not a duration"),
         (["--older-than", "2026-01-01"], b"--older-than"),
-        (["--older-than", "1d", "--kind", "session"], b"--kind: 'session' is not one of"),
+        (["--older-than", "1d", "--kind", "vision"], b"--kind: 'vision' is not one of"),
         ([], b"--older-than"),
     ],
 )
@@ -227,11 +237,11 @@ def test_bad_usage_deletes_nothing_and_exits_2(sink: Sink, arguments: list[str],
     done = sink.cli.run("prune", *arguments, role="owner")
     assert done.returncode == 2
     assert complaint in done.stderr
-    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2, 2]
+    assert [sink.count(table) for table in TABLES] == [2] * len(TABLES)
 
 
 def test_only_the_owner_may(sink: Sink) -> None:
     done = sink.cli.run("prune", "--older-than", "0d", role="sre")
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
-    assert [sink.count(table) for table in TABLES] == [2, 2, 2, 2, 2]
+    assert [sink.count(table) for table in TABLES] == [2] * len(TABLES)

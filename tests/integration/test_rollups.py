@@ -13,12 +13,19 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import event_ms
-from tests.support.sample_rows import Json, answer, candidate, failure, feedback, lines
+from tests.support.sample_rows import Json, answer, candidate, failure, feedback, lines, server_event, tool_call
 from tests.support.store import ROLLUP_REFRESHES, StoreServer, refresh_rollups
 
 REPAIRS = ("rollup_minute_repair", "rollup_hour_repair")
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
-TABLES = {"candidates": "retrieval", "answers": "answer", "feedback": "feedback", "capture_failures": "failure"}
+TABLES = {
+    "candidates": "retrieval",
+    "answers": "answer",
+    "feedback": "feedback",
+    "tool_calls": "tool_call",
+    "server_events": "server_event",
+    "capture_failures": "failure",
+}
 Key = tuple[str, str, str, str, datetime]
 
 
@@ -87,8 +94,38 @@ def sample(seed: int, count: int = 300) -> dict[str, list[Json]]:
         ],
         "answers": [answer(**fields() | {"number": number}) for number in range(count)],
         "feedback": [feedback(**fields() | {"number": number}) for number in range(count)],
+        "tool_calls": [
+            tool_call(
+                **fields() | {"number": number},
+                tool_name=chance.choice(("read", "bash")),
+                status=chance.choice(("success", "empty", "error")),
+            )
+            for number in range(count)
+        ],
+        "server_events": [server_event(**fields() | {"number": number}) for number in range(count)],
         "capture_failures": [failure(**fields() | {"number": number}) for number in range(count)],
     }
+
+
+def test_tool_calls_are_counted_by_tool_and_status_with_their_latencies(owner: Client) -> None:
+    calls = [
+        tool_call(number, tool_name=tool, status=status, duration_ms=ms)
+        for number, (tool, status, ms) in enumerate(
+            [("read", "success", 10.0), ("read", "error", 30.0), ("read", "empty", 20.0), ("bash", "refused", 5.0)]
+        )
+    ]
+    store(owner, "tool_calls", calls)
+    refresh_rollups(owner)
+    for bucket in ("minute", "hour"):
+        rows = owner.query(
+            "SELECT tool, sum(events), sumMap(statuses), sum(without_result), max(latency_ms_max), max(p99_ms) "
+            f"FROM assay.rollup_{bucket} WHERE kind = 'tool_call' GROUP BY tool ORDER BY tool"
+        ).result_rows
+        assert [row[:5] for row in rows] == [
+            ("bash", 1, {"refused": 1}, 0, 5.0),
+            ("read", 3, {"success": 1, "error": 1, "empty": 1}, 1, 30.0),
+        ]
+        assert 29 <= rows[1][5] <= 31
 
 
 def test_redelivered_and_recut_batches_count_once(owner: Client) -> None:

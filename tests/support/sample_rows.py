@@ -7,6 +7,9 @@ from uuid import UUID, uuid4
 
 import orjson
 
+from assay_operations.export.sql import SOURCES
+from assay_schema.events import Kind
+from assay_schema.export import ROWS
 from assay_schema.ids import first_row_at, new_event_id
 from assay_writer.rows import COLUMNS
 
@@ -38,6 +41,7 @@ def _envelope(number: int, days_old: float, project: str) -> Json:
         "policy": "p1",
         "pii_attempted": ["contact"],
         "pii_blocked": ["contact"],
+        "session_id": None,
     }
 
 
@@ -92,6 +96,104 @@ def feedback(number: int = 0, *, days_old: float = 0, project: str = "default", 
         **fields,
     }
 
+
+def tool_call(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
+    """Return a tool call that succeeded."""
+    envelope = _envelope(number, days_old, project)
+    return {
+        **envelope,
+        "timestamp": envelope["occurred_at"],
+        "server_session_id": "run-1",
+        "tool_name": "search_docs",
+        "args_summary": '{"query":"signing key"}',
+        "status": "success",
+        "error_kind": None,
+        "duration_ms": 47.5,
+        "result_summary": '{"matches":3}',
+        "call_id": f"call-{number}",
+        "agent_name": "helper",
+        "parent_call_id": None,
+        "exit_code": None,
+        "seq": number,
+        **fields,
+    }
+
+
+def server_event(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
+    """Return the start of a tool server."""
+    envelope = _envelope(number, days_old, project)
+    return {
+        **envelope,
+        "timestamp": envelope["occurred_at"],
+        "server_session_id": "run-1",
+        "args_summary": None,
+        "result_summary": None,
+        "event_subtype": "server_start",
+        "message": "started",
+        "call_id": None,
+        "agent_name": None,
+        "parent_call_id": None,
+        "exit_code": None,
+        "seq": None,
+        **fields,
+    }
+
+
+def session_part(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
+    """Return a session of two turns and one tool call, whole in one part."""
+    envelope = _envelope(number, days_old, project)
+    return {
+        **envelope,
+        "session_id": f"ses_{number}",
+        "revision": 1,
+        "digest": "ab12",
+        "part": 1,
+        "parts": 1,
+        "title": "Find the flaky test",
+        "created": envelope["occurred_at"],
+        "updated": envelope["occurred_at"],
+        "source": "opencode",
+        "source_version": "1.18.33",
+        "status": "answered",
+        "parent_session_id": None,
+        "forked_from": None,
+        "model": "model-1",
+        "turns": 2,
+        "tools": 1,
+        "tool_errors": 0,
+        "cost_usd": 0.0125,
+        "input_tokens": 1200,
+        "output_tokens": 80,
+        "request": '{"contents":[{"role":"user","parts":[{"text":"Which test is flaky?"}]}]}',
+        "response": '{"candidates":[{"content":{"role":"model","parts":[{"text":"The third."}]}}]}',
+        "intermediate_events": '[{"function_call":{"name":"bash","args":{"command":"make test"}},"turn":1}]',
+        "metadata": '{"total_turns":2}',
+        **fields,
+    }
+
+
+#: What makes a row of each kind.
+MAKE = {
+    Kind.RETRIEVAL: candidate,
+    Kind.ANSWER: answer,
+    Kind.FEEDBACK: feedback,
+    Kind.TOOL_CALL: tool_call,
+    Kind.SERVER_EVENT: server_event,
+    Kind.SESSION: session_part,
+}
+#: The export row of each table of events, its columns that hold JSON as text, and those that its view adds.
+ROW_OF = {SOURCES[kind].view: ROWS[kind] for kind in Kind}
+JSON_COLUMNS = {"params", "args_summary", "result_summary", "request", "response", "intermediate_events", "metadata"}
+ALWAYS: dict[str, Json] = {
+    "tool_calls": {"kind": "tool_call", "event_subtype": None, "message": None},
+    "server_events": {
+        "kind": "server_event",
+        "tool_name": None,
+        "status": None,
+        "error_kind": None,
+        "duration_ms": None,
+    },
+}
 
 #: The judge of `score`.
 FINGERPRINT = "0123456789abcdef"

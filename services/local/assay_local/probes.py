@@ -21,7 +21,10 @@ from assay_runtime.lag import group_of
 from assay_schema.streams import CAPTURE, EVENTS, FAILURES, scrubbed_low_watermark_key, watermark_key
 
 #: Tables of captured events, by kind.
-TABLES = {"retrieval": "candidates", "answer": "answers", "feedback": "feedback"}
+TABLES = {
+    "retrieval": "candidates", "answer": "answers", "feedback": "feedback", "tool_call": "tool_calls",
+    "server_event": "server_events", "session": "session_parts",
+}  # fmt: skip
 
 #: State of Redis while it reads its append-only file.
 LOADING = "loading its data"

@@ -18,26 +18,28 @@ REFUSED = ("private_key", "connection_url", "jwt", "api_key", "bearer_token", "s
 #: `error_class` of an event with a credential in a name.
 CREDENTIAL_IN_NAME = "credential_in_name"
 # As in `paths`: a step that ends with [] is a list whose elements follow.
+_CALL_NAMES = ("server_session_id", "call_id", "agent_name", "parent_call_id")
 _SINGLE: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
     {
         "retrieval": ("tool_name", "embedding_model"),
         "answer": ("model",),
         "feedback": ("user_hash",),
-        "tool_call": ("tool_name",),
-        "server_event": ("tool_name",),
+        "tool_call": ("tool_name", "error_kind", *_CALL_NAMES),
+        "server_event": _CALL_NAMES,
+        "session": ("session_id", "source", "source_version", "parent_session_id", "forked_from", "model"),
     }
 )
 _LISTS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType({"retrieval": ("retrieved_slugs", "source_ids")})
 _ROWS: MappingProxyType[str, tuple[tuple[str, tuple[str, ...]], ...]] = MappingProxyType(
     {"answer": (("contexts", ("id", "source_id")), ("citations", ("context_id",)))}
 )
-#: The producer's own documents, whose keys are names at any depth; `*` is every field.
+#: The producer's own documents, whose keys are names at any depth.
 _DOCUMENTS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
     {
         "retrieval": ("params",),
         "tool_call": ("args_summary", "result_summary"),
         "server_event": ("args_summary", "result_summary"),
-        "session": ("*",),
+        "session": ("request", "response", "intermediate_events", "metadata"),
     }
 )
 _DETECTOR = Detector([FAMILIES[name] for name in REFUSED])
@@ -56,12 +58,14 @@ _passed: set[str | None] = {None}
 _MOST_PASSED, _LONGEST_PASSED = 20_000, 128
 
 
-def refuse_credentials(kind: str, payload: Mapping[str, Any], service: str, project: str) -> None:
+def refuse_credentials(
+    kind: str, payload: Mapping[str, Any], service: str, project: str, session_id: str | None = None
+) -> None:
     """Raise InvalidEvent when a name of an event is or contains a credential.
 
     The error states which name, but not its text.
     """
-    texts: list[str | None] = [service, project]
+    texts: list[str | None] = [service, project, session_id]
     texts += [payload.get(name) for name in _SINGLE.get(kind, ())]
     for name in _LISTS.get(kind, ()):
         texts += payload.get(name) or ()
@@ -71,13 +75,14 @@ def refuse_credentials(kind: str, payload: Mapping[str, Any], service: str, proj
     for _, document in _documents(kind, payload):
         texts += _keys(document)
     if not _passed.issuperset(texts):
-        _look(kind, payload, service, project, [text for text in texts if text not in _passed and text is not None])
+        envelope = {"service": service, "project": project, "session_id": session_id}
+        _look(kind, payload, envelope, [text for text in texts if text not in _passed and text is not None])
 
 
-def _look(kind: str, payload: Mapping[str, Any], service: str, project: str, unseen: list[str]) -> None:
+def _look(kind: str, payload: Mapping[str, Any], envelope: Mapping[str, str | None], unseen: list[str]) -> None:
     if credential_in(_BETWEEN.join(unseen)):
-        for field, text in (("service", service), ("project", project), *_named(kind, payload)):
-            if family := credential_in(text):
+        for field, text in (*envelope.items(), *_named(kind, payload)):
+            if text and (family := credential_in(text)):
                 raise InvalidEvent(
                     CREDENTIAL_IN_NAME,
                     f"{field}: holds a credential ({family}); refused, since names are stored unchanged; use another",
@@ -90,9 +95,9 @@ def _look(kind: str, payload: Mapping[str, Any], service: str, project: str, uns
 
 def _documents(kind: str, payload: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name in _DOCUMENTS.get(kind, ()):
-        for field, value in payload.items() if name == "*" else ((name, payload.get(name)),):
-            if isinstance(value, dict | list):
-                yield field, value
+        value = payload.get(name)
+        if isinstance(value, dict | list):
+            yield name, value
 
 
 def _keys(document: Any) -> list[str]:

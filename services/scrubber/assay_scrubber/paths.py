@@ -10,7 +10,7 @@ from .engine import Scrubber
 from .json_scrub import ScrubbedJson, hint_of, scrub_json, scrub_leaf
 
 # Steps are separated by dots; a step that ends with [] is a list whose elements follow. The value at a path is scrubbed as a whole:
-# text, number, or anything nested. `*` is every field except those in EXEMPT.
+# text, number, or anything nested.
 PATHS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
     {
         "retrieval": ("query", "params"),
@@ -18,7 +18,7 @@ PATHS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "feedback": ("text",),
         "tool_call": ("args_summary", "result_summary", "message"),
         "server_event": ("args_summary", "result_summary", "message"),
-        "session": ("*",),
+        "session": ("title", "request", "response", "intermediate_events", "metadata"),
     }
 )
 # Fields that name documents by the producer's own identifiers; `_Identifiers` scrubs these.
@@ -28,7 +28,6 @@ SLUG_PATHS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "answer": ("contexts[].id", "contexts[].source_id", "citations[].context_id"),
     }
 )
-EXEMPT: MappingProxyType[str, frozenset[str]] = MappingProxyType({"session": frozenset({"session_id", "created"})})
 
 
 def paths_of(kind: str) -> tuple[str, ...]:
@@ -56,13 +55,7 @@ def scrub_paths(
         return _scrub_value(scrubber, name, value, counts)
 
     for path in chosen:
-        if path == "*":
-            exempt = EXEMPT.get(kind, frozenset())
-            for name in result:
-                if name not in exempt:
-                    result[name] = scrub(name, result[name])
-        else:
-            _scrub_at(result, _steps(path), scrub)
+        _scrub_at(result, _steps(path), scrub)
     return ScrubbedJson(result, dict(counts))
 
 

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import orjson
 
 from assay_runtime.entries import Entry, Outcome, arrived_ms, failure_of
-from assay_schema.events import STORED_KINDS, Event
+from assay_schema.events import Event
 from assay_schema.failures import Reason
 from assay_schema.validation import InvalidEvent, event_time_ok, parse_event, parse_scrubbed
 
 from .engine import Scrubber
 from .own_names import refuse_credentials
-from .paths import scrub_paths
 from .policy import Action
+from .whole_event import scrub_event
 
 STAGE = "scrubber"
 #: The `policy` of events stored while `capture.scrub_pii` is false.
@@ -85,8 +85,6 @@ class Processor:
 
     def _scrubbed(self, entry: Entry) -> bytes:
         event = parse_event(entry.data)
-        if event.kind not in STORED_KINDS:
-            raise InvalidEvent("kind_not_stored", f"kind {event.kind} is known, but this version has no table for it")
         arrived = arrived_ms(entry.id)
         if not event_time_ok(event.event_id, arrived):
             raise InvalidEvent("event_id_ahead", "event_id: its time is more than a day ahead of the log")
@@ -95,8 +93,8 @@ class Processor:
         scrubber = self._projects.get(event.project, self._scrubber)
         if scrubber:
             policy = scrubber.fingerprint
-            payload, found = scrub_paths(scrubber, event.kind, payload)
-            refuse_credentials(event.kind, payload, event.service, event.project)
+            payload, found = scrub_event(scrubber, event.kind, payload)
+            refuse_credentials(event.kind, payload, event.service, event.project, event.session_id)
             if found:
                 pii = _pii(scrubber, found)
         data = encode(event, payload, arrived, pii, policy)
@@ -138,7 +136,9 @@ def _pii(scrubber: Scrubber, found: dict[str, int]) -> Pii:
 def encode(event: Event, payload: dict[str, Any], arrived: int, pii: Pii, policy: str) -> bytes:
     """Encode a scrubbed event as JSON without its `id`, which the log assigns."""
     # Most events have no findings: readers treat a missing list as empty.
-    sets = {"pii_attempted": pii.attempted, "pii_blocked": pii.blocked} if pii.attempted else {}
+    sets: dict[str, Any] = {"pii_attempted": pii.attempted, "pii_blocked": pii.blocked} if pii.attempted else {}
+    if event.session_id is not None:
+        sets["session_id"] = event.session_id
     return orjson.dumps(
         {
             "schema_version": event.schema_version,

@@ -15,10 +15,10 @@ from assay_schema.validation import InvalidEvent, parse_event
 
 from .engine import Scrubber
 from .own_names import CREDENTIAL_IN_NAME, credential_in, refuse_credentials
-from .paths import scrub_paths
 from .policies import read_policies, reason_of, scrubbers_of
 from .policy import Action, PolicyError
 from .vendor_keys import VendorKeysError
+from .whole_event import scrub_event
 
 REFUSED = "pii_refused"
 
@@ -45,9 +45,9 @@ class InProducer:
         except InvalidEvent:
             return self._broken(entry)
         scrubber = self._projects.get(event.project, self._scrubber)
-        payload, found = scrub_paths(scrubber, event.kind, event.payload.model_dump())
+        payload, found = scrub_event(scrubber, event.kind, event.payload.model_dump())
         try:
-            refuse_credentials(event.kind, payload, event.service, event.project)
+            refuse_credentials(event.kind, payload, event.service, event.project, event.session_id)
         except InvalidEvent:
             return Passed(None, CREDENTIAL_IN_NAME, {})
         return _passed(scrubber, _encoded(event, payload), found)
@@ -73,4 +73,6 @@ def _passed(scrubber: Scrubber, entry: bytes, found: Mapping[str, int]) -> Passe
 
 def _encoded(event: Event, payload: Mapping[str, object]) -> bytes:
     envelope = {name: getattr(event, name) for name in type(event).model_fields if name != "payload"}
+    if event.session_id is None:  # as most events: readers take a missing one for none
+        del envelope["session_id"]
     return orjson.dumps(envelope | {"payload": payload}, option=orjson.OPT_UTC_Z)

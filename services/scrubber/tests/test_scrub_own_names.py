@@ -148,8 +148,23 @@ def test_keys_of_other_documents_hold_none_either(kind: str, payload: dict[str, 
         refuse_credentials(kind, payload, "search", "shop")
 
 
-@pytest.mark.parametrize("kind", ["tool_call", "server_event"])
-def test_nor_may_a_tool(kind: str) -> None:
-    with pytest.raises(InvalidEvent, match=r"payload\.tool_name: holds a credential \(connection_url\)"):
-        refuse_credentials(kind, {"tool_name": URL}, "search", "shop")
-    refuse_credentials(kind, {"tool_name": None}, "search", "shop")
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("tool_call", "tool_name"),
+        ("tool_call", "error_kind"),
+        ("tool_call", "server_session_id"),
+        ("server_event", "agent_name"),
+        ("session", "session_id"),
+        ("session", "model"),
+    ],
+)
+def test_nor_may_a_name_of_a_tool_or_session(kind: str, name: str) -> None:
+    with pytest.raises(InvalidEvent, match=rf"payload\.{name}: holds a credential \(connection_url\)"):
+        refuse_credentials(kind, {name: URL}, "search", "shop")
+    refuse_credentials(kind, {name: None}, "search", "shop")
+
+
+def test_nor_may_the_session_of_an_event() -> None:
+    with pytest.raises(InvalidEvent, match=r"^[^:]+: session_id: holds a credential"):
+        refuse_credentials("feedback", {}, "search", "shop", URL)

@@ -1,4 +1,4 @@
-"""The record of a session: what a reader finds in an agent's log, and the document that is stored and exported. Pure.
+"""The record of a session that a reader returns. Pure.
 
 A reader returns a `Transcript`. `document` turns it into the session's document, whose keys do not depend on the agent.
 """
@@ -70,16 +70,3 @@ class Transcript:
     tokens: Mapping[str, int] = field(default_factory=dict)
     #: Anything else that the reader kept, as JSON.
     extra: Json = field(default_factory=dict)
-
-
-# The document (a dict that is JSON):
-#   session_id, title, created (RFC 3339, UTC)
-#   request.contents: [{role: user|model, parts: [{text}]}], consecutive turns of one role merged with a blank line; ends with the last
-#     user turn. A turn of tool calls alone keeps its place with an empty text.
-#   response.candidates: [{content: {role: model, parts: [{text}]}}], or [] without a final text
-#   intermediate_events: [{function_call: {name, args}, function_response: {name, response: {output | error, exit_code?, truncated?}},
-#     turn, call_id?, status, error_kind?, exit_code?, executed_by, started_at?, duration_ms?, child_session_id?}]
-#     `turn` is the index, from 1, of the turn in request.contents (one more for the last model turn)
-#   metadata: {total_turns, user_turns, model_turns, total_tools, source, source_version?, status, updated, model?, parent_session_id?,
-#     forked_from?, cost_usd?, tokens?, ...extra}; total_tools counts the agent's own calls
-# Derived when exported, and never stored: prompt, prompt_concat, response_concat, conversation_history, generated_trajectory.

@@ -22,11 +22,14 @@ Row = tuple[str, bytes, str]
 CANDIDATES = "candidates"
 ANSWERS = "answers"
 FEEDBACK = "feedback"
+TOOL_CALLS = "tool_calls"
+SERVER_EVENTS = "server_events"
+SESSION_PARTS = "session_parts"
 CAPTURE_FAILURES = "capture_failures"
 SCORES = "scores"
 ALERTS = "alerts"
 #: Tables whose rows come from producers, and have an `id`.
-EVENT_TABLES = (CANDIDATES, ANSWERS, FEEDBACK)
+EVENT_TABLES = (CANDIDATES, ANSWERS, FEEDBACK, TOOL_CALLS, SERVER_EVENTS, SESSION_PARTS)
 
 
 #: Rule for an event of a kind that only a newer version stores.
@@ -46,6 +49,8 @@ def event_row(data: bytes) -> Row:
         if maker is None:
             raise RowError(NO_TABLE)
         table, values = maker
+        if kind == "session":
+            event["session_id"] = payload["session_id"]
         row = _envelope(_ENVELOPE_DEFAULTS | event) + values(payload)
         return table, orjson.dumps(row), f"{event['id']}:{event['event_id']}"
     except KeyError as missing:
@@ -118,13 +123,36 @@ def _feedback(payload: Json) -> tuple[Any, ...]:
     return _feedback_values(_FEEDBACK_DEFAULTS | payload)
 
 
+def _tool_call(payload: Json) -> tuple[Any, ...]:
+    return _tool_call_values(_with_json(_CALL_DEFAULTS | payload, "args_summary", "result_summary"))
+
+
+def _server_event(payload: Json) -> tuple[Any, ...]:
+    return _server_event_values(_with_json(_CALL_DEFAULTS | payload, "args_summary", "result_summary"))
+
+
+def _session(payload: Json) -> tuple[Any, ...]:
+    payload = _with_json(_SESSION_DEFAULTS | payload, "request", "response", "intermediate_events", "metadata")
+    payload["updated"] = payload["updated"] or payload["created"]
+    return _session_values(payload)
+
+
+def _with_json(payload: Json, *names: str) -> Json:
+    """Replace free-form JSON by its text."""
+    for name in names:
+        if payload[name] is not None:
+            payload[name] = orjson.dumps(payload[name]).decode()
+    return payload
+
+
 #: The columns of every kind, then those of each kind; and the default of each optional field.
 _ENVELOPE = (
     "schema_version", "id", "created_at", "event_id", "project", "service", "occurred_at", "traceparent", "pii_families", "policy",
-    "pii_attempted", "pii_blocked",
+    "pii_attempted", "pii_blocked", "session_id",
 )  # fmt: skip
 _ENVELOPE_DEFAULTS: Json = {
     "project": "default", "traceparent": None, "pii_families": {}, "pii_attempted": [], "pii_blocked": [],
+    "session_id": None,
 }  # fmt: skip
 _CANDIDATE = (
     "tool_name", "query", "retrieved_slugs", "retrieved_chunk_ids", "source_ids", "expand_enabled", "detail", "detail_resolved",
@@ -140,6 +168,26 @@ _ANSWER = ("query", "answer", "contexts", "citations", "model", "latency_ms", "r
 _ANSWER_DEFAULTS: Json = {"contexts": [], "citations": [], "retrieval_event_id": None}
 _FEEDBACK = ("target_event_id", "verdict", "text", "user_hash")
 _FEEDBACK_DEFAULTS: Json = {"text": None, "user_hash": None}
+_CALL_OF = ("call_id", "agent_name", "parent_call_id", "exit_code", "seq")
+_TOOL_CALL = (
+    "timestamp", "server_session_id", "tool_name", "args_summary", "status", "error_kind", "duration_ms", "result_summary", *_CALL_OF,
+)  # fmt: skip
+_SERVER_EVENT = (
+    "timestamp",
+    "server_session_id",
+    "args_summary",
+    "result_summary",
+    "event_subtype",
+    "message",
+    *_CALL_OF,
+)
+_CALL_DEFAULTS: Json = {"args_summary": None, "error_kind": None, "result_summary": None, **dict.fromkeys(_CALL_OF)}
+_SESSION_DEFAULTS: Json = {
+    "intermediate_events": [], "metadata": {}, "title": None, "revision": 0, "digest": "", "part": 1, "parts": 1, "updated": None,
+    "source": "jsonl", "source_version": None, "status": "answered", "parent_session_id": None, "forked_from": None, "model": None,
+    "turns": 0, "tools": 0, "tool_errors": 0, "cost_usd": None, "input_tokens": 0, "output_tokens": 0,
+}  # fmt: skip
+_SESSION = ("created", "request", "response", *_SESSION_DEFAULTS)
 _FAILURE_DEFAULTS: Json = {
     "schema_version": 1, "event_id": None, "entry_id": None, "project": UNKNOWN, "service": UNKNOWN, "detail": "", "deliveries": 1,
     "pii_attempted": [], "pii_blocked": [],
@@ -158,6 +206,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     CANDIDATES: _ENVELOPE + _CANDIDATE,
     ANSWERS: _ENVELOPE + _ANSWER,
     FEEDBACK: _ENVELOPE + _FEEDBACK,
+    TOOL_CALLS: _ENVELOPE + _TOOL_CALL,
+    SERVER_EVENTS: _ENVELOPE + _SERVER_EVENT,
+    SESSION_PARTS: _ENVELOPE + _SESSION,
     CAPTURE_FAILURES: (
         "schema_version", "failure_id", "event_id", "entry_id", "project", "service", "stage", "reason", "error_class", "detail",
         "deliveries", "created_at", "pii_attempted", "pii_blocked",
@@ -177,9 +228,15 @@ _envelope: _Values = itemgetter(*_ENVELOPE)
 _candidate_values: _Values = itemgetter(*_CANDIDATE)
 _answer_values: _Values = itemgetter(*_ANSWER)
 _feedback_values: _Values = itemgetter(*_FEEDBACK)
+_tool_call_values: _Values = itemgetter(*_TOOL_CALL)
+_server_event_values: _Values = itemgetter(*_SERVER_EVENT)
+_session_values: _Values = itemgetter(*_SESSION)
 
 _MAKERS: dict[str, tuple[str, _Values]] = {
     "retrieval": (CANDIDATES, _candidate),
     "answer": (ANSWERS, _answer),
     "feedback": (FEEDBACK, _feedback),
+    "tool_call": (TOOL_CALLS, _tool_call),
+    "server_event": (SERVER_EVENTS, _server_event),
+    "session": (SESSION_PARTS, _session),
 }

@@ -11,7 +11,8 @@ from assay_schema.settings import RetentionSettings, SettingsError
 #: Tables whose rows expire, counted from `created_at` (arrival). Not from the producer's clock: a wrong one must not
 #: delete new rows.
 TABLES = (
-    "candidates", "answers", "feedback", "capture_failures", "scores", "rollup_minute", "rollup_hour",
+    "candidates", "answers", "feedback", "tool_calls", "server_events", "session_parts",
+    "capture_failures", "scores", "rollup_minute", "rollup_hour",
     "eval_runs", "eval_results", "eval_outcomes",
 )  # fmt: skip
 

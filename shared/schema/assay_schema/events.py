@@ -58,10 +58,6 @@ class Kind(StrEnum):
     FEEDBACK = "feedback"
 
 
-#: The kinds with tables in this version. The scrubber refuses the other known kinds until they have tables.
-STORED_KINDS = (Kind.RETRIEVAL, Kind.ANSWER, Kind.FEEDBACK)
-
-
 @dataclass(frozen=True)
 class _TextForm:
     """The canonical JSON form of a value.
@@ -182,6 +178,8 @@ Text = Annotated[str, StringConstraints(max_length=TEXT_MAX_BYTES), AfterValidat
 SafeInt = Annotated[int, Field(ge=-SAFE_INTEGER_MAX, le=SAFE_INTEGER_MAX)]
 ChunkIds = Annotated[list[SafeInt], Field(max_length=ITEMS_MAX), FailFast()]
 Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=SAFE_INTEGER_MAX)]
+ToolStatus = Literal["success", "empty", "partial", "degraded", "error", "refused"]
 Score = Annotated[float, Field(allow_inf_nan=False)]
 Scores = Annotated[list[Score], Field(max_length=ITEMS_MAX), FailFast()]
 EventId = Annotated[UUID7, _UUID7]
@@ -282,47 +280,114 @@ class Feedback(Model):
 
 
 class ToolEvent(Model):
-    """One tool call, or one event of the server that runs the tools."""
+    """One tool call, or one event of the server that runs the tools.
+
+    The first eleven fields are those of the event file, in its order.
+    """
 
     timestamp: UtcDatetime = Field(description="Time of the event, by the server's clock.")
     server_session_id: Name = Field(description="One run of the server.")
     kind: Literal["tool_call", "server_event"] = Field(description="The envelope's `kind` again.")
     tool_name: Name | None = Field(default=None, description="The tool called. Null for a server's event.")
     args_summary: FreeJson | None = Field(default=None, description="The call's arguments, as JSON.")
-    status: Literal["success", "empty", "partial", "degraded", "error", "refused"] | None = Field(
-        default=None, description="Result of the call. Null for a server's event."
-    )
+    status: ToolStatus | None = Field(default=None, description="Result of the call. Null for a server's event.")
     error_kind: Name | None = Field(default=None, description="The kind of error, if `status` is `error` or `refused`.")
     duration_ms: Milliseconds | None = Field(default=None, description="Wall-clock time of the call, in milliseconds.")
     result_summary: FreeJson | None = Field(default=None, description="Counts and fingerprints of the result, as JSON.")
     event_subtype: Name | None = Field(default=None, description="The kind of server event. Null for a tool call.")
     message: Text | None = Field(default=None, description="Description of a server event. At most 256 KiB of UTF-8.")
+    call_id: Name | None = Field(default=None, description="Id of the call by its server or agent.")
+    agent_name: Name | None = Field(default=None, description="The agent that made the call.")
+    parent_call_id: Name | None = Field(
+        default=None, description="`call_id` of the call within which this one was made."
+    )
+    exit_code: SafeInt | None = Field(default=None, description="Exit code, if the tool ran a command.")
+    seq: Count | None = Field(default=None, description="Position within `server_session_id`, from 0.")
 
 
 class ToolCall(ToolEvent):
     """One tool call."""
 
     kind: Literal["tool_call"] = Field(description="The envelope's `kind` again.")
+    tool_name: Annotated[Name, Field(min_length=1)] = Field(description="The tool called.")
+    status: ToolStatus = Field(description="Result of the call.")
+    duration_ms: Milliseconds = Field(description="Wall-clock time of the call, in milliseconds.")
+    event_subtype: None = Field(default=None, description="Always null: server events have one.")
+    message: None = Field(default=None, description="Always null: server events have one.")
+
+    @field_validator("error_kind")
+    @classmethod
+    def _only_errors_have_a_kind(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("status", "error") not in ("error", "refused"):
+            raise PydanticCustomError("error_kind_without_error", "only with the status error or refused")
+        return value
 
 
 class ServerEvent(ToolEvent):
     """One event of the server that runs the tools."""
 
     kind: Literal["server_event"] = Field(description="The envelope's `kind` again.")
+    tool_name: None = Field(default=None, description="Always null: tool calls have one.")
+    status: None = Field(default=None, description="Always null: tool calls have one.")
+    error_kind: None = Field(default=None, description="Always null: tool calls have one.")
+    duration_ms: None = Field(default=None, description="Always null: tool calls have one.")
+    event_subtype: Literal["server_start", "server_stop", "schema_version_mismatch", "events_path_init"] = Field(
+        description="The kind of server event."
+    )
+    message: Text = Field(description="Description of the event. At most 256 KiB of UTF-8.")
 
 
 class Session(Model):
-    """A transcript in the Vertex-native form: a request, a response, and the tool calls between."""
+    """A session in the Vertex-native form, or a part of it: request, response, tool calls between.
+
+    Every part states what applies to the whole session. The lists of the parts follow one another.
+    """
 
     session_id: Name = Field(description="The session's own id.")
     title: Text | None = Field(default=None, description="The session's title. At most 256 KiB of UTF-8.")
     created: UtcDatetime = Field(description="When the session began.")
-    request: FreeJson = Field(description="`contents` of the conversation up to the last answer, as JSON.")
+    request: FreeJson = Field(description="`contents` of the conversation up to the last question, as JSON.")
     response: FreeJson = Field(description="`candidates` with the last answer, as JSON.")
     intermediate_events: Annotated[list[FreeJson], Field(max_length=ITEMS_MAX), FailFast()] = Field(
         default_factory=list, description="Tool calls and their results, in order, as JSON."
     )
     metadata: FreeJson = Field(default_factory=dict, description="Anything else about the session, as JSON.")
+    revision: Count = Field(
+        default=0, description="Version of the session: the time of its last change (Unix milliseconds)."
+    )
+    digest: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{0,64}$")] = Field(
+        default="", description="Hash of the sizes of everything in the session, never of its text."
+    )
+    part: Annotated[int, Field(ge=1, le=ITEMS_MAX)] = Field(default=1, description="Number of this part, from 1.")
+    parts: Annotated[int, Field(ge=1, le=ITEMS_MAX)] = Field(default=1, description="Number of parts of this revision.")
+    updated: UtcDatetime | None = Field(default=None, description="Time of the last change; `created` by default.")
+    source: Annotated[Name, Field(min_length=1)] = Field(
+        default="jsonl", description="The agent whose log was read, such as `opencode`."
+    )
+    source_version: Name | None = Field(default=None, description="Version of the agent.")
+    status: Literal["answered", "unanswered", "aborted"] = Field(
+        default="answered", description="How the session ended."
+    )
+    parent_session_id: Name | None = Field(
+        default=None, description="The session whose agent started this one as a sub-agent."
+    )
+    forked_from: Name | None = Field(default=None, description="The session that this one began as a copy of.")
+    model: Name | None = Field(default=None, description="The model that answered last.")
+    turns: Count = Field(default=0, description="Turns of the session, of both roles.")
+    tools: Count = Field(default=0, description="Tool calls of the agent.")
+    tool_errors: Count = Field(default=0, description="Tool calls of the agent that failed or were refused.")
+    cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="Cost in US dollars, as the agent's log states it."
+    )
+    input_tokens: Count = Field(default=0, description="Tokens of the prompts, as the agent's log counts them.")
+    output_tokens: Count = Field(default=0, description="Tokens of the answers, as the agent's log counts them.")
+
+    @field_validator("parts")
+    @classmethod
+    def _part_is_one_of_parts(cls, value: int, info: ValidationInfo) -> int:
+        if info.data.get("part", 1) > value:
+            raise PydanticCustomError("part_beyond_parts", "less than the number of this part")
+        return value
 
 
 class Envelope(Model):
@@ -340,6 +405,7 @@ class Envelope(Model):
         description="Time of the event, by the producer's clock, in UTC with microseconds."
     )
     traceparent: Traceparent | None = Field(default=None, description="W3C trace context of the caller.")
+    session_id: Name | None = Field(default=None, description="The conversation that the event belongs to.")
 
 
 class RetrievalEvent(Envelope):
@@ -423,5 +489,20 @@ class ScrubbedFeedback(Scrubbed, FeedbackEvent):
     """Feedback without personal data."""
 
 
-#: Stream `events`: the stored kinds, scrubbed.
-ScrubbedEvent = Annotated[ScrubbedRetrieval | ScrubbedAnswer | ScrubbedFeedback, Field(discriminator="kind")]
+class ScrubbedToolCall(Scrubbed, ToolCallEvent):
+    """A tool call without personal data."""
+
+
+class ScrubbedServerEvent(Scrubbed, ServerEventEvent):
+    """A tool server's event without personal data."""
+
+
+class ScrubbedSession(Scrubbed, SessionEvent):
+    """A session, or a part of one, without personal data."""
+
+
+#: Stream `events`: scrubbed.
+ScrubbedEvent = Annotated[
+    ScrubbedRetrieval | ScrubbedAnswer | ScrubbedFeedback | ScrubbedToolCall | ScrubbedServerEvent | ScrubbedSession,
+    Field(discriminator="kind"),
+]

@@ -12,10 +12,12 @@ from assay_schema.events import (
     ChunkIds,
     Citation,
     Context,
+    Count,
     Detail,
     DistinctNames,
     EventId,
     FreeJson,
+    Kind,
     Milliseconds,
     Model,
     Name,
@@ -28,6 +30,7 @@ from assay_schema.events import (
     Scores,
     Service,
     Text,
+    ToolStatus,
     Traceparent,
     UtcDatetime,
 )
@@ -51,6 +54,7 @@ RowAttempted = Annotated[
 RowBlocked = Annotated[
     PiiCategories, Field(description="The subset of these categories that was removed: redacted, labelled or hashed.")
 ]
+RowSessionId = Annotated[Name | None, Field(description="The conversation that the event belongs to.")]
 RowPolicy = Annotated[Name, Field(description="Fingerprint of the scrubbing policy that was applied.")]
 
 
@@ -86,6 +90,7 @@ class RetrievalRow(Model):
     policy: RowPolicy
     pii_attempted: RowAttempted = Field(default_factory=list)
     pii_blocked: RowBlocked = Field(default_factory=list)
+    session_id: RowSessionId = None
 
 
 class AnswerRow(Model):
@@ -114,6 +119,7 @@ class AnswerRow(Model):
     policy: RowPolicy
     pii_attempted: RowAttempted = Field(default_factory=list)
     pii_blocked: RowBlocked = Field(default_factory=list)
+    session_id: RowSessionId = None
 
 
 class FeedbackRow(Model):
@@ -135,3 +141,138 @@ class FeedbackRow(Model):
     policy: RowPolicy
     pii_attempted: RowAttempted = Field(default_factory=list)
     pii_blocked: RowBlocked = Field(default_factory=list)
+    session_id: RowSessionId = None
+
+
+class ToolCallRow(Model):
+    """`assay export --kind tool_call`: one tool call.
+
+    After `id` come the eleven fields of the event file, in its order.
+    """
+
+    schema_version: RowVersion
+    id: RowId
+    timestamp: UtcDatetime = Field(description="When the call ended, by the server's clock.")
+    server_session_id: Name = Field(description="One run of the server.")
+    kind: Literal["tool_call"] = Field(description="Always `tool_call`.")
+    tool_name: Name = Field(description="The tool called.")
+    args_summary: FreeJson | None = Field(description="The call's arguments, scrubbed and shortened, as JSON.")
+    status: ToolStatus = Field(description="Result of the call.")
+    error_kind: Name | None = Field(description="The kind of error, if `status` is `error` or `refused`.")
+    duration_ms: Milliseconds = Field(description="Wall-clock time of the call, in milliseconds.")
+    result_summary: FreeJson | None = Field(
+        description="Counts and fingerprints of the result, scrubbed and shortened, as JSON."
+    )
+    event_subtype: Name | None = Field(description="Always null.")
+    message: Text | None = Field(description="Always null.")
+    call_id: Name | None = Field(description="Id of the call by its server or agent.")
+    agent_name: Name | None = Field(description="The agent that made the call.")
+    parent_call_id: Name | None = Field(description="`call_id` of the call within which this one was made.")
+    exit_code: SafeInt | None = Field(description="Exit code, if the tool ran a command.")
+    seq: Count | None = Field(description="Position within `server_session_id`, from 0.")
+    created_at: CreatedAt
+    event_id: RowEventId
+    project: RowProject
+    service: RowService
+    occurred_at: OccurredAt
+    traceparent: RowTraceparent
+    pii_families: RowPii
+    policy: RowPolicy
+    pii_attempted: RowAttempted
+    pii_blocked: RowBlocked
+    session_id: RowSessionId
+
+
+class ServerEventRow(Model):
+    """`assay export --kind server_event`: one event of a tool server.
+
+    It has the fields of a tool call.
+    """
+
+    schema_version: RowVersion
+    id: RowId
+    timestamp: UtcDatetime = Field(description="Time of the event, by the server's clock.")
+    server_session_id: Name = Field(description="One run of the server.")
+    kind: Literal["server_event"] = Field(description="Always `server_event`.")
+    tool_name: Name | None = Field(description="Always null.")
+    args_summary: FreeJson | None = Field(description="The server's arguments, scrubbed, as JSON.")
+    status: Name | None = Field(description="Always null.")
+    error_kind: Name | None = Field(description="Always null.")
+    duration_ms: Milliseconds | None = Field(description="Always null.")
+    result_summary: FreeJson | None = Field(description="More about the event, scrubbed, as JSON.")
+    event_subtype: Literal["server_start", "server_stop", "schema_version_mismatch", "events_path_init"] = Field(
+        description="The kind of server event."
+    )
+    message: Text = Field(description="Description of the event, scrubbed. At most 256 KiB of UTF-8.")
+    call_id: Name | None = Field(description="Id of the call by its server or agent.")
+    agent_name: Name | None = Field(description="The agent that made the call.")
+    parent_call_id: Name | None = Field(description="`call_id` of the call within which this one was made.")
+    exit_code: SafeInt | None = Field(description="Exit code, if the tool ran a command.")
+    seq: Count | None = Field(description="Position within `server_session_id`, from 0.")
+    created_at: CreatedAt
+    event_id: RowEventId
+    project: RowProject
+    service: RowService
+    occurred_at: OccurredAt
+    traceparent: RowTraceparent
+    pii_families: RowPii
+    policy: RowPolicy
+    pii_attempted: RowAttempted
+    pii_blocked: RowBlocked
+    session_id: RowSessionId
+
+
+class SessionPartRow(Model):
+    """`assay export --kind session`: one part of one revision of a session.
+
+    `assay sessions export` joins the parts.
+    """
+
+    schema_version: RowVersion
+    id: RowId
+    session_id: Name = Field(description="The session's own id.")
+    revision: Count = Field(description="Version of the session: the time of its last change (Unix milliseconds).")
+    digest: Name = Field(description="Hash of the sizes of everything in the session, never of its text.")
+    part: Count = Field(description="Number of this part, from 1.")
+    parts: Count = Field(description="Number of parts of this revision.")
+    title: Text | None = Field(description="The session's title, scrubbed. At most 256 KiB of UTF-8.")
+    created: UtcDatetime = Field(description="When the session began.")
+    updated: UtcDatetime = Field(description="Time of the last change.")
+    source: Name = Field(description="The agent whose log was read.")
+    source_version: Name | None = Field(description="Version of the agent.")
+    status: Literal["answered", "unanswered", "aborted"] = Field(description="How the session ended.")
+    parent_session_id: Name | None = Field(description="The session whose agent started this one as a sub-agent.")
+    forked_from: Name | None = Field(description="The session that this one began as a copy of.")
+    model: Name | None = Field(description="The model that answered last.")
+    turns: Count = Field(description="Turns of the session, of both roles.")
+    tools: Count = Field(description="Tool calls of the agent.")
+    tool_errors: Count = Field(description="Tool calls of the agent that failed or were refused.")
+    cost_usd: float | None = Field(description="Cost in US dollars, as the agent's log states it.")
+    input_tokens: Count = Field(description="Tokens of the prompts, as the agent's log counts them.")
+    output_tokens: Count = Field(description="Tokens of the answers, as the agent's log counts them.")
+    request: FreeJson = Field(description="`contents` of this part, scrubbed, as JSON.")
+    response: FreeJson = Field(description="`candidates` of this part, scrubbed, as JSON.")
+    intermediate_events: list[FreeJson] = Field(description="Tool calls of this part and their results, as JSON.")
+    metadata: FreeJson = Field(description="Anything else about the session, scrubbed, in its first part, as JSON.")
+    created_at: CreatedAt
+    event_id: RowEventId
+    project: RowProject
+    service: RowService
+    occurred_at: OccurredAt
+    traceparent: RowTraceparent
+    pii_families: RowPii
+    policy: RowPolicy
+    pii_attempted: RowAttempted
+    pii_blocked: RowBlocked
+
+
+Row = RetrievalRow | AnswerRow | FeedbackRow | ToolCallRow | ServerEventRow | SessionPartRow
+#: The model of each kind's rows.
+ROWS: dict[Kind, type[Row]] = {
+    Kind.RETRIEVAL: RetrievalRow,
+    Kind.ANSWER: AnswerRow,
+    Kind.FEEDBACK: FeedbackRow,
+    Kind.TOOL_CALL: ToolCallRow,
+    Kind.SERVER_EVENT: ServerEventRow,
+    Kind.SESSION: SessionPartRow,
+}

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from assay_schema.alerts import Alert
-from assay_schema.events import Event, ScrubbedEvent
-from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
+from assay_schema.events import Event, Kind, ScrubbedEvent
+from assay_schema.export import ROWS
 from assay_schema.failures import Failure
 from assay_schema.limits import SCHEMA_VERSION
 from assay_schema.scores import Score
@@ -64,22 +64,20 @@ FORMATS = (
     Format(
         "capture", Event, "accepted", "Stream `capture`", "One event as a producer sends it, distinguished by `kind`."
     ),
-    Format(
-        "events", ScrubbedEvent, "exchanged", "Stream `events`", "One event without personal data, of a stored kind."
-    ),
+    Format("events", ScrubbedEvent, "exchanged", "Stream `events`", "One event without personal data."),
     Format("failures", Failure, "exchanged", "Stream `failures`", "One event that was not stored, or one incident."),
     Format("scores", Score, "exchanged", "Stream `scores`", "The judge's scores of one answer, and their reasons."),
     Format("alerts", Alert, "exchanged", "Stream `alerts`", "One transition of an alert episode."),
-    Format(
-        "export-retrieval",
-        RetrievalRow,
-        "emitted",
-        "Export of retrievals",
-        "A line of `assay export --kind retrieval`.",
-    ),
-    Format("export-answer", AnswerRow, "emitted", "Export of answers", "A line of `assay export --kind answer`."),
-    Format(
-        "export-feedback", FeedbackRow, "emitted", "Export of feedback", "A line of `assay export --kind feedback`."
+    *(
+        Format(f"export-{kind}", ROWS[kind], "emitted", f"Export of {rows}", f"A line of `assay export --kind {kind}`.")
+        for kind, rows in (
+            (Kind.RETRIEVAL, "retrievals"),
+            (Kind.ANSWER, "answers"),
+            (Kind.FEEDBACK, "feedback"),
+            (Kind.TOOL_CALL, "tool calls"),
+            (Kind.SERVER_EVENT, "events of tool servers"),
+            (Kind.SESSION, "parts of sessions"),
+        )
     ),
 )
 

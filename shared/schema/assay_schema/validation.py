@@ -18,8 +18,8 @@ from pydantic_core import from_json
 
 from assay_schema import alerts, events, export, failures, scores
 from assay_schema.alerts import Alert
-from assay_schema.events import STORED_KINDS, Event, Kind, ScrubbedEvent
-from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
+from assay_schema.events import Event, Kind, ScrubbedEvent
+from assay_schema.export import ROWS, Row
 from assay_schema.failures import UNKNOWN, Failure
 from assay_schema.ids import event_ms
 from assay_schema.limits import ENTRY_MAX_BYTES, EVENT_AHEAD_MAX_MS, PROJECT_PATTERN, SCHEMA_VERSION
@@ -52,11 +52,7 @@ _FAILURE = TypeAdapter(Failure)
 _ALERT = TypeAdapter(Alert)
 _SCORE = TypeAdapter(Score)
 _KINDS = tuple(Kind)
-_ROWS: dict[Kind, TypeAdapter[RetrievalRow | AnswerRow | FeedbackRow]] = {
-    Kind.RETRIEVAL: TypeAdapter(RetrievalRow),
-    Kind.ANSWER: TypeAdapter(AnswerRow),
-    Kind.FEEDBACK: TypeAdapter(FeedbackRow),
-}
+_ROWS: dict[Kind, TypeAdapter[Row]] = {kind: TypeAdapter(row) for kind, row in ROWS.items()}
 
 
 def parse_event(data: bytes) -> Event:
@@ -68,7 +64,7 @@ def parse_event(data: bytes) -> Event:
 
 def parse_scrubbed(data: bytes) -> ScrubbedEvent:
     """Parse an entry of the `events` stream. Raises `InvalidEvent`."""
-    return _parse(_SCRUBBED, data, STORED_KINDS)
+    return _parse(_SCRUBBED, data, _KINDS)
 
 
 def parse_failure(data: bytes) -> Failure:
@@ -86,11 +82,8 @@ def parse_alert(data: bytes) -> Alert:
     return _parse(_ALERT, data, ())
 
 
-def parse_row(kind: Kind, data: bytes) -> RetrievalRow | AnswerRow | FeedbackRow:
-    """Parse one line of `assay export --kind KIND`.
-
-    Raises `InvalidEvent`; `KeyError` for a kind without an export.
-    """
+def parse_row(kind: Kind, data: bytes) -> Row:
+    """Parse one line of `assay export --kind KIND`. Raises `InvalidEvent`."""
     return _parse(_ROWS[kind], data, ())
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from assay_schema.events import Kind
-from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
+from assay_schema.events import Kind, ServerEvent, ToolCall
+from assay_schema.export import ROWS, AnswerRow, FeedbackRow, RetrievalRow, Row, ServerEventRow, ToolCallRow
 from assay_schema.published import FORMATS, Example, examples, published_schema
 from assay_schema.validation import (
     InvalidEvent,
@@ -27,9 +27,7 @@ PARSERS: dict[str, Callable[[bytes], Any]] = {
     "failures": parse_failure,
     "scores": parse_score,
     "alerts": parse_alert,
-    "export-retrieval": partial(parse_row, Kind.RETRIEVAL),
-    "export-answer": partial(parse_row, Kind.ANSWER),
-    "export-feedback": partial(parse_row, Kind.FEEDBACK),
+    **{f"export-{kind}": partial(parse_row, kind) for kind in Kind},
 }
 NAMES = [each.name for each in FORMATS]
 
@@ -42,6 +40,8 @@ BEYOND_JSON_SCHEMA = {
     "integer_too_large",
     "nested_too_deep",
     "year_out_of_range",
+    "error_kind_without_error",
+    "part_beyond_parts",
 }
 
 
@@ -124,13 +124,21 @@ def test_the_first_seventeen_fields_of_a_retrieval_row_are_fixed_for_ever() -> N
     assert list(json.loads(examples("export-retrieval")[0].document_bytes))[:17] == fixed
 
 
-@pytest.mark.parametrize("row", [RetrievalRow, AnswerRow, FeedbackRow])
-def test_a_row_begins_with_its_version_and_leaves_no_field_out_but_those_that_joined_later(
-    row: type[RetrievalRow | AnswerRow | FeedbackRow],
-) -> None:
+@pytest.mark.parametrize("row", ROWS.values())
+def test_a_row_begins_with_its_version_and_leaves_no_field_out_but_those_that_joined_later(row: type[Row]) -> None:
     assert next(iter(row.model_fields)) == "schema_version"
     optional = {name for name, field in row.model_fields.items() if not field.is_required()}
-    assert optional == {"pii_attempted", "pii_blocked"}  # joined later: lines of an earlier version are without
+    # joined later: lines of an earlier version are without
+    joined = {"pii_attempted", "pii_blocked", "session_id"} if row in (RetrievalRow, AnswerRow, FeedbackRow) else set()
+    assert optional == joined
+
+
+@pytest.mark.parametrize("row", [ToolCallRow, ServerEventRow])
+def test_the_eleven_fields_of_the_event_file_follow_the_id_in_its_order(row: type[Row]) -> None:
+    eleven = ["timestamp", "server_session_id", "kind", "tool_name", "args_summary", "status", "error_kind"]
+    eleven += ["duration_ms", "result_summary", "event_subtype", "message"]
+    assert list(row.model_fields)[2:13] == eleven
+    assert list(ToolCall.model_fields)[:11] == list(ServerEvent.model_fields)[:11] == eleven
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("export-")])

@@ -18,7 +18,7 @@ from assay_cli.output.terminal import data_output, echo, ends_quietly, printable
 from assay_operations.clients import DEFAULT_DATA, settings_for
 from assay_operations.tail import follow
 from assay_operations.time_bounds import duration_ms
-from assay_schema.events import STORED_KINDS
+from assay_schema.events import Kind
 
 #: Characters of text per line if stdout is not a terminal.
 _TEXT_CHARS = 80
@@ -38,8 +38,8 @@ def tail(
 ) -> None:
     """Show scrubbed events live, until Ctrl-C. Raw events are never shown."""
     with ends_quietly(interrupted=0):
-        if kind is not None and kind not in STORED_KINDS:
-            raise CommandError(f"--kind: {kind!r} is not one of {', '.join(STORED_KINDS)}")
+        if kind is not None and kind not in list(Kind):
+            raise CommandError(f"--kind: {kind!r} is not one of {', '.join(Kind)}")
         from_ms = max(0, time.time_ns() // 1_000_000 - duration_ms(since, "--since"))
         settings, live = settings_for("sre", data).redis, not no_follow
 

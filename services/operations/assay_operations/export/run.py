@@ -33,6 +33,9 @@ class Exported(StrEnum):
     RETRIEVAL = "retrieval"
     ANSWER = "answer"
     FEEDBACK = "feedback"
+    TOOL_CALL = "tool_call"
+    SERVER_EVENT = "server_event"
+    SESSION = "session"
 
 
 class Tool(StrEnum):

@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, BaseModel
 
 from assay_operations.export.plan import Axis, Chunk
 from assay_schema.events import Kind
-from assay_schema.export import AnswerRow, FeedbackRow, RetrievalRow
+from assay_schema.export import ROWS
 from assay_schema.limits import SCHEMA_VERSION
 
 
@@ -28,11 +28,15 @@ class Source:
     row: type[BaseModel]
 
 
-SOURCES = {
-    Kind.RETRIEVAL: Source("candidates", RetrievalRow),
-    Kind.ANSWER: Source("answers", AnswerRow),
-    Kind.FEEDBACK: Source("feedback", FeedbackRow),
+_VIEWS = {
+    Kind.RETRIEVAL: "candidates",
+    Kind.ANSWER: "answers",
+    Kind.FEEDBACK: "feedback",
+    Kind.TOOL_CALL: "tool_calls",
+    Kind.SERVER_EVENT: "server_events",
+    Kind.SESSION: "session_parts",
 }
+SOURCES = {kind: Source(view, ROWS[kind]) for kind, view in _VIEWS.items()}
 
 #: Start of every line.
 LINE_START = f'{{"schema_version":{SCHEMA_VERSION},'
@@ -65,7 +69,7 @@ def _json(column: str, annotation: object) -> str:
     if origin is list and isinstance(arguments[0], type) and issubclass(arguments[0], BaseModel):
         item = _object(arguments[0], lambda name: f"tupleElement(item, '{name}')")
         return f"concat('[', arrayStringConcat(arrayMap(item -> {item}, {column}), ','), ']')"
-    if origin is dict:
+    if origin is dict or (origin is list and typing.get_origin(arguments[0]) is dict):
         return (
             f"replaceAll({column}, '\\n', ' ')"  # the captured JSON text, which can contain line feeds between values
         )

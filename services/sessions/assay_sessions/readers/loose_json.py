@@ -1,0 +1,116 @@
+"""JSON as agents write it: cut in the middle, with half an emoji, with numbers beyond 64 bits."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import orjson
+
+from assay_sessions.readers.reader import Problems
+from assay_sessions.record import Json
+
+#: Bytes of a line or a file that is read at once.
+LINE_MAX: Final = 256 * 1024 * 1024
+
+
+class DamagedError(ValueError):
+    """Raised for a text that is no JSON. The message has no part of it."""
+
+
+def loads(data: bytes | str) -> Any:
+    """Parse JSON. Bytes that are no UTF-8 become U+FFFD. Raises `DamagedError`."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        pass
+    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    try:
+        return json.loads(
+            text, strict=False
+        )  # accepts lone surrogates, NaN and large numbers, which `document` replaces
+    except (ValueError, RecursionError):
+        raise DamagedError from None
+
+
+def load_object(data: bytes | str) -> Json:
+    """Parse a JSON object. Raises `DamagedError` for anything else."""
+    value = loads(data)
+    if not isinstance(value, dict):
+        raise DamagedError
+    return value
+
+
+def load_file(path: Path, name: str, problems: Problems) -> Any:
+    """Parse a file, or count the problem and return None."""
+    try:
+        return loads(path.read_bytes())
+    except DamagedError:
+        problems.add("damaged", name, "JSON")
+    except OSError as error:
+        problems.failed(name, error)
+    return None
+
+
+def lines(path: Path, problems: Problems) -> Iterator[Json]:
+    """Yield the JSON objects of a file of lines. Lines that are none are counted."""
+    try:
+        with path.open("rb") as file:
+            yield from _objects(file, path.name, problems)
+    except OSError as error:
+        problems.failed(path.name, error)
+
+
+def _objects(file: BinaryIO, name: str, problems: Problems) -> Iterator[Json]:
+    while line := file.readline(LINE_MAX):
+        if not line.strip():
+            continue
+        try:
+            yield load_object(line)
+        except DamagedError:
+            problems.add("damaged", name, "line")
+
+
+# What a field has, if it has the type that is expected.
+
+
+def mapping(value: Any) -> Json:
+    """Return an object, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[Any]:
+    """Return a list, or an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def text(value: Any) -> str:
+    """Return a text, or an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def some_text(value: Any) -> str | None:
+    """Return a text that is not empty, or None."""
+    return value if isinstance(value, str) and value else None
+
+
+def whole(value: Any) -> int | None:
+    """Return a whole number, or None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def amount(value: Any) -> float:
+    """Return a number, or 0."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+
+
+def arguments(value: Any) -> Json:
+    """Return the arguments of a call, which some agents write as JSON text. A text that is none stands under `raw`."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, str) and value:
+        try:
+            return load_object(value)
+        except DamagedError:
+            return {"raw": value}
+    return {} if value is None or value == "" else {"raw": value}

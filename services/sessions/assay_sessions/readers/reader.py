@@ -1,0 +1,154 @@
+"""The protocol of a reader, the problems that readers report, and the conversation that they build."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from assay_sessions.record import Call, Message, Transcript
+
+ProblemKind = Literal[
+    "permission_denied",  # the operating system refused a file or a folder
+    "unreadable",  # a file cannot be opened for another reason
+    "damaged",  # a database, a file or a line that was cut or overwritten
+    "missing_wal",  # a database without tables whose write-ahead log was not copied with it
+    "unknown_schema",  # a database or a file without anything the reader knows
+    "unknown_type",  # a row or an item of a type that the reader does not know
+    "no_session_id",  # a conversation without an id and without a name to make one from
+]
+#: Names of types are part of a format. Anything else in their place may be captured text.
+_TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./:-]{0,63}")
+
+
+class Problem(NamedTuple):
+    """Something that a reader could not read, or did not understand. The rest was read.
+
+    `path` is the name of a file or a kind of file, without its folders, and `detail` a type or a class of error. Neither contains
+    captured text.
+    """
+
+    kind: ProblemKind
+    path: str
+    count: int = 1
+    detail: str = ""
+
+
+Found = Iterator[Transcript | Problem]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads the sessions of one agent.
+
+    - `locations(home, environment)` returns the places where the agent keeps its sessions, whether they exist or not.
+    - `discover(paths)` yields the stores at or below the given paths. A store is a file or a folder.
+    - `read(store, since)` yields the sessions that changed at `since` or later, and then the problems. It holds one session in
+      memory at a time, raises nothing because of what it reads, and changes nothing.
+    """
+
+    name: str
+    locations: Callable[[Path, Mapping[str, str]], list[Path]]
+    discover: Callable[[Iterable[Path]], Iterator[Path]]
+    read: Callable[[Path, datetime | None], Found]
+
+
+class Problems:
+    """Counts problems of one kind in one file."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[ProblemKind, str, str]] = Counter()
+
+    def add(self, kind: ProblemKind, path: str, detail: str = "") -> None:
+        """Count a problem."""
+        self._counts[kind, path, detail] += 1
+
+    def unknown(self, path: str, place: str, name: object) -> None:
+        """Count a type that the reader does not know. A name that does not look like a type's is not repeated."""
+        known = isinstance(name, str) and _TYPE.fullmatch(name)
+        self.add("unknown_type", path, f"{place} {name if known else '(no name)'}")
+
+    def failed(self, path: str, error: OSError) -> None:
+        """Count a file that the operating system did not open."""
+        kind: ProblemKind = "permission_denied" if isinstance(error, PermissionError) else "unreadable"
+        self.add(kind, path, type(error).__name__)
+
+    def __iter__(self) -> Iterator[Problem]:
+        for (kind, path, detail), count in self._counts.items():
+            yield Problem(kind, path, count, detail)
+
+
+@dataclass(slots=True)
+class Conversation:
+    """The messages of a session as a reader finds them."""
+
+    messages: list[Message] = field(default_factory=list)
+    #: True if the model was interrupted and nothing came after that.
+    aborted: bool = False
+
+    def user(self, text: str) -> None:
+        """Add what the user said."""
+        self.messages.append(Message("user", text))
+        self.aborted = False
+
+    def command(self, call: Call) -> None:
+        """Add a command that the user ran."""
+        self.messages.append(Message("user", "", (call,)))
+
+    def model(self, items: Iterable[str | Call], *, interrupted: bool = False) -> None:
+        """Add the texts and calls of one message of the model, in their order.
+
+        A text after a call becomes a message of its own, so that the last message shows if the model spoke last.
+        """
+        texts: list[str] = []
+        calls: list[Call] = []
+        for item in items:
+            if isinstance(item, Call):
+                calls.append(item)
+            elif item.strip():
+                if calls:
+                    self.messages.append(Message("model", "\n\n".join(texts), tuple(calls)))
+                    texts, calls = [], []
+                texts.append(item)
+        if texts or calls:
+            self.messages.append(Message("model", "\n\n".join(texts), tuple(calls)))
+        cut_off = bool(calls) and calls[-1].error_kind == "interrupted"
+        self.aborted = interrupted or cut_off
+
+
+def from_ms(value: object) -> datetime | None:
+    """Return the time of Unix milliseconds, or None if the value is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return datetime.fromtimestamp(value / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def from_text(value: object) -> datetime | None:
+    """Return the time of an ISO 8601 text, in UTC, or None if the value is none."""
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def passed_ms(start: datetime | None, end: datetime | None) -> float | None:
+    """Return the milliseconds between two times, or None if one is unknown or the clock was set back."""
+    if start is None or end is None or end < start:
+        return None
+    return (end - start).total_seconds() * 1000
+
+
+def below(path: Path, pattern: str) -> Iterator[Path]:
+    """Yield the files below a folder that match, in the order of their names. A folder that cannot be read has none."""
+    try:
+        yield from sorted(found for found in path.glob(pattern) if found.is_file())
+    except OSError:
+        return
