@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from assay_sessions.document import agent_events
+from assay_sessions.record import Json
 from assay_sessions.trajectory_args import EXACT, Arguments, Matching, arguments
 from assay_sessions.trajectory_matching import Pairs, in_order, most_pairs
 
@@ -95,13 +97,10 @@ def single_tool_use(predicted: Sequence[ToolCall], name: str) -> bool:
     return any(call.name == name for call in predicted)
 
 
-def calls_of(document: Mapping[str, Any]) -> list[ToolCall]:
+def calls_of(document: Json) -> list[ToolCall]:
     """Return the calls of the agent in a session's document, in order. Commands that the user ran are left out."""
-    return [
-        ToolCall(event["function_call"]["name"], event["function_call"].get("args") or {})
-        for event in document["intermediate_events"]
-        if event.get("executed_by") != "user"
-    ]
+    calls = (event["function_call"] for event in agent_events(document))
+    return [ToolCall(call["name"], call.get("args") or {}) for call in calls]
 
 
 def _alignment(wanted: list[Arguments], made: list[Arguments], pairs: Pairs) -> list[AlignedCall]:

@@ -1,7 +1,7 @@
 """Rules on the calls of an agent: loops, refusals, blind edits, unknown and forbidden tools, failed commands, cut outputs. Pure."""
 
 from collections import Counter
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -10,9 +10,7 @@ from assay_sessions.checks.finding import NOT_APPLICABLE, PASS, Finding, failed,
 from assay_sessions.checks.rule import Pattern, Rule, ToolPattern, named
 from assay_sessions.checks.session import MadeCall, Session
 from assay_sessions.checks.tools import SeenPaths, command_of, patched, paths_of
-
-#: `error_kind` of a call of a tool that does not exist.
-UNKNOWN_TOOL: Final = frozenset({"unknown_name", "unknown_tool"})
+from assay_sessions.readers.results import UNKNOWN_NAME
 
 
 class Answered(Rule):
@@ -150,7 +148,7 @@ class NoUnknownTools(Rule):
     def check(self, session: Session) -> Finding:
         """Decide about one session; one without calls is not applicable."""
         for call in session.calls:
-            if call.error_kind in UNKNOWN_TOOL:
+            if call.error_kind == UNKNOWN_NAME:
                 return failed("a tool that does not exist", turn=call.turn, call=call.number)
         return PASS if session.calls else NOT_APPLICABLE
 

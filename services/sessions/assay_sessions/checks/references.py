@@ -14,7 +14,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstrain
 
 from assay_schema.problems import in_words
 from assay_sessions.checks.errors import ChecksError
-from assay_sessions.checks.session import text_of
+from assay_sessions.document import content_text
 from assay_sessions.trajectory import ToolCall
 
 LONGEST_LINE_BYTES: Final = 64 * 1024 * 1024
@@ -89,7 +89,7 @@ class References:
 def first_prompt(document: Mapping[str, Any]) -> str:
     """Return the first words of the user in a session, in the form in which prompts are compared; empty without any."""
     contents = document["request"]["contents"]
-    texts = (text_of(content) for content in contents if content["role"] == "user")
+    texts = (content_text(content) for content in contents if content["role"] == "user")
     return next((prompt for text in texts if (prompt := normal_prompt(text))), "")
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from assay_sessions.checks.errors import ChecksError
 from assay_sessions.checks.tools import ANY_AGENT, TOOL_NAMES, Role, ToolNames
+from assay_sessions.document import content_text
 from assay_sessions.trajectory import ToolCall, TrajectoryScore
 from assay_sessions.trajectory_args import canonical
 
@@ -94,7 +95,9 @@ class Session:
         turns = list(enumerate(self.contents, 1))
         turns += [(len(turns) + 1, candidate["content"]) for candidate in self.document["response"]["candidates"][:1]]
         return [
-            Words(turn, text) for turn, content in turns if content["role"] == "model" and (text := text_of(content))
+            Words(turn, text)
+            for turn, content in turns
+            if content["role"] == "model" and (text := content_text(content))
         ]
 
     @cached_property
@@ -181,8 +184,3 @@ def _is_event(event: Any) -> bool:
         and isinstance(response, dict)
         and isinstance(response.get("response", {}), dict)
     )
-
-
-def text_of(content: Mapping[str, Any]) -> str:
-    """Return the text of a turn."""
-    return "\n\n".join(text for part in content.get("parts", ()) if (text := part.get("text")))
