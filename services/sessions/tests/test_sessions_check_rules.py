@@ -161,6 +161,13 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str, tuple[int | None, in
     ("no_failed_commands", {}, document("hi", calls=(ls(exit_code=0),)), PASS, (None, None)),
     ("no_failed_commands", {}, document("hi", calls=(ls(),)), NOT, (None, None)),
     ("no_failed_commands", {}, document("hi", calls=(ls(status="error"),)), FAIL, (2, 1)),
+    (
+        "no_failed_commands",
+        {},
+        document("hi", calls=(ls(status="error", error_kind="interrupted"),)),
+        NOT,
+        (None, None),
+    ),
     ("no_failed_commands", {"ignore": ["^ls"]}, document("hi", calls=(ls(exit_code=2),)), NOT, (None, None)),
     ("no_failed_commands", {}, document("hi", calls=(READ | {"exit_code": 1},)), NOT, (None, None)),
     ("no_truncated_outputs", {}, document("hi", calls=(ls(), ls(truncated=True))), FAIL, (2, 2)),

@@ -54,9 +54,7 @@ class MaxErrors(Rule):
         if len(errors) <= self.limit:
             return PASS
         first = errors[self.limit]
-        detail = (
-            f"{len(errors):,} calls with an error, at most {self.limit:,}; the one above was of {tool_name(first.name)}"
-        )
+        detail = f"{len(errors):,} call(s) with an error, at most {self.limit:,}; that of {tool_name(first.name)} is too many"
         return failed(detail, turn=first.turn, call=first.number)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from assay_sessions.checks.errors import ChecksError
 from assay_sessions.checks.tools import ANY_AGENT, TOOL_NAMES, Role, ToolNames
 from assay_sessions.document import content_text
+from assay_sessions.readers.results import INTERRUPTED
 from assay_sessions.trajectory import ToolCall, TrajectoryScore
 from assay_sessions.trajectory_args import canonical
 
@@ -45,8 +46,8 @@ class MadeCall:
 
     @property
     def outcome_known(self) -> bool:
-        """True if it is known whether the command succeeded."""
-        return self.exit_code is not None or self.status == "error"
+        """True if it is known whether the command succeeded. One that was stopped did neither."""
+        return self.exit_code is not None or (self.status == "error" and self.error_kind != INTERRUPTED)
 
 
 class Session:
