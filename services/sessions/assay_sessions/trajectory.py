@@ -98,7 +98,7 @@ def single_tool_use(predicted: Sequence[ToolCall], name: str) -> bool:
 
 
 def calls_of(document: Json) -> list[ToolCall]:
-    """Return the calls of the agent in a session's document, in order. Commands that the user ran are left out."""
+    """Return the agent's calls in a document, in order, without commands that the user ran."""
     calls = (event["function_call"] for event in agent_events(document))
     return [ToolCall(call["name"], call.get("args") or {}) for call in calls]
 

@@ -1,4 +1,4 @@
-"""Rules on the calls of an agent: loops, refusals, blind edits, unknown and forbidden tools, failed commands, cut outputs. Pure."""
+"""Rules on the calls of an agent: loops, refusals, edits, tools, commands, outputs. Pure."""
 
 from collections import Counter
 from typing import Annotated

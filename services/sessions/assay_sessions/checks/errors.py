@@ -2,4 +2,6 @@
 
 
 class ChecksError(ValueError):
-    """Unusable rules or references. The message names the file and the key, and never quotes captured text."""
+    """Unusable rules or references.
+
+    The message names the file and the key, and never quotes captured text."""

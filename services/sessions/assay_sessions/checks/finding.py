@@ -9,7 +9,9 @@ _TOOL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,63}")
 
 
 class Place(NamedTuple):
-    """A place in a session: the turn as in `intermediate_events`, and the number of the call among them, both from 1."""
+    """A place in a session.
+
+    The turn as in `intermediate_events`, and the number of the call among them, both from 1."""
 
     turn: int | None = None
     call: int | None = None
@@ -21,7 +23,9 @@ class Place(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """The outcome of a rule on one session. `detail` has counts, limits and names of tools, never arguments, outputs or words."""
+    """The outcome of a rule on one session.
+
+    `detail` has counts, limits and names of tools, never arguments, outputs or words."""
 
     state: State
     detail: str = ""

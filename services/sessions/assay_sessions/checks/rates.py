@@ -1,4 +1,7 @@
-"""Rates over sessions, with intervals that allow for copies: a fork repeats the beginning of its session. Pure."""
+"""Rates over sessions, with intervals that allow for forks. Pure.
+
+A fork repeats the beginning of its session, so their results are not independent.
+"""
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence

@@ -87,14 +87,17 @@ class References:
 
 
 def first_prompt(document: Mapping[str, Any]) -> str:
-    """Return the first words of the user in a session, in the form in which prompts are compared; empty without any."""
+    """Return the first words of a session's user, as prompts are compared; empty without any."""
     contents = document["request"]["contents"]
     texts = (content_text(content) for content in contents if content["role"] == "user")
     return next((prompt for text in texts if (prompt := normal_prompt(text))), "")
 
 
 def normal_prompt(text: str) -> str:
-    """Return a prompt with single spaces, and without the quotation marks that OpenCode's `run` puts around it."""
+    """Return a prompt in the form in which prompts are compared.
+
+    It has single spaces, and not the quotation marks that OpenCode's `run` puts around a prompt.
+    """
     plain = _SPACE.sub(" ", text).strip()
     return plain[1:-1].strip() if len(plain) > 1 and plain[0] == plain[-1] == '"' else plain
 

@@ -143,7 +143,10 @@ def text(report: ChecksReport) -> str:
 
 
 def markdown(report: ChecksReport) -> str:
-    """Return the report for a pull request. It has ids of sessions and names of tools, and no captured text."""
+    """Return the report for a pull request.
+
+    It has ids of sessions and names of tools, and no captured text.
+    """
     lines = [
         f"## {_MARKS[report.verdict]} Session checks: {report.verdict}",
         "",

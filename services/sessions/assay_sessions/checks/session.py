@@ -18,7 +18,7 @@ FindSecrets = Callable[[str], Collection[str]]
 
 
 class Words(NamedTuple):
-    """What the agent wrote in one turn."""
+    """The text of the agent in one turn."""
 
     turn: int
     text: str

@@ -1,4 +1,4 @@
-"""Sum up the checks of many sessions: rates with intervals, verdicts, failures, trajectories and pass^k. Pure."""
+"""Sum up the checks of many sessions: rates, verdicts, failures, trajectories, pass^k. Pure."""
 
 from array import array
 from collections import defaultdict
@@ -108,7 +108,7 @@ class Tally:
         self._attempt(checked)
 
     def _attempt(self, checked: CheckedSession) -> None:
-        """Count an attempt at the session's task. It succeeds if a required rule passes and none fails; a copy is no attempt."""
+        """Count an attempt at the session's task. It succeeds if a required rule passes and none fails; a copy does not count."""
         states = {checked.findings[name].state for name in self._rules.required}
         if checked.task is None or checked.forked_from is not None or states <= {"not_applicable"}:
             return

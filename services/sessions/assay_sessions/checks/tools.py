@@ -1,4 +1,4 @@
-"""Tools by agent: the ones that read, edit and write files and run commands, and the arguments that name a path or a command. Pure."""
+"""Tools by agent: names by what they do, and arguments that name a path or a command. Pure."""
 
 import posixpath
 import re
@@ -83,7 +83,9 @@ def normal_path(path: str) -> str:
 
 
 class SeenPaths:
-    """Paths that an agent has seen. An absolute path and a relative one are the same if one ends with the other."""
+    """Paths that an agent has seen.
+
+    An absolute path and a relative one are the same if one ends with the other."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, set[str]] = {}

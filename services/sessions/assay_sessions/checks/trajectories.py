@@ -20,7 +20,7 @@ class TrajectoryRule(Rule):
     """A session with a reference trajectory meets it by one metric."""
 
     def check(self, session: Session) -> Finding:
-        """Decide about one session; one without a reference, or without a value of the metric, is not applicable."""
+        """Decide about one session; one without a reference or a value is not applicable."""
         meets = None if session.score is None else self.meets(session.score)
         if session.score is None or meets is None:
             return NOT_APPLICABLE

@@ -1,4 +1,4 @@
-"""Rules on texts: patterns in the agent's words, secrets in outputs and words, and claims of success. Pure."""
+"""Rules on texts: patterns, secrets, and claims of success. Pure."""
 
 import re
 from collections.abc import Collection
@@ -56,7 +56,7 @@ class NoSecrets(Rule):
     """No secret is in the results of calls or in the agent's words."""
 
     def check(self, session: Session) -> Finding:
-        """Decide about one session; one without any text, or without a detector of secrets, is not applicable."""
+        """Decide about one session; one without text, or without a detector, is not applicable."""
         find = session.find_secrets
         if find is None or not (session.words or any(call.output for call in session.calls)):
             return NOT_APPLICABLE
