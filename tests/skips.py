@@ -19,6 +19,8 @@ ANYWHERE = frozenset(
         "processes may not be traced here",
         "calls are broken on Linux x86-64 only",
         "needs assay-scrubber[kingfisher]",
+        "needs google-adk",
+        "needs agentevals",
         "the kernel has no Landlock",
         "only root can take another account",
         "the kernel's Landlock cannot refuse TCP",

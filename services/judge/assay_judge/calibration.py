@@ -14,19 +14,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from assay_runtime.shares import Estimate as Estimate
+from assay_runtime.shares import Z
+from assay_runtime.shares import wilson as wilson
 from assay_schema.settings import DriftSettings
 
 Floats = npt.NDArray[np.float64]
-#: Quantile of the normal distribution for a 95 % interval.
-Z = 1.959963984540054
-
-
-class Estimate(NamedTuple):
-    """A rate and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -119,18 +112,6 @@ class Confusion:
         return reasons
 
 
-def wilson(successes: int, n: int) -> Estimate | None:
-    """Return a share with its Wilson interval; None for n = 0."""
-    return _share(successes, n) if n else None
-
-
-def _share(successes: float, n: float) -> Estimate:
-    share, spread = successes / n, Z * Z / n
-    middle = (share + spread / 2) / (1 + spread)
-    half = Z / (1 + spread) * sqrt(share * (1 - share) / n + spread / (4 * n))
-    return Estimate(share, max(0.0, middle - half), min(1.0, middle + half))
-
-
 class Mean(NamedTuple):
     """A mean and the variance of that mean."""
 
@@ -209,7 +190,9 @@ def _rate(values: Floats, weights: Floats | None) -> Estimate:
     Its interval is not empty even if all values are equal.
     """
     n = len(values) if weights is None else float(weights.sum() ** 2 / np.sum(weights**2))
-    return _share(mean_of(values, weights).value * n, n)
+    estimate = wilson(mean_of(values, weights).value * n, n)
+    assert estimate is not None
+    return estimate
 
 
 def _normal(value: float, variance: float) -> Estimate:

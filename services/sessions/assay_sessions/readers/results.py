@@ -66,7 +66,7 @@ _BY_TEXT: Final = tuple(
         # Gemini CLI
         (r"Tool \"[^\"]{1,200}\" not found", Result("error", UNKNOWN_NAME)),
         (r"\[Operation Cancelled\]|User (did not allow|denied|cancelled)", Result("refused", USER_REFUSED)),
-        (r"Tool execution (denied|blocked) by policy|Tool execution denied", Result("refused", RULE_REFUSED)),
+        (r"Tool execution (denied|blocked)", Result("refused", RULE_REFUSED)),
         (r"Invalid (tool )?parameters|params (must|/)", Result("error", INVALID_ARGUMENTS)),
     )
 )
