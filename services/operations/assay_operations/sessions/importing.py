@@ -136,7 +136,7 @@ def _revisions(
     for source in stores:
         for item in source.reader.read(source.path, since):
             if not isinstance(item, Transcript):
-                done.problems[item._replace(count=1)] += item.count
+                done.problems[Problem(item.kind, item.path, 1, item.detail)] += item.count
                 continue
             made = revision(item)
             done.found[item.source] += 1

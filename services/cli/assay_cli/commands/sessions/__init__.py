@@ -9,5 +9,6 @@ sessions = lazy_group(
         "list": f"{__name__}.show:list_sessions",
         "show": f"{__name__}.show:show",
         "export": f"{__name__}.export:export",
+        "check": f"{__name__}.check:check",
     },
 )
