@@ -5,6 +5,7 @@ policy file is read once, at creation.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import orjson
 
@@ -18,6 +19,7 @@ from .own_names import CREDENTIAL_IN_NAME, credential_in, refuse_credentials
 from .paths import scrub_paths
 from .policies import read_policies, reason_of, scrubbers_of
 from .policy import Action, PolicyError
+from .summaries import SUMMARIES, summarise
 from .vendor_keys import VendorKeysError
 
 REFUSED = "pii_refused"
@@ -45,9 +47,9 @@ class InProducer:
         except InvalidEvent:
             return self._broken(entry)
         scrubber = self._projects.get(event.project, self._scrubber)
-        payload, found = scrub_paths(scrubber, event.kind, event.payload.model_dump())
+        payload, found = scrub_paths(scrubber, event.kind, _shortened(event.payload.model_dump()))
         try:
-            refuse_credentials(event.kind, payload, event.service, event.project)
+            refuse_credentials(event.kind, payload, event.service, event.project, event.session_id)
         except InvalidEvent:
             return Passed(None, CREDENTIAL_IN_NAME, {})
         return _passed(scrubber, _encoded(event, payload), found)
@@ -58,10 +60,17 @@ class InProducer:
 
     def _broken(self, entry: bytes) -> Passed:
         document = orjson.loads(entry)
+        if isinstance(document.get("payload"), dict):
+            document["payload"] = _shortened(document["payload"])
         project = document.get("project")
         scrubber = self._projects.get(project, self._scrubber) if isinstance(project, str) else self._scrubber
         scrubbed, found = scrubber.scrub_json(document)
         return _passed(scrubber, orjson.dumps(scrubbed), found)
+
+
+def _shortened(payload: dict[str, Any]) -> dict[str, Any]:
+    """Apply the rules for summaries to a tool call's payload; no other kind has these fields."""
+    return payload | {name: summarise(payload[name]) for name in SUMMARIES if name in payload}
 
 
 def _passed(scrubber: Scrubber, entry: bytes, found: Mapping[str, int]) -> Passed:
