@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+import time
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar, Unpack
-from uuid import UUID
+from typing import Any
 
 from assay_capture import endings
 from assay_capture.configuration import project_name, read_settings, refuse_credentials, service_name
+from assay_capture.conversation import SessionBlock, current_session
 from assay_capture.encoding import NotCapturedError, encoded, shard_from
 from assay_capture.entry_queue import EntryQueue
-from assay_capture.instrument import Described, RetrievalBlock, RetrievalFields, captured_function, refuse_unknown
+from assay_capture.event_file import EventFile
 from assay_capture.native import RLock, SimpleQueue
 from assay_capture.owners import default_spool_dir
 from assay_capture.publisher import Publisher
 from assay_capture.redis_transport import Outcome, RedisTransport
-from assay_capture.scrubbing import Scrubbing, load_scrubber
+from assay_capture.retrievals import RetrievalCapture
+from assay_capture.scrubbing import Scrubbing, load_scrubber, needs_scrubber
 from assay_capture.spool import Spool
 from assay_capture.stats import CaptureStats, ProblemLog, log
+from assay_capture.summary import TOOL_KINDS, encoded_tool_event
+from assay_capture.tool_calls import ServerRun, ToolCapture
 from assay_capture.trace import current_traceparent
-from assay_schema.events import Detail
-from assay_schema.ids import new_event_id
 from assay_schema.limits import SCHEMA_VERSION
 from assay_schema.settings import SWITCH_VARIABLE, Settings, capture_on
 from assay_schema.streams import shard_of
 from assay_schema.topology import destination
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-class Capture:
+class Capture(RetrievalCapture, ToolCapture):
     """Captures events of one producer.
 
     Create one per process, at start; share it between threads and tasks.
@@ -58,12 +58,14 @@ class Capture:
         self._project = project_name(settings)
         self._enabled = capture_on(settings.capture, os.environ) if enabled is None else enabled
         self._closed = False
-        self._scrubber = load_scrubber(settings) if self._enabled and settings.capture.scrub == "producer" else None
+        self._to_redis = settings.capture.sink != "file"
+        self._scrubber = load_scrubber(settings) if self._enabled and needs_scrubber(settings.capture) else None
         if self._scrubber is not None:
             refuse_credentials(self._scrubber, service=self._service, project=self._project)
         self._begin()
         if self._enabled:
-            RedisTransport(settings.redis)  # rejects an unusable address while the program starts
+            if self._to_redis:
+                RedisTransport(settings.redis)  # rejects an unusable address while the program starts
             endings.watch(self, self._forked)
             if settings.capture.close_on_sigterm:
                 endings.close_on_sigterm()
@@ -86,150 +88,21 @@ class Capture:
         """True if events are captured. If not, every method returns at once and does nothing."""
         return self._enabled
 
-    # Events
-
-    def retrieval(
-        self,
-        *,
-        tool_name: Literal["query", "search"],
-        query: str,
-        retrieved_slugs: Sequence[str],
-        retrieved_chunk_ids: Sequence[int],
-        source_ids: Collection[str] = (),
-        expand_enabled: bool | None = None,
-        detail: Detail | None = None,
-        detail_resolved: Detail | None = None,
-        vector_enabled: bool = False,
-        expansion_applied: bool = False,
-        latency_ms: float,
-        remote: bool = False,
-        job_id: int | None = None,
-        subagent_id: int | None = None,
-        retrieved_scores: Sequence[float] = (),
-        embedding_model: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        project: str | None = None,
-        occurred_at: datetime | None = None,
-    ) -> str:
-        """Capture one retrieval and return its `event_id`.
-
-        The fields are those of `assay_schema.events.Retrieval`. `occurred_at` defaults to now; a naive datetime is read
-        as UTC.
-        """
-        if not self._enabled:
-            return new_event_id()
-        return self._record(
-            "retrieval",
-            {
-                "tool_name": tool_name,
-                "query": query,
-                "retrieved_slugs": retrieved_slugs,
-                "retrieved_chunk_ids": retrieved_chunk_ids,
-                "source_ids": source_ids,
-                "expand_enabled": expand_enabled,
-                "detail": detail,
-                "detail_resolved": detail_resolved,
-                "vector_enabled": vector_enabled,
-                "expansion_applied": expansion_applied,
-                "latency_ms": latency_ms,
-                "remote": remote,
-                "job_id": job_id,
-                "subagent_id": subagent_id,
-                "retrieved_scores": retrieved_scores,
-                "embedding_model": embedding_model,
-                "params": {} if params is None else params,
-            },
-            new_event_id(),
-            project,
-            occurred_at,
-        )
-
-    def answer(
-        self,
-        *,
-        query: str,
-        answer: str,
-        model: str,
-        latency_ms: float,
-        contexts: Sequence[Mapping[str, Any]] = (),
-        citations: Sequence[Mapping[str, Any]] = (),
-        retrieval_event_id: str | UUID | None = None,
-        project: str | None = None,
-        occurred_at: datetime | None = None,
-    ) -> str:
-        """Capture one answer and return its `event_id`.
-
-        A context is `{"id", "text"}`, optionally with `source_id` and `score`; a citation is `{"context_id"}`,
-        optionally with `claim`. `retrieval_event_id` is the id returned by `retrieval`.
-        """
-        if not self._enabled:
-            return new_event_id()
-        return self._record(
-            "answer",
-            {
-                "query": query,
-                "answer": answer,
-                "contexts": contexts,
-                "citations": citations,
-                "model": model,
-                "latency_ms": latency_ms,
-                "retrieval_event_id": retrieval_event_id,
-            },
-            new_event_id(),
-            project,
-            occurred_at,
-        )
-
-    def feedback(
-        self,
-        *,
-        target_event_id: str | UUID,
-        verdict: Literal["positive", "negative"],
-        text: str | None = None,
-        user_hash: str | None = None,
-        project: str | None = None,
-        occurred_at: datetime | None = None,
-    ) -> str:
-        """Capture a person's verdict on an earlier event, and return the `event_id` of the feedback."""
-        if not self._enabled:
-            return new_event_id()
-        return self._record(
-            "feedback",
-            {"target_event_id": target_event_id, "verdict": verdict, "text": text, "user_hash": user_hash},
-            new_event_id(),
-            project,
-            occurred_at,
-        )
-
-    def retrieving(
-        self, *, tool_name: Literal["query", "search"], query: str, **fields: Unpack[RetrievalFields]
-    ) -> RetrievalBlock:
-        """Return a `with` or `async with` block that times a retrieval.
-
-        The event is captured at the end of the block if `result()` was called in it. An exception raised in the block
-        passes through unchanged.
-        """
-        refuse_unknown("retrieving", fields)
-        return RetrievalBlock(self._record_retrieval, self._drop, {"tool_name": tool_name, "query": query, **fields})
-
-    def captured_retrieval(self, *, describe: Described) -> Callable[[F], F]:
-        """Decorate a function, or a coroutine function, that retrieves. It is timed and otherwise unchanged.
-
-        `describe(result, *args, **kwargs)` turns a call into the fields of `retrieval()`, except `latency_ms`. If it
-        raises, the event is counted as dropped and the caller notices nothing. A call that raises is not captured.
-        Neither is one that returns an iterator, since `describe` would consume it; a generator function is refused.
-        """
-        return lambda function: captured_function(function, describe, self._record_retrieval, self._drop)
+    def in_session(self, session_id: str | None) -> SessionBlock:
+        """Return a `with` or `async with` block whose events belong to a conversation: `session_id` of every call."""
+        return SessionBlock(session_id)
 
     # Delivery
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Wait up to `timeout` seconds until all captured events are safe. False if that was too short.
 
-        Safe events are in Redis or in the spool.
+        Safe events are in Redis or in the spool, and have a line in the file of events, as `capture.sink` says.
         """
-        publisher = self._publisher
-        return True if publisher is None else publisher.flush(timeout)
+        began = time.monotonic()
+        flushed = self._publisher is None or self._publisher.flush(timeout)
+        rest = max(0.0, timeout - (time.monotonic() - began))
+        return (self._file is None or self._file.flush(rest)) and flushed
 
     def close(self, timeout: float | None = None) -> None:
         """Send events for up to `timeout` seconds, spool or drop the rest, and stop.
@@ -240,13 +113,17 @@ class Capture:
         if not self._enabled:
             return
         self._closed = True
+        seconds = self._settings.capture.exit_deadline_s if timeout is None else timeout
+        deadline = time.monotonic() + seconds
         if self._publisher is not None:
-            self._publisher.close(self._settings.capture.exit_deadline_s if timeout is None else timeout)
+            self._publisher.close(seconds)
         elif self._queue.entries:  # no thread could be started, as from Python 3.12 on at interpreter exit
             publisher = self._publisher = self._new_publisher()
             if self._scrubbing is not None:
-                self._scrubbing.work_off(self._settings.capture.exit_deadline_s if timeout is None else timeout)
+                self._scrubbing.work_off(seconds)
             publisher.end()
+        if self._file is not None:
+            self._file.close(max(0.0, deadline - time.monotonic()))
         endings.forget(self)
 
     async def aflush(self, timeout: float = 5.0) -> bool:  # noqa: ASYNC109  (the same signature as `flush`)
@@ -264,11 +141,14 @@ class Capture:
     def stats(self) -> CaptureStats:
         """Return the counters of this process.
 
-        Whenever it is idle, `captured == published + spooled + sum(dropped) + queue_entries`.
+        Whenever it is idle, `captured == published + spooled + sum(dropped) + queue_entries`, if events go to Redis, and
+        `captured == file_lines + sum(file_dropped) + file_waiting`, if they go to a file.
         """
         publisher, spool, dropped = self._publisher, self._spool, self._problems.dropped()
+        file = self._file
+        to_redis = self._queue.accepted + self._problems.refused()
         return CaptureStats(
-            captured=self._queue.accepted + self._problems.refused(),
+            captured=to_redis if self._to_redis or file is None else file.captured,
             published=publisher.published if publisher else 0,
             spooled=publisher.spooled if publisher else 0,
             replayed=publisher.replayed if publisher else 0,
@@ -276,6 +156,9 @@ class Capture:
             torn_lines=spool.torn_lines if spool else 0,
             scrubbed=dict(self._scrubbing.findings) if self._scrubbing else {},
             dropped=dropped,
+            file_lines=file.lines if file else 0,
+            file_dropped=file.problems.dropped() if file else {},
+            file_waiting=file.waiting if file else 0,
             queue_entries=self._queue.entries,
             queue_bytes=self._queue.bytes,
             spool_bytes=spool.bytes_waiting() if spool else 0,
@@ -291,47 +174,53 @@ class Capture:
         self._problems = ProblemLog()
         self._inbox: SimpleQueue[Outcome | None] = SimpleQueue()
         self._queue = EntryQueue(capture.queue_entries, capture.queue_bytes, capture.batch_entries, self._inbox.put)
-        self._scrubbing = Scrubbing(self._scrubber, self._queue, self._problems) if self._scrubber is not None else None
+        scrubber, producer = self._scrubber, self._to_redis and capture.scrub == "producer"
+        self._scrubbing = (
+            Scrubbing(scrubber, self._queue, self._problems) if scrubber is not None and producer else None
+        )
+        self._file = EventFile(capture, scrubber) if scrubber is not None and capture.sink != "redis" else None
+        self._run = ServerRun()
         self._spool = None
         self._publisher = None
         self._start_lock = RLock()
-        self._starting = False
-
-    def _record_retrieval(self, event_id: str, fields: dict[str, Any]) -> None:
-        if not self._enabled:
-            return
-        payload = dict(fields)
-        project, occurred_at = payload.pop("project", None), payload.pop("occurred_at", None)
-        self._record("retrieval", payload, event_id, project, occurred_at)
+        self._starting = self._started = False
 
     def _record(
-        self, kind: str, payload: dict[str, Any], event_id: str, project: str | None, occurred_at: datetime | None
+        self,
+        kind: str,
+        payload: dict[str, Any],
+        event_id: str,
+        project: str | None,
+        occurred_at: datetime | None,
+        session_id: str | None,
     ) -> str:
         try:
             if self._closed:
-                self._problems.refuse("closed")
-                self._problems.log_new()  # here, because there is no thread to do it
+                self._drop("closed")
                 return event_id
-            data = encoded(
-                {
-                    "schema_version": SCHEMA_VERSION,
-                    "event_id": event_id,
-                    "kind": kind,
-                    "project": self._project if project is None else project,
-                    "service": self._service,
-                    "occurred_at": datetime.now(UTC) if occurred_at is None else occurred_at,
-                    "traceparent": current_traceparent(),
-                    "payload": payload,
-                }
-            )
-            shard = 0 if self._shards == 1 else self._shard(project)
-            if not self._queue.put(shard, data):
-                self._drop(self._queue.full_reason)
+            event = {
+                "schema_version": SCHEMA_VERSION,
+                "event_id": event_id,
+                "kind": kind,
+                "project": self._project if project is None else project,
+                "service": self._service,
+                "occurred_at": datetime.now(UTC) if occurred_at is None else occurred_at,
+                "traceparent": current_traceparent(),
+                "session_id": current_session() if session_id is None else session_id,
+                "payload": payload,
+            }
+            data = encoded_tool_event(event) if kind in TOOL_KINDS else encoded(event)
+            if self._file is not None:
+                self._file.put(data)
+            if self._to_redis:
+                shard = 0 if self._shards == 1 else self._shard(project)
+                if not self._queue.put(shard, data):
+                    self._refuse(self._queue.full_reason)
         except NotCapturedError as refusal:
             self._drop(refusal.reason)
         except Exception:  # noqa: BLE001  (capture never raises)
             self._drop("internal")
-        if self._publisher is None:
+        if not self._started:
             self._start()
         return event_id
 
@@ -342,10 +231,23 @@ class Capture:
             return 0
 
     def _drop(self, reason: str, detail: str = "") -> None:
-        if self._enabled and self._problems.refuse(reason, detail):
-            self._inbox.put(None)  # the publisher's thread logs new problems
-            if self._publisher is None:
-                self._start()
+        """Count an event that reaches no sink."""
+        if not self._enabled:
+            return
+        if self._file is not None:
+            self._file.refuse(reason, detail)
+        if self._to_redis:
+            self._refuse(reason, detail)
+        if not self._started:
+            self._start()
+
+    def _refuse(self, reason: str, detail: str = "") -> None:
+        """Count an event that does not reach Redis."""
+        if self._problems.refuse(reason, detail):
+            if self._closed:
+                self._problems.log_new()  # here, because there is no thread to do it
+            else:
+                self._inbox.put(None)  # the publisher's thread logs new problems
 
     def _start(self) -> None:
         """Start the publisher. If the system has no thread available, the next event retries."""
@@ -357,11 +259,15 @@ class Capture:
             return
         self._starting = True
         try:
-            if self._publisher is not None or self._closed:
+            if self._started or self._closed:
                 return
-            publisher = self._new_publisher()
-            publisher.start()
-            self._publisher = publisher
+            if self._file is not None:
+                self._file.start()
+            if self._to_redis:
+                publisher = self._new_publisher()
+                publisher.start()
+                self._publisher = publisher
+            self._started = True
             endings.close_before_a_child_of_multiprocessing_exits()
         except Exception:  # noqa: BLE001  (no thread, no address space: the event waits in memory)
             self._problems.log_once("start", "cannot start a thread; events wait in memory until one can be started")
@@ -385,8 +291,9 @@ class Capture:
         return Publisher(settings, shards, self._queue, self._inbox, link, self._spool, problems, self._scrubbing)
 
     def _forked(self) -> None:
-        publisher = self._publisher
+        inherited = (self._publisher, self._file)
         self._begin()
-        if publisher is not None:
-            with suppress(Exception):  # the fork may have interrupted an open or close
-                publisher.abandon()
+        for part in inherited:
+            if part is not None:
+                with suppress(Exception):  # the fork may have interrupted an open or close
+                    part.abandon()

@@ -19,7 +19,8 @@ FORMAT = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z | orjson.OPT_SERIALIZE_NUMPY
 #: Slower by a third, so only for events that the plain format refuses.
 LENIENT_FORMAT = FORMAT | orjson.OPT_NON_STR_KEYS
 
-_LISTS = (AbstractSet, deque, KeysView, ValuesView, ItemsView, tuple)
+#: Collections with the form of a list. Iterators are not among them: they would be consumed.
+LISTS = (AbstractSet, deque, KeysView, ValuesView, ItemsView, tuple)
 
 
 class NotCapturedError(Exception):
@@ -38,11 +39,11 @@ def encoded(event: dict[str, Any]) -> bytes:
     `NotCapturedError`: `unserialisable` (lone surrogates, bytes, cycles, foreign objects) or `too_large`.
     """
     try:
-        data = orjson.dumps(event, _json_form, FORMAT)
+        data = orjson.dumps(event, json_form, FORMAT)
     except Exception as error:  # noqa: BLE001  (the caller's objects may raise anything)
         _let_exits_pass(error)
         try:
-            data = orjson.dumps(event, _json_form, LENIENT_FORMAT)
+            data = orjson.dumps(event, json_form, LENIENT_FORMAT)
         except Exception as last:  # noqa: BLE001  (the same)
             _let_exits_pass(last)
             raise NotCapturedError("unserialisable") from None
@@ -66,12 +67,13 @@ def shard_from(data: bytes, shards: int) -> int:
         return 0
 
 
-def _json_form(value: Any) -> Any:
+def json_form(value: Any) -> Any:
+    """Return the JSON form of a value that orjson does not know. Raises TypeError if it has none."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, _LISTS):
+    if isinstance(value, LISTS):
         return list(value)
     if callable(getattr(type(value), "tolist", None)):
         return value.tolist()

@@ -34,6 +34,7 @@ class RetrievalFields(TypedDict, total=False):
     retrieved_scores: Sequence[float]
     embedding_model: str | None
     params: Mapping[str, Any] | None
+    session_id: str | None
     project: str | None
     occurred_at: datetime | None
 

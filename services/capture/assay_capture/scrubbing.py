@@ -13,8 +13,8 @@ from collections import Counter
 from assay_capture.entry_queue import Entry, EntryQueue
 from assay_capture.native import RLock, SimpleQueue, give_way, start_thread
 from assay_capture.stats import ProblemLog
-from assay_schema.scrubbing import ENTRY_POINTS, ProducerScrubber
-from assay_schema.settings import Settings, SettingsError
+from assay_schema.scrubbing import ENTRY_POINTS, Passed, ProducerScrubber
+from assay_schema.settings import CaptureSettings, Settings, SettingsError
 
 #: Seconds of work after which other threads get a turn: Python would make them wait for 5 ms.
 WORK_S = 0.0005
@@ -22,26 +22,30 @@ WORK_S = 0.0005
 FORK_WAIT_S = 1.0
 
 #: How to get the extra: Assay is on no package registry.
-INSTALL = "in a checkout of Assay, pip install ./shared/schema ./shared/runtime ./services/scrubber './services/capture[scrub]'"
+INSTALL = "in a checkout of Assay, pip install ./shared/schema ./shared/runtime ./services/scrubber './services/capture[{extra}]'"
+
+
+def needs_scrubber(settings: CaptureSettings) -> bool:
+    """True if text is scrubbed in this process: on its way to Redis, or for the file of events."""
+    return settings.scrub == "producer" or settings.sink != "redis"
 
 
 def load_scrubber(settings: Settings) -> ProducerScrubber:
     """Load the installed scrubber with the policy in the settings. Raises `SettingsError`."""
     from importlib.metadata import entry_points  # slow to import, and most producers do not need it
 
+    if settings.capture.sink == "redis":
+        cause, extra, other = "capture.scrub (or ASSAY_CAPTURE_SCRUB) is producer", "scrub", "service"
+    else:
+        cause, extra, other = f"capture.sink (or ASSAY_CAPTURE_SINK) is {settings.capture.sink}", "file", "redis"
+    advice = f"{INSTALL.format(extra=extra)}, or set it to {other}"
     offered = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
     if not offered:
-        raise SettingsError(
-            "capture.scrub (or ASSAY_CAPTURE_SCRUB) is producer, but no scrubber is installed: "
-            f"{INSTALL}, or set it to service"
-        )
+        raise SettingsError(f"{cause}, but no scrubber is installed: {advice}")
     try:
         make = offered[0].load()
     except ImportError as error:
-        raise SettingsError(
-            f"capture.scrub (or ASSAY_CAPTURE_SCRUB) is producer, but its scrubber cannot be loaded ({error.name} is missing): "
-            f"{INSTALL}, or set it to service"
-        ) from None
+        raise SettingsError(f"{cause}, but its scrubber cannot be loaded ({error.name} is missing): {advice}") from None
     scrubber: ProducerScrubber = make(settings)
     return scrubber
 
@@ -61,7 +65,7 @@ class Scrubbing:
         #: Removed findings, by family.
         self.findings: Counter[str] = Counter()
         queue.hold_back(self._inbox.put)
-        _watch_forks()
+        watch_forks()
 
     def start(self) -> None:
         """Start the thread, once. Raises RuntimeError if the system has none available."""
@@ -122,15 +126,31 @@ class Scrubbing:
         return True
 
     def _scrubbed(self, data: bytes) -> tuple[bytes | None, str]:
-        try:
-            with _turn:
-                passed = self._scrubber.scrub(data)
-                self.findings.update(passed.findings)
-        except Exception as error:  # noqa: BLE001  (fail closed on any error; the error may quote the event)
-            kind = type(error).__name__
-            self._problems.log_once(f"scrub:{kind}", f"an event could not be scrubbed ({kind})", logging.ERROR)
-            return None, "scrub_failed"
-        return passed.entry, passed.reason
+        passed, reason = scrubbed(self._scrubber, data, self._problems)
+        if passed is None:
+            return None, reason
+        self.findings.update(passed.findings)
+        return passed.entry, reason
+
+
+def scrubbed(scrubber: ProducerScrubber, data: bytes, problems: ProblemLog) -> tuple[Passed | None, str]:
+    """Scrub an encoded event. Returns None, or no `entry`, and the reason if it must not leave the process."""
+    try:
+        with _turn:
+            passed = scrubber.scrub(data)
+    except Exception as error:  # noqa: BLE001  (fail closed on any error; the error may quote the event)
+        kind = type(error).__name__
+        problems.log_once(f"scrub:{kind}", f"an event could not be scrubbed ({kind})", logging.ERROR)
+        return None, "scrub_failed"
+    return passed, passed.reason
+
+
+def watch_forks() -> None:
+    """Let a fork wait for the event being scrubbed. Once per process."""
+    global _watching
+    if not _watching:
+        _watching = True
+        os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
 
 
 # RE2 searches without Python's lock, but with its own locks. A child forked during a search would find them locked
@@ -138,13 +158,6 @@ class Scrubbing:
 _turn = RLock()
 _forking: set[int] = set()
 _watching = False
-
-
-def _watch_forks() -> None:
-    global _watching
-    if not _watching:
-        _watching = True
-        os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
 
 
 def _before() -> None:

@@ -1,11 +1,13 @@
 """Counters of the SDK.
 
-Every event is counted once: `captured == published + spooled + dropped + queue_entries`.
+Every event is counted once on its way to Redis: `captured == published + spooled + dropped + queue_entries`; and once on
+its way to the file of events: `captured == file_lines + file_dropped + file_waiting`.
 """
 
 import logging
 import time
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -33,6 +35,26 @@ REASONS = {
     "exit_deadline": "left unsent when capture.exit_deadline_s ran out; raise it or set capture.durability to spool",
     "internal": "a bug in this SDK; please report it",
 }
+#: The same for lines of the event file (`capture.sink`); no other reasons exist.
+FILE_REASONS = {
+    "queue_full": "events arrive faster than they are scrubbed and written; raise capture.queue_entries or capture.queue_bytes",
+    "file_error": "check the space and rights of capture.file_path and its directory",
+    **{
+        name: REASONS[name]
+        for name in (
+            "too_large",
+            "unserialisable",
+            "pii_refused",
+            "credential_in_name",
+            "scrub_failed",
+            "no_result",
+            "describe_failed",
+            "closed",
+        )
+    },
+    "exit_deadline": "left unwritten when capture.exit_deadline_s ran out; raise it",
+    "internal": REASONS["internal"],
+}
 
 
 @dataclass(frozen=True)
@@ -55,6 +77,12 @@ class CaptureStats:
     scrubbed: dict[str, int] = field(default_factory=dict)
     #: Events lost, by reason (see `REASONS`).
     dropped: dict[str, int] = field(default_factory=dict)
+    #: Lines written to the file of events (`capture.sink`).
+    file_lines: int = 0
+    #: Events that the file has no line of, by reason (see `FILE_REASONS`).
+    file_dropped: dict[str, int] = field(default_factory=dict)
+    #: Events in memory that have no line in the file yet.
+    file_waiting: int = 0
     #: Events in memory that are neither in Redis nor in the spool yet.
     queue_entries: int = 0
     #: Bytes of the events in memory.
@@ -71,7 +99,8 @@ class ProblemLog:
     Callers only count; the publisher's thread logs, because that may wait for I/O.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reasons: Mapping[str, str] = REASONS, what: str = "events") -> None:
+        self._reasons, self._what = reasons, what
         self._lock = RLock()
         self._refused: Counter[str] = Counter()
         self._lost: Counter[str] = Counter()
@@ -109,7 +138,7 @@ class ProblemLog:
         """Log each reason the first time it occurs."""
         for reason in self.dropped():
             detail = self._details.get(reason)
-            message = f"dropping events ({reason}): {REASONS[reason]}" + (
+            message = f"dropping {self._what} ({reason}): {self._reasons[reason]}" + (
                 f"; the first time {detail}" if detail else ""
             )
             self.log_once(f"dropped:{reason}", message)

@@ -58,6 +58,8 @@ class InProducer:
 
     def _broken(self, entry: bytes) -> Passed:
         document = orjson.loads(entry)
+        if isinstance(document.get("payload"), dict):
+            document["payload"] = _shortened(document["payload"])
         project = document.get("project")
         scrubber = self._projects.get(project, self._scrubber) if isinstance(project, str) else self._scrubber
         scrubbed, found = scrubber.scrub_json(document)

@@ -12,6 +12,8 @@ Four rules apply to every value, at any depth. The first one that matches replac
 import re
 from typing import Any
 
+#: The fields of a tool call that the rules apply to.
+SUMMARIES = ("args_summary", "result_summary")
 #: Longest text that is kept, in bytes of UTF-8.
 TEXT_MAX_BYTES = 2048
 #: Masks every value below it, at any depth. Case-sensitive.

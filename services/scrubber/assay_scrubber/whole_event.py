@@ -7,10 +7,7 @@ from .engine import Scrubber
 from .json_scrub import ScrubbedJson
 from .paths import scrub_paths
 from .session_parts import flat, nested
-from .summaries import summarise
-
-#: Fields of tool calls and server events that are also masked and shortened.
-SUMMARIES = ("args_summary", "result_summary")
+from .summaries import SUMMARIES, summarise
 
 
 def scrub_event(scrubber: Scrubber, kind: str, payload: Mapping[str, Any]) -> ScrubbedJson:

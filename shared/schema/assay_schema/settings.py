@@ -135,6 +135,22 @@ class CaptureSettings(Section):
         description="Where text is scrubbed first: by the scrubber service, or in the producer, before it leaves the process. "
         "The latter needs the extra `assay-capture[scrub]`.",
     )
+    sink: Literal["redis", "file", "both"] = Field(
+        "redis",
+        description="Where events go: to Redis, to a file of scrubbed JSON lines, or both. "
+        "A file needs the extra `assay-capture[file]`.",
+    )
+    file_path: Path | None = Field(
+        None,
+        examples=["/var/log/my-service/events.jsonl"],
+        description="The file of events; default: `assay/events.jsonl` in the user's state directory.",
+    )
+    file_bytes: int = Field(
+        10 * 1024 * 1024, ge=1024, description="Size above which the file of events is rotated, in bytes."
+    )
+    file_keep: int = Field(
+        1, ge=0, le=1000, description="Rotated files of events kept beside the file: `PATH.1` is the newest."
+    )
     project: Project = Field("default", description="The tenant of every event.")
     service: Service | None = Field(
         None, examples=["my-service"], description="The producer's name; the OpenTelemetry `service.name`."

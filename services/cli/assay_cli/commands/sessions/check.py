@@ -34,7 +34,9 @@ def check(
         list[str] | None, typer.Option("--session", metavar="ID", help="Only this session; repeatable.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-    each: Annotated[bool, typer.Option("--each", help="Print each session's findings, one JSON object a line.")] = False,
+    each: Annotated[
+        bool, typer.Option("--each", help="Print each session's findings, one JSON object a line.")
+    ] = False,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML to this file.")] = None,
     markdown: Annotated[Path | None, typer.Option("--markdown", help="Write Markdown to this file.")] = None,
     inconclusive: Annotated[
