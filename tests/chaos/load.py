@@ -75,7 +75,7 @@ def noted(path: Path) -> list[str]:
 
 
 def payloads(rng: random.Random, target: str, *, large: bool = False) -> dict[str, Any]:
-    """A kind and its payload: nine retrievals, one answer or verdict; or a large one."""
+    """A kind and its payload: mostly retrievals, some of every other kind; or a large one."""
     return _large(rng, target) if large else _ordinary(rng, target)
 
 
@@ -107,10 +107,33 @@ def _ordinary(rng: random.Random, target: str) -> dict[str, Any]:
                 "latency_ms": rng.uniform(1, 90),
             },
         }
-    if choice < 0.95:
+    if choice < 0.92:
+        return _of_an_agent(rng)
+    if choice < 0.96:
         answer = {"query": TEXT, "answer": words, "contexts": [], "citations": [], "model": "m", "latency_ms": 8.5}
         return {"kind": "answer", "payload": answer | {"retrieval_event_id": target}}
     return {"kind": "feedback", "payload": {"target_event_id": target, "verdict": "positive", "text": TEXT}}
+
+
+def _of_an_agent(rng: random.Random) -> dict[str, Any]:
+    """A tool call, an event of a tool server, or a session in one part."""
+    now = datetime.now(UTC).isoformat()
+    kind = rng.choice(("tool_call", "tool_call", "server_event", "session"))
+    if kind == "session":
+        turn = {"role": "user", "parts": [{"text": TEXT}]}
+        session = {"session_id": f"ses-{rng.random()}", "created": now, "request": {"contents": [turn]}, "response": {}}
+        return {"kind": kind, "payload": session}
+    event: dict[str, Any] = {"timestamp": now, "server_session_id": "run", "kind": kind}
+    if kind == "server_event":
+        return {"kind": kind, "payload": event | {"event_subtype": "server_start", "message": TEXT}}
+    status = rng.choice(("success", "empty", "error"))
+    call = {
+        "tool_name": rng.choice(("read", "bash")),
+        "args_summary": {"q": TEXT},
+        "status": status,
+        "duration_ms": 1.5,
+    }
+    return {"kind": kind, "payload": event | call}
 
 
 def event_id(skew_s: float) -> str:
@@ -211,7 +234,13 @@ def close(capture: Capture, order: Order) -> None:
 
 
 def _captured(capture: Capture, event: dict[str, Any]) -> str:
-    return str(getattr(capture, event["kind"])(**event["payload"]))
+    kind, payload = event["kind"], dict(event["payload"])
+    if kind in ("tool_call", "server_event"):
+        for name in ("timestamp", "kind"):  # the SDK's own
+            del payload[name]
+    if kind == "session":  # the SDK has no verb for it: imports publish sessions
+        kind, payload = "feedback", {"target_event_id": new_event_id(), "verdict": "positive"}
+    return str(getattr(capture, kind)(**payload))
 
 
 def _redis(order: Order) -> RedisSettings:

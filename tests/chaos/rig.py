@@ -43,7 +43,7 @@ HISTORY_ENTRIES = 1_000
 HIGH_WATER_ENTRIES = 12_000
 #: Most processes of one service.
 MOST_OF_EACH = 4
-VIEWS = ("candidates", "answers", "feedback")
+VIEWS = ("candidates", "answers", "feedback", "tool_calls", "server_events", "session_parts")
 
 
 class Managed:

@@ -201,7 +201,7 @@ class Run:
                     wrong.append(f"{again} ids of kind {kind} used twice")
                 if stored and max(stored)[0] > windows[-1].upto:
                     wrong.append(f"export of {kind}: rows above the last window")
-                for rollup in ROLLUPS:
+                for rollup in ROLLUPS if kind != "session" else ():  # sessions have their own view
                     counted = column(store, f"SELECT sum(events) FROM assay.{rollup} WHERE kind = '{kind}'")[0]
                     if int(counted) != len(stored):
                         wrong.append(f"{rollup} counts {counted} of kind {kind}, there are {len(stored)}")

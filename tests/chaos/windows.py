@@ -8,9 +8,10 @@ from pathlib import Path
 
 import orjson
 
+from assay_schema.events import Kind
 from tests.chaos.ledger import Window
 
-KINDS = ("retrieval", "answer", "feedback")
+KINDS = tuple(map(str, Kind))
 
 
 class Exporter:

@@ -17,6 +17,7 @@ from .engine import Scrubber
 from .own_names import CREDENTIAL_IN_NAME, credential_in, refuse_credentials
 from .policies import read_policies, reason_of, scrubbers_of
 from .policy import Action, PolicyError
+from .summaries import SUMMARIES, summarise
 from .vendor_keys import VendorKeysError
 from .whole_event import scrub_event
 
@@ -58,8 +59,8 @@ class InProducer:
 
     def _broken(self, entry: bytes) -> Passed:
         document = orjson.loads(entry)
-        if isinstance(document.get("payload"), dict):
-            document["payload"] = _shortened(document["payload"])
+        if isinstance(payload := document.get("payload"), dict):
+            document["payload"] = payload | {name: summarise(payload[name]) for name in SUMMARIES if name in payload}
         project = document.get("project")
         scrubber = self._projects.get(project, self._scrubber) if isinstance(project, str) else self._scrubber
         scrubbed, found = scrubber.scrub_json(document)
@@ -75,6 +76,4 @@ def _passed(scrubber: Scrubber, entry: bytes, found: Mapping[str, int]) -> Passe
 
 def _encoded(event: Event, payload: Mapping[str, object]) -> bytes:
     envelope = {name: getattr(event, name) for name in type(event).model_fields if name != "payload"}
-    if event.session_id is None:  # as most events: readers take a missing one for none
-        del envelope["session_id"]
     return orjson.dumps(envelope | {"payload": payload}, option=orjson.OPT_UTC_Z)
