@@ -23,7 +23,9 @@ _SESSION_2 = (
     + ", fork_session_id TEXT, fork_boundary TEXT, time_idle INTEGER"
 )
 _PARTS = f"""CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, {_TIMES}, data TEXT NOT NULL);
-CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT NOT NULL, session_id TEXT NOT NULL, {_TIMES}, data TEXT NOT NULL);"""
+CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT NOT NULL, session_id TEXT NOT NULL, {_TIMES}, data TEXT NOT NULL);
+CREATE INDEX message_session_time_created_id_idx ON message (session_id, time_created, id);
+CREATE INDEX part_session_idx ON part (session_id);"""
 _ROWS = f"""CREATE TABLE session_message (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, type TEXT NOT NULL, seq INTEGER NOT NULL,
  {_TIMES}, data TEXT NOT NULL);
 CREATE UNIQUE INDEX session_message_session_seq_idx ON session_message (session_id, seq);"""
