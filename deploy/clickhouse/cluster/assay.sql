@@ -3591,7 +3591,7 @@ judged AS
 SELECT
     if(i.session_id != '', i.project, c.project) AS project, if(i.session_id != '', i.session_id, c.session_id) AS session_id,
     if(i.session_id != '', toString(i.source), 'capture') AS source, i.source_version AS source_version,
-    if(i.session_id != '', i.status, 'open') AS status, i.parts = i.parts_stored AS complete, i.revision AS revision, i.digest AS digest,
+    if(i.session_id != '', i.status, 'open') AS status, CAST(i.parts = i.parts_stored, 'Bool') AS complete, i.revision AS revision, i.digest AS digest,
     i.parts AS parts, i.parts_stored AS parts_stored, i.title AS title,
     if(i.session_id != '', i.first_at, c.first_at) AS first_at, greatest(i.last_at, c.last_at) AS last_at,
     i.parent_session_id AS parent_session_id, i.forked_from AS forked_from, i.model AS model,
@@ -3658,6 +3658,6 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (12,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (13, '0013_operations_audit.sql', '152066959cb83692ec4cd6c3662de91d3a2bff16824a75191d8ebe88604396d3');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (14, '0014_agents.sql', 'cdba2b6e970fee9ee6d6cc697340372921e6beab698cb6dd614d74c73641042f');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (14, '0014_agents.sql', '967e1530941902c44968a7bd2c5be3f03a97e0e2139fd79ac6f41d36ae10d9dc');
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (15, '0015_tool_rollups.sql', '23491e7fba8e90e19ca168d062a061f9bca99ad90985fc3fb1ee0b309ad3a03c');

@@ -516,7 +516,7 @@ judged AS
 SELECT
     if(i.session_id != '', i.project, c.project) AS project, if(i.session_id != '', i.session_id, c.session_id) AS session_id,
     if(i.session_id != '', toString(i.source), 'capture') AS source, i.source_version AS source_version,
-    if(i.session_id != '', i.status, 'open') AS status, i.parts = i.parts_stored AS complete, i.revision AS revision, i.digest AS digest,
+    if(i.session_id != '', i.status, 'open') AS status, CAST(i.parts = i.parts_stored, 'Bool') AS complete, i.revision AS revision, i.digest AS digest,
     i.parts AS parts, i.parts_stored AS parts_stored, i.title AS title,
     if(i.session_id != '', i.first_at, c.first_at) AS first_at, greatest(i.last_at, c.last_at) AS last_at,
     i.parent_session_id AS parent_session_id, i.forked_from AS forked_from, i.model AS model,
