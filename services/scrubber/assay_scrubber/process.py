@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 import orjson
 
 from assay_runtime.entries import Entry, Outcome, arrived_ms, failure_of
-from assay_schema.events import Event
+from assay_schema.events import Event, Kind
 from assay_schema.failures import Reason
 from assay_schema.validation import InvalidEvent, event_time_ok, parse_event, parse_scrubbed
 
 from .engine import Scrubber
 from .own_names import refuse_credentials
 from .policy import Action
+from .refusal import declared
 from .whole_event import scrub_event
 
 STAGE = "scrubber"
@@ -97,6 +98,8 @@ class Processor:
             refuse_credentials(event.kind, payload, event.service, event.project, event.session_id)
             if found:
                 pii = _pii(scrubber, found)
+        if event.kind == Kind.TOOL_CALL and payload["status"] == "refused":
+            pii = _with_declared(pii, payload["result_summary"])
         data = encode(event, payload, arrived, pii, policy)
         if pii.families:
             # A replacement can be longer than the text that it replaces, and exceed a limit.
@@ -131,6 +134,12 @@ def _pii(scrubber: Scrubber, found: dict[str, int]) -> Pii:
         raise RefusedError(scrubber, found)
     removed = {name: count for name, count in found.items() if action(name) is not Action.ALLOW}
     return Pii(removed, attempted, scrubber.categories(removed))
+
+
+def _with_declared(pii: Pii, summary: Any) -> Pii:
+    """Add the categories because of which the producer's own policy refused a tool call."""
+    attempted, blocked = declared(summary)
+    return Pii(pii.families, sorted({*pii.attempted, *attempted}), sorted({*pii.blocked, *blocked}))
 
 
 def encode(event: Event, payload: dict[str, Any], arrived: int, pii: Pii, policy: str) -> bytes:

@@ -1,4 +1,6 @@
-"""Mask and shorten the values in the summaries of a tool call. Pure: never raises, and changes no key.
+"""Mask and shorten the values in the summaries of a tool call.
+
+Pure: never raises, and changes no key.
 
 Four rules apply to every value, at any depth. The first one that matches replaces the whole value:
 
@@ -38,7 +40,9 @@ _EMAIL = re.compile(r"[\w.%+\-']@(?:[\w\-]{1,63}\.){1,8}[^\W\d_]{2}")
 
 
 def summarise(value: Any, scrubbed: Any = ...) -> Any:
-    """Return a JSON value with the four rules applied. The input is unchanged; lists stay lists, tuples tuples.
+    """Return a JSON value with the four rules applied.
+
+    The input is unchanged; lists stay lists, tuples tuples.
 
     `scrubbed` is the same value as the scrubber left it: it is kept where no rule applies. So the rules see what the scrubber would have
     removed, and the scrubber has counted what the rules mask.

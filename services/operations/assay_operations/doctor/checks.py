@@ -127,7 +127,7 @@ INCOMPLETE_S = 300.0
 
 
 def sessions(stored: int, incomplete: int, imported_s_ago: float | None, unknown: Sequence[str]) -> Finding:
-    """Check the sessions that were imported in a week; `unknown`: types that no reader knew in the last import here."""
+    """Check the sessions imported in a week; `unknown`: types that the last import did not understand."""
     name = "sessions"
     if imported_s_ago is None:
         return Finding(name, Status.OK, "none imported in a week")

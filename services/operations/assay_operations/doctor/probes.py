@@ -229,7 +229,7 @@ def failures_by_reason(client: "Store") -> list[FailureFacts]:
 
 
 def imported_sessions(client: "Store", late_s: float) -> tuple[int, int, float | None]:
-    """Count the sessions of which a part arrived in the last 7 days: all, and incomplete for `late_s` seconds.
+    """Count the sessions that arrived in the last 7 days: all, and incomplete for `late_s` seconds.
 
     Also return the seconds since the latest part; None without one. `client` must use the views' database.
     """

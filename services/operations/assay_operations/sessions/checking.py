@@ -26,7 +26,7 @@ _DEFAULT = "[rules]\n"
 
 @dataclass(frozen=True)
 class Checked:
-    """The report, each session's findings if they were asked for, and the sessions whose parts have not all arrived."""
+    """The report, each session's findings if asked for, and the number of incomplete sessions."""
 
     report: ChecksReport
     sessions: tuple[CheckedSession, ...]
@@ -34,7 +34,10 @@ class Checked:
 
 
 def prepare_checks(rules: Path | None, references: Path | None) -> tuple[Rules, References | None]:
-    """Read the rules and the reference trajectories. Raises `OperationError` that names the file and the key."""
+    """Read the rules and the reference trajectories.
+
+    Raises `OperationError` that names the file and the key.
+    """
     try:
         return (
             read_rules(rules) if rules else parse_rules(_DEFAULT),
@@ -56,7 +59,7 @@ def check_stored(
     keep: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Checked:
-    """Check the sessions of people in the store, each in its newest revision, that arrived after a position of the log.
+    """Check the sessions of people in the store that arrived after a position of the log.
 
     `keep` returns the findings on each session. Raises `OperationError`.
     """
@@ -76,7 +79,10 @@ def check_file(
     keep: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Checked:
-    """Check the sessions in a file of `assay sessions export`, one a line. Raises `OperationError` that names the line."""
+    """Check the sessions in a file of `assay sessions export`, one a line.
+
+    Raises `OperationError` that names the line.
+    """
     return Checked(*_checked(_lines(file), rules, references, keep=keep, progress=progress), 0)
 
 

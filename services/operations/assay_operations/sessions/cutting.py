@@ -19,7 +19,7 @@ TRIES = 8
 
 
 def safe_cut(scrubber: "Scrubber") -> Callable[[str, int], int]:
-    """Return a function that chooses the place for a cut: where the scrubber finds the same in the halves as in the whole.
+    """Return a function that chooses a cut through which the scrubber finds the same in both halves.
 
     If there is no such place, it is the first one that is natural.
     """

@@ -63,7 +63,7 @@ class Source:
 
 
 def sources(agents: Sequence[str], paths: Sequence[Path], environment: Mapping[str, str] | None = None) -> list[Source]:
-    """Return the stores to read: of these agents (all by default), at these paths or in their usual places.
+    """Return the stores to read, of these agents (default: all), at these paths or the usual places.
 
     Raises `OperationError` for an unknown agent, and for a path that does not exist.
     """

@@ -13,7 +13,10 @@ _FORMAT = ("unknown_type", "unknown_schema")
 
 
 def remember(data: Path, problems: Mapping[Problem, int]) -> None:
-    """Write the problems of an import into the data directory, if there is one. It holds no captured text."""
+    """Write the problems of an import into the data directory, if there is one.
+
+    It holds no captured text.
+    """
     if data.is_dir():
         found = [[problem.kind, problem.path, problem.detail, count] for problem, count in sorted(problems.items())]
         with contextlib.suppress(OSError):  # another user's directory: doctor says less

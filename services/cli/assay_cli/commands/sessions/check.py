@@ -45,7 +45,7 @@ def check(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress.")] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Check sessions by rules, without a model: answered, no loops, tests that pass, forbidden tools, limits and others.
+    """Check sessions by rules, without a model: answers, loops, forbidden tools, limits and others.
 
     Exit code 0: all required rules pass, 1: one fails, 3: one is inconclusive.
     """

@@ -39,7 +39,9 @@ def import_logs(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress.")] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Import sessions from the logs of coding agents. Repeat it at will: what is stored is not sent again.
+    """Import sessions from the logs of coding agents.
+
+    Repeat it at will: what is stored is not sent again.
 
     It only reads the logs, also while the agent runs. Text is scrubbed before it is stored, like everything that is captured.
     """
