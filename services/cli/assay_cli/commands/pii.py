@@ -10,10 +10,13 @@ from assay_cli.exit_codes import FINDING
 from assay_cli.options import AsJsonLines
 from assay_cli.output.rows import show_rows
 from assay_cli.output.terminal import echo, ends_quietly
+from assay_operations.classify import classify, columns_of, read_overrides
 from assay_operations.errors import OperationError
 from assay_operations.scrub import families_of, policies, undetected_categories
 
-pii = typer.Typer(no_args_is_help=True, help="List the families of personal data, and check policy files.")
+pii = typer.Typer(
+    no_args_is_help=True, help="List the families of personal data, classify columns, and check policy files."
+)
 policy_commands = typer.Typer(no_args_is_help=True, help="Check policy files.")
 pii.add_typer(policy_commands, name="policy")
 
@@ -34,6 +37,32 @@ def families(
     """List the families of personal data: name, category, action, description."""
     with ends_quietly():
         show_rows(families_of(policies(file).of(project)), as_json, "no families")
+
+
+@pii.command("classify")
+def classify_columns(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="sqlite:///file.db, http://user@host:8123/database (ClickHouse), or a file of rows (NDJSON)."
+        ),
+    ],
+    overrides: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TOML file of columns whose classification you decide.")
+    ] = None,
+    rows: Annotated[int, typer.Option(min=0, help="Number of rows to sample from each table.")] = 200,
+    as_json: AsJsonLines = False,
+) -> None:
+    """Classify the columns of a database by sensitivity and category, from names, types and a sample.
+
+    Values are only looked at: none is printed or kept.
+    """
+    with ends_quietly():
+        given = read_overrides(overrides) if overrides else {}
+        found = [each.row() for each in classify(columns_of(source, rows), given)]
+        if not as_json:
+            found = [row | {"categories": ", ".join(row["categories"])} for row in found]
+        show_rows(found, as_json, "no columns")
 
 
 @policy_commands.command("check")

@@ -87,8 +87,8 @@ def waiting_for(client: "Client", project: str, wanted: dict[str, Key]) -> dict[
 def documents(client: "Client", chosen: Chosen, seen: Seen) -> Iterator[dict[str, Any]]:
     """Yield the documents of the chosen sessions, scrubbed, the oldest first.
 
-    Each is in its newest revision. A session whose newest revision is not complete is counted in `seen`, and left out. Raises `OperationError` if parts are missing that
-    were there a moment ago.
+    Each is in its newest revision. A session whose newest revision is not complete is counted in `seen`, and left out. Raises
+    `OperationError` if parts are missing that were there a moment ago.
     """
     rows = client.query(
         _NEWEST,

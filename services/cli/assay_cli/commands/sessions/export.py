@@ -34,7 +34,8 @@ def export(
 ) -> None:
     """Print imported sessions as NDJSON, each in its newest revision.
 
-    The cursor for the next export is on stderr. A chain of exports, each with the previous cursor as `--since`, has every session, and one that grew once more.
+    The cursor for the next export is on stderr. A chain of exports, each with the previous cursor as
+    `--since`, has every session, and one that grew once more.
     """
     with ends_quietly(), alone(cursor_file, None):
         start = bound(since, time.time_ns() // 1_000_000, "--since") if since is not None else None
