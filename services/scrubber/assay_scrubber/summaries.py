@@ -34,7 +34,7 @@ _CONNECTION_URL = re.compile(
     r"|[^\s\"'<>?]{0,1024}\?(?:[^\s\"'<>]{0,1024}[&;])?(?:password|passwd|pwd|pass|secret|access_token|api_?key)=[^\s&;\"'<>])",
     re.IGNORECASE,
 )
-# A text that is nothing but `x@y.z`, or one that contains an address. The latter is stricter: `react@18.2.0` is a version.
+# A text that is only `x@y.z`, or one that contains an address. The latter is stricter: `react@18.2.0` is a version.
 _ONLY_EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
 _EMAIL = re.compile(r"[\w.%+\-']@(?:[\w\-]{1,63}\.){1,8}[^\W\d_]{2}")
 

@@ -1,4 +1,4 @@
-"""Scrub the payload of an event: its paths, and what its kind needs besides. Pure."""
+"""Scrub the payload of an event: its paths, and what else its kind needs. Pure."""
 
 from collections.abc import Mapping
 from typing import Any

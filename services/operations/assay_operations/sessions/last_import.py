@@ -8,7 +8,7 @@ from pathlib import Path
 from assay_sessions.readers import Problem
 
 _FILE = "last-import.json"
-#: Kinds of problems that an update of Assay may mend.
+#: Kinds of problems that an update of Assay may fix.
 _FORMAT = ("unknown_type", "unknown_schema")
 
 
