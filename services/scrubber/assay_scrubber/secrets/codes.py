@@ -81,9 +81,9 @@ _CVV = re.compile(
     + rb"(?P<code>[0-9]{3,4})(?![\w.%/\-]|:[0-9])"
 )
 _LIST = re.compile(
-    rb"(?:recovery"
-    rb"|backup)[ _\-]codes?[\"']?[ :=\[\n]{1,6}(?P<code>[\"']?[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}"
-    rb"(?:[\"', \n]{1,6}[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}){0,16}+)"
+    rb"(?:recovery|backup|rescue|emergency|scratch)[ _\-]codes?[\"']?(?: is| are| was| were|'s)?[ :=\[\n]{1,6}"
+    rb"(?P<code>[\"']?[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}"
+    rb"(?:(?:[\"', \n]{1,6}| and )[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}){0,16}+)"
 )
 _SEED = re.compile(
     rb"(?:2fa|totp|mfa|otp|authenticator)[ _\-]?(?:seed|secret|key|setup key)[\"']?[ :=]{1,4}[\"']?(?P<code>[a-z2-7]{16,64}"
@@ -102,6 +102,13 @@ _YOURS = re.compile(
 )
 _OF_A_MAKER = re.compile(rb"[Yy]our [A-Z][a-z][A-Za-z]{1,14} $")
 _SAYS = re.compile(_WORDS + rb"(?: (?:is|ist|lautet|est|es|\x80|e'|jest|\x80r|er|to)[ :]|[ ]?[:=])")
+# A number that arrived on a phone: `they texted me 157830, is that the code?`
+_RECEIVED = re.compile(
+    rb"(?:(?:texted|sent|messaged|e-?mailed) me|(?:sms|text|message|e-?mail) (?:says|said|reads|shows)|i (?:got|received|entered|typed))"
+    rb"(?: the (?:number|digits|code))?:? [\"']?(?P<code>[0-9]{6}|[0-9]{3}[ \-][0-9]{3}|[0-9]{4,8})[\"']?(?![\w%]|[.,:/\-][0-9])"
+)
+_OF_CODES = re.compile(rb"(?<![a-z])(?:code|passcode|otp|verif[a-z]+|2fa)(?![a-z])")
+_NEAR_CODE = 80
 # Eight digits that unlock a SIM, and the PIN of a card that has just been named.
 _PUK = re.compile(
     rb"(?<![a-z0-9])puk(?:[ \-]?(?:code|nummer|nr\.?|1|2))?[ :=]{1,3}(?P<code>[0-9]{8}|[0-9]{4} [0-9]{4})(?![\w%]|[./:\-][0-9])"
@@ -113,6 +120,14 @@ _OF_A_CARD = re.compile(
 
 def _code(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span("code")
+
+
+def _listed(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """Reject words joined by hyphens: `the recovery code is hand-written`."""
+    return None if _JOINED_WORDS.match(match["code"]) else match.span("code")
+
+
+_JOINED_WORDS = re.compile(rb"[\"']?[a-z]++(?:-[a-z]++)++(?![a-z0-9\-])")
 
 
 # Pins of a chip, and counts: `GPIO pin = 1234`, `pin: 1024 connections`.
@@ -178,6 +193,15 @@ def _word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return _announced(view, match)
 
 
+def _received(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """Match a number that was received, if a code is mentioned nearby and the number counts nothing."""
+    around = slice(max(0, match.start() - _NEAR_CODE), match.end() + _NEAR_CODE)
+    near = view.low[around]
+    if _OF_CODES.search(near) is None or _OTHER_CODES.search(near) or _year(match["code"]):
+        return None
+    return None if _COUNTED.match(view.low, match.end("code")) else match.span("code")
+
+
 def _is_yours(view: View, at: int) -> bool:
     """Match `your code` and `your Uber code`, but not `your zip code`."""
     if _YOURS.search(view.low, max(0, at - 24), at):
@@ -238,6 +262,15 @@ RULES = (
         rb"| (?:expires|is valid|valid for"
         rb"|will expire)|\. (?:it |valid|expires|do not|don't|never))",
     ),
+    *(
+        LiteralRule(_RECEIVED, _received, lower=True, anchored=True, fewest=4, needle=word, opens=word + opens)
+        for words, opens in (
+            ((b"texted", b"sent", b"messaged", b"emailed", b"e-mailed"), rb" me[ :]"),
+            ((b"sms", b"text", b"message", b"email", b"e-mail"), rb" (?:says|said|reads|shows)[ :]"),
+            ((b"i ",), rb"(?:got|received|entered|typed) [\"'0-9t]"),
+        )
+        for word in words
+    ),
     LiteralRule(_PUK, _code, lower=True, anchored=True, fewest=8, needle=b"puk"),
     LiteralRule(
         _PIN,
@@ -258,8 +291,8 @@ RULES = (
         opens=rb"(?:^|[^a-z])pin[^a-z]",
     ),
     *(
-        LiteralRule(_LIST, _code, lower=True, anchored=True, fewest=2, needle=word)
-        for word in (b"recovery code", b"backup code")
+        LiteralRule(_LIST, _listed, lower=True, anchored=True, fewest=2, needle=word)
+        for word in (b"recovery code", b"backup code", b"rescue code", b"emergency code", b"scratch code")
     ),
     *(
         LiteralRule(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from assay_scrubber.family import LiteralRule, View, nothing
 
 from .extent import judged
-from .values import is_file, is_no_word, is_spoken, is_written
+from .values import TEMPLATE, is_file, is_no_word, is_said, is_spoken, is_written
 
 _USER = rb"[\w.@\-]{1,48}"
 _VALUE = rb"(?P<value>[^\s\"'`,;<>()\[\]{}|/]{5,128}+)(?!/)"
@@ -77,11 +77,14 @@ _TO_USE = re.compile(
 _USED = re.compile(
     rb"(?:^|[ \"'`])[a-z][\w.\-]{1,31}:(?P<value>[^\s\"'`<>()\[\]{}|/]{6,64})[\"'`]? (?:to|and|for|in order to)(?: you)? $"
 )
+# The address of a database in Go: `ana:…@tcp(db:3306)/shop`.
+_DIALLED = re.compile(rb"@(?:tcp|unix)\(")
+_DIALLING_USER, _LONGEST_DIALLED = re.compile(rb"(?:[\w.\-]{1,48}=)?[\w.\-]{1,64}"), 160
 _MARKS, _DIGITS = b"!@#$%^&*+~?", b"0123456789"
 _FEWEST_DIGITS = 2
 
 
-def _is_made_up(value: bytes) -> bool:
+def is_made_up(value: bytes) -> bool:
     """Return whether a value has several kinds of characters, unlike names of branches, versions, hosts and tags."""
     if not is_spoken(value) or sum(c in _DIGITS for c in value) < _FEWEST_DIGITS:
         return any(c in _MARKS for c in value) and is_spoken(value) and any(c in _DIGITS for c in value)
@@ -106,12 +109,12 @@ def _of_known(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         first = view.raw.rfind(b"\n", 0, match.start()) + 1
         if view.raw[first : match.start()].strip(b" \t\"'`>*-") or _LINE_ENDS.match(view.raw, match.end()) is None:
             return None
-    return (start, end) if numbered or _is_made_up(value) else None
+    return (start, end) if numbered or is_made_up(value) else None
 
 
 def _with(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start, end, value = _without_end(view, match)
-    return (start, end) if _is_made_up(value) else None
+    return (start, end) if is_made_up(value) else None
 
 
 def _below(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
@@ -125,7 +128,7 @@ def _below(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
         if line is None:
             return
         start, end, value = _without_end(view, line)
-        if _is_made_up(value):
+        if is_made_up(value):
             yield start, end
         at = line.end()
 
@@ -134,7 +137,7 @@ def _after_address(view: View, match: re.Match[bytes]) -> tuple[int, int] | None
     start, end = match.span("value")
     if match["spaced"]:
         start, end, value = _without_end(view, match)
-        good = _is_made_up(value) and _LINE_ENDS.match(view.raw, end)
+        good = is_made_up(value) and _LINE_ENDS.match(view.raw, end)
         return (start, end) if good else None
     if is_file(b"x/" + view.raw[start:end]) or _COPIES.search(view.low, max(0, match.start() - 80), match.start()):
         return None
@@ -169,17 +172,33 @@ def _bracketed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return None if _ARGUMENT.fullmatch(view.raw, *match.span("value")) else _said(view, match)
 
 
+_PART_OF_SITE = re.compile(rb" (?:page|form|screen|button|flow|view|route|endpoint|service) ?/")
+
+
 def _said(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start = match.start("value")
     value = view.raw[start : match.end("value")].rstrip(b".?:")
-    return (start, start + len(value)) if is_no_word(value) else None
+    good = is_no_word(value) or (match.re is _STROKE and is_said(value) and not _PART_OF_SITE.search(match.group()))
+    return (start, start + len(value)) if good else None
 
 
 def _written(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return judged(view, match, is_written)
 
 
+def _dialled(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    end = match.start()
+    before = view.raw[max(0, end - _LONGEST_DIALLED) : end]
+    start = max(before.rfind(mark) for mark in (b" ", b'"', b"'", b"`", b"\n", b"\t")) + 1
+    user, colon, value = before[start:].partition(b":")
+    if not colon or not value or _DIALLING_USER.fullmatch(user) is None or TEMPLATE.fullmatch(value):
+        return None
+    return end - len(value), end
+
+
 RULES = (
+    LiteralRule(_DIALLED, _dialled, lower=True, anchored=True, needle=b"@tcp("),
+    LiteralRule(_DIALLED, _dialled, lower=True, anchored=True, needle=b"@unix("),
     *(
         LiteralRule(
             pattern,

@@ -13,6 +13,7 @@ from .values import (
     is_no_word,
     is_password,
     is_phrase,
+    is_said,
     is_short_key,
     is_spoken,
     is_token,
@@ -80,7 +81,7 @@ _PASSWORDS = (
 )
 _WORD = rb"(?: [a-z\x80][a-z\x80'\-]{0,12})"
 _COPULA = (
-    rb"(?:is|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|este"
+    rb"(?:is|was|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|este"
     rb"|ge\x80ndert (?:auf|in)|:)"
 )
 # A value without quotes: up to a space, or the end of a clause.
@@ -107,26 +108,36 @@ _OF_WHAT = re.compile(
 _TWO_WORDS_ON = re.compile(rb"(?: [a-z\x80]{1,10})? {1,2}[\"'`]?" + _ALONE)
 
 
+_SENT = (b"sent", b"mailed", b"given", b"forwarded", b"shown", b"according", b"belongs", b"access")  # `to` someone
+
+
 def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     verb, colon_after_words = match["verb"], match["verb"] == b":" and match["words"] != b""
     if colon_after_words and not _OF_WHAT.match(match["words"]):
         return None  # `password manager: KeePass2`
     start, end = match.start("value"), match.start("value") + len(_last(match))
     value = view.raw[start:end]
-    if verb and verb != b":" and value.isalpha():
+    if verb == b" to" and match["words"].endswith(_SENT):
+        return None
+    bare = match.group(0).startswith((b"pass ", b"pass:"))
+    if verb not in (None, b":", b" was") and value.isalpha() and not bare:
         later = _TWO_WORDS_ON.match(view.low, match.end("value"))
         if later and (found := _hardly_a_word(view, later)):
             return found
     if view.raw[end : end + 1] in (b"(", b"["):
         return None
-    if match.group(0).startswith((b"pass ", b"pass:")) and not _is_after_user(view, match.start()):
-        return None
+    if bare and not _is_after_user(view, match.start()):
+        owned = verb in (b" is", b" was") and _OWNED.search(view.low, max(0, match.start() - 12), match.start())
+        return (start, end) if owned and is_said(value) else None
     if is_spoken(value) or (verb and is_disguised(value)) or _digits(view, match, start, end):
         return start, end
     if (not verb or colon_after_words) and not _is_after_user(view, match.start()):
         return None
     good = is_password(value, quoted=False) or is_written_with_digits(value)
     return (start, end) if good and not reads_as_prose(value) else None
+
+
+_OWNED = re.compile(rb"(?:^|[^a-z])(?:the|my|his|her|our|their|your|old|new) $")
 
 
 def _is_after_user(view: View, position: int) -> bool:
@@ -253,7 +264,8 @@ def _pw(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     value = view.raw[start:end].rstrip(b".?")
     if match.re is _PW and _DECLARES.search(view.low, max(0, match.start() - 12), match.start()):
         return None
-    return (start, start + len(value)) if is_spoken(value) else None
+    assigned = view.raw.rfind(b"=", match.start(), start) >= 0  # `pw = Tile_2024` in code
+    return (start, start + len(value)) if (is_spoken if assigned else is_said)(value) else None
 
 
 # A variable that is called `pw`: `let pw = width2`.

@@ -222,6 +222,22 @@ def is_spoken(value: bytes) -> bool:
     return not reads_as_prose(value) and _COMPOUND.fullmatch(value) is None
 
 
+# Words joined by a mark, with a number at the end: `Rhubarb_2024`, `blue.Kite42`. In code, they would be names.
+_JOINED = re.compile(
+    rb"(?=[a-z_.\-]*[A-Z])(?=[A-Z_.\-]*[a-z])[A-Za-z]{2,}(?:[_.\-][A-Za-z]{2,}){0,3}[_.\-]?[0-9]{2,4}[!?]?"
+)
+
+
+def is_said(value: bytes) -> bool:
+    """Return whether `is_spoken` accepts a value, or it is words of both cases with a number: `Rhubarb_2024`.
+
+    For sentences, where the names of code do not stand.
+    """
+    return is_spoken(value) or (
+        len(value) >= SHORTEST_LOOSE and _JOINED.fullmatch(value) is not None and not reads_as_prose(value)
+    )
+
+
 def is_length(value: bytes) -> bool:
     """Return whether a value is a CSS length: `120px`."""
     return _LENGTH.fullmatch(value) is not None
