@@ -8,8 +8,7 @@ import re
 from assay_scrubber.family import LiteralRule, View
 
 from .assigned import is_clear
-from .pairs import is_made_up
-from .values import is_said, is_token, is_unmistakable
+from .values import is_made_up, is_said, is_token, is_unmistakable
 
 _LINE = rb"[ \t]{0,8}+(?:\r?\n[ \t>]{0,8}+){1,3}+"
 # The time and the name of who writes: `[14:03] You: `, `<mia> `, `A: `.
@@ -83,18 +82,29 @@ _ASKING = (
 )  # fmt: skip
 _CODES = (
     b"verification code", b"security code", b"login code", b"log-in code", b"sign-in code", b"confirmation code", b"authentication code",
-    b"one-time code", b"one time code", b"2fa code", b"sms code", b"passcode", b"otp", b"code we", b"code i", b"code they", b"code that",
+    b"one-time code", b"one time code", b"2fa code", b"sms code", b"passcode", b"otp",
 )  # fmt: skip
 RULES = (
     *(
-        LiteralRule(_ASKED, _spoken, lower=True, anchored=True, needle=word, opens=rb"\?[ \t]*\r?\n")
+        LiteralRule(_ASKED, _spoken, lower=True, anchored=True, needle=word, opens=word + rb"[^\n?]*\?[ \t]*\r?\n")
         for word in _ASKING
     ),
     *(
-        LiteralRule(_ANNOUNCED, _announced, lower=True, anchored=True, needle=word, opens=rb"[a-z]:[ \t]*\r?\n")
+        LiteralRule(
+            _ANNOUNCED, _announced, lower=True, anchored=True, needle=word, opens=word + rb"[a-z0-9 '.\-]*:[ \t]*\r?\n"
+        )
         for word in (b"password", b"passphrase", b"passcode", b"token", b"key", b"secret")
     ),
     *(LiteralRule(_CODE, _code, lower=True, anchored=True, fewest=4, needle=word) for word in _CODES),
+    LiteralRule(
+        _CODE,
+        _code,
+        lower=True,
+        anchored=True,
+        fewest=4,
+        needle=b"code ",
+        opens=rb"code (?:that )?(?:we|i|they)[a-z' ]* (?:sent|texted|e-?mailed|messaged)",
+    ),
     *(
         LiteralRule(
             _OF_NETWORK,

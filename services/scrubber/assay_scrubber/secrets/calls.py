@@ -10,12 +10,12 @@ from .values import is_password, is_spoken, is_token, is_written, is_written_wit
 # A user and a password as arguments: `login("ana", "…")`, `auth=("ana", "…")`.
 _ARGUMENTS = re.compile(
     rb"(?:login|log_in|credentials?|auth|authenticate|authentication|sign_?in)(?: ?= ?)?(?:\("
-    rb"|: ?\[)\s{0,8}(?:[a-z_]{1,16}=)?[\"'][^\"'\n]{1,64}[\"'],\s{0,8}"
+    rb"|: ?\[)\s{0,8}(?:[\"']{2},\s{0,8})?(?:(?:[a-z_]{1,16}=)?[\"'][^\"'\n]{1,64}[\"']|(?<=[\"'], )[a-z_][\w.]{0,32}),\s{0,8}"
     rb"(?:[a-z_]{1,16}=|some\()?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
 )
 # A connection with user and password as positional arguments: `new PDO("…", "ana", "…")`.
 _CONNECTION = re.compile(
-    rb"(?:pdo|connect|getconnection|mysqli|connection)\(\s{0,8}(?:[^,()\n]{1,128},\s{0,8}){1,2}?[\"'][^\"'\n]{1,64}[\"'],\s{0,8}[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
+    rb"(?:pdo|connect|getconnection|mysqli|connection|ftp|ftp_tls)\(\s{0,8}(?:[^,()\n]{1,128},\s{0,8}){1,2}?[\"'][^\"'\n]{1,64}[\"'],\s{0,8}[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
 )
 _CHARSET = re.compile(rb"(?i)utf[\-_]?(?:8|16|32)\w{0,16}|latin[\-_]?1|iso[\-_]?8859[\-_0-9]{0,4}|cp[0-9]{3,4}")
 
@@ -50,6 +50,8 @@ _TAKES_KEY = re.compile(
     rb"(?:%b)(?:cipher)?\(\s{0,8}(?:(?:[$&*]?[a-z_][\w.]{0,48}|[\"'][a-z0-9\-]{2,24}[\"']),\s{0,8})?"
     rb"(?:\[\]byte\(|[a-z_][\w.]{0,32}\(|b)?[\"'](?P<value>[^\"'\n]{6,256}+)[\"']" % b"|".join(map(re.escape, _KEYED))
 )
+# The SID and the token of an account of Twilio.
+_TWILIO = re.compile(rb"ac[0-9a-f]{32}[\"'],\s{0,16}[\"'](?P<value>[0-9a-f]{32})[\"']")
 # Calls that set a bearer token: `.bearer_auth("…")`, `setBearerAuth("…")`.
 _BEARER = re.compile(rb"bearer_?(?:auth|token)?\(\s{0,8}(?:some\()?[\"'](?P<value>[^\"'\s]{8,4096}+)[\"']")
 
@@ -68,8 +70,8 @@ def _token(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 RULES = (
     *(
-        LiteralRule(_CONNECTION, _argument, lower=True, anchored=True, needle=word, opens=word + rb"\(")
-        for word in (b"pdo", b"connect", b"getconnection", b"mysqli", b"connection")
+        LiteralRule(_CONNECTION, _argument, lower=True, anchored=True, needle=word, opens=word + rb"(?:_tls)?\(")
+        for word in (b"pdo", b"connect", b"getconnection", b"mysqli", b"connection", b"ftp")
     ),
     *(
         LiteralRule(
@@ -99,6 +101,9 @@ RULES = (
             opens=re.escape(word) + rb"(?:cipher)?\(",
         )
         for word in _KEYED
+    ),
+    LiteralRule(
+        _TWILIO, _token, lower=True, anchored=True, fewest=8, needle=b"ac", opens=rb"[\"']ac[0-9a-f]{32}[\"'],\s*[\"']"
     ),
     LiteralRule(
         _BEARER,

@@ -33,7 +33,8 @@ _ANNOUNCED = re.compile(
     _WORDS
     + rb"(?P<kind> (?:(?:de|di|do|da|d'|of|\x80|la|le|for|the|your) ?){0,2}"
     + _KIND
-    + rb")?(?P<sent> (?:that )?(?:we|i|they)(?:'ve| have| just)? (?:sent|texted|e-?mailed|messaged)(?: (?:to )?(?:you|your [a-z]{3,8}))?)?"
+    + rb")?(?P<sent> (?:that )?(?:we|i|they)(?:'ve| have| just)? (?:sent|texted|e-?mailed|messaged)(?: (?:to )?(?:you|your [a-z]{3,8}))?"
+    rb"| (?:that )?(?:i|you|we)(?:'ve)?(?: just)? (?:got|have|received|see|texted|sent))?"
     + rb"(?: (?:for|f\x80r|pour|para|per) [^\n:]{1,40}?)?"
     + _BE
     + _QUOTES
@@ -41,10 +42,12 @@ _ANNOUNCED = re.compile(
 )
 _ALONE = re.compile(
     rb"(?<![a-z0-9\x80])(?:otp|totp|2fa|mfa|passcode|mobiletan|tan|one[ \-]time (?:pass(?:word|code)|pin|code))(?:[ _\-]?(?:code"
-    rb"|kod|pin|nummer|token))?(?![a-z0-9])" + _BE + _QUOTES + _CODE
+    rb"|kod|pin|nummer|token))?(?![a-z0-9])(?P<purpose> (?:for|to) [^\n:]{1,60}?(?= is [0-9]))?" + _BE + _QUOTES + _CODE
 )
 _AFTER = re.compile(
-    rb"(?: is (?:your|the) [^\n.]{0,40}?(?:code|otp|passcode|pin)\b| (?:ist|est|es|\x80) (?:ihr|dein|votre|ton|tu|su|il tuo"
+    rb"(?: is (?:your|the) [^\n.]{0,40}?(?:code|otp|passcode|pin)\b"
+    rb"|(?:[,.]| -|\r?\n)? ?that(?:'s| is) (?:the|my|your) (?:[a-z\-]{2,14} )?(?:code|otp|passcode)\b"
+    rb"| (?:ist|est|es|\x80) (?:ihr|dein|votre|ton|tu|su|il tuo"
     rb"|seu) [^\n.]{0,40}?(?:code|c\x80digo|codigo|codice)"
     rb"| to (?:log|sign) ?in\b| to (?:verify|confirm) your\b| (?:as|for) your [^\n.]{0,24}?code\b| as (?:the|my) %b[ \-]?code\b)"
     % _KIND
@@ -184,6 +187,10 @@ def _word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         if said and match["code"].isdigit() and not _COUNTED.match(view.low, match.end("code")):
             return _announced(view, match)
         return None
+    if match["sent"] and (
+        _OTHER_CODES.search(view.low, max(0, at - 10), at + 4) or _COUNTED.match(view.low, match.end("code"))
+    ):
+        return None  # `the error code I got is …`, `the code we have is 1200 lines long`
     if (
         match["kind"] is None
         and match["sent"] is None
@@ -223,6 +230,8 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         and b":" not in match.group(0)
     ):
         return None
+    if match.re is _ALONE and match["purpose"] and _COUNTED.match(view.low, match.end("code")):
+        return None
     if len(code) == 3 and code == b"000":
         return None
     return match.span("code")
@@ -251,7 +260,8 @@ RULES = (
         _before,
         lower=True,
         fewest=4,
-        opens=rb"[0-9][\"'*]* (?:is (?:your|the)|ist|est|es|\x80|to (?:log|sign|verify|confirm)|(?:as|for) your|as (?:the|my)) ",
+        opens=rb"[0-9][\"'*]* (?:is (?:your|the)|ist|est|es|\x80|to (?:log|sign|verify|confirm)|(?:as|for) your|as (?:the|my)) "
+        rb"|[0-9][,.]?(?: -)?\s+that(?:'s| is) (?:the|my|your) ",
     ),
     LiteralRule(
         _ENTERED,

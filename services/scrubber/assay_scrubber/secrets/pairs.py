@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from assay_scrubber.family import LiteralRule, View, nothing
 
 from .extent import judged
-from .values import TEMPLATE, is_file, is_no_word, is_said, is_spoken, is_written
+from .values import TEMPLATE, is_file, is_made_up, is_no_word, is_said, is_spoken, is_written
 
 _USER = rb"[\w.@\-]{1,48}"
 _VALUE = rb"(?P<value>[^\s\"'`,;<>()\[\]{}|/]{5,128}+)(?!/)"
@@ -26,9 +26,8 @@ _BEFORE_EACH = re.compile(rb"(?<![a-z])(?:id|user(?:name)?|login|account)\)?[\-:
 # One keyword, then both values with a slash between: `login ana / …`, `wifi: guests / …`, `creds: ana/…`.
 _OF_WHAT = rb" (?:for|to|of|on|at)(?: [\w.\-]{1,24}){1,4}:"
 _STROKE = re.compile(
-    rb"(?:(?:login|user(?:name)?|wi-?fi|wlan)(?:%b| is|:)? %b / |cred(?:s|entials)?(?:%b| are|:)? %b ?/ ?)"
-    % (_OF_WHAT, _USER, _OF_WHAT, _USER)
-    + _VALUE
+    rb"(?:(?:login|(?:log|sign)(?: (?:me|us))? in|user(?:name)?|wi-?fi|wlan)(?:%b| is|[:,]| with| as)? %b / "
+    rb"|cred(?:s|entials)?(?:%b| are|:)? %b ?/ ?)" % (_OF_WHAT, _USER, _OF_WHAT, _USER) + _VALUE
 )
 _AT_HOST = re.compile(rb"[0-9]{1,3}\.[0-9]{1,3} ?\(%b/" % _USER + _VALUE + rb"[,) ]")
 # The same form with the user in quotes or after an arrow: creds → `ana` / `…`.
@@ -69,6 +68,7 @@ _LISTED = re.compile(
     rb"(?P<value>[^\s\"'`,;:<>()\[\]{}|/]{6,64}+)[\"'`]?[ \t]*(?:\r?\n|$))" % _USER
 )
 _MOST_LISTED = 16
+_MARKS = b"!@#$%^&*+~?"
 # A user and a password to use: `login: admin:…`, `use admin:… to log in`.
 _TO_USE = re.compile(
     rb"(?:log[ \-]?in|sign[ \-]?in|creds|credentials?)(?: with| as| is| are| using| via)?"
@@ -78,17 +78,9 @@ _USED = re.compile(
     rb"(?:^|[ \"'`])[a-z][\w.\-]{1,31}:(?P<value>[^\s\"'`<>()\[\]{}|/]{6,64})[\"'`]? (?:to|and|for|in order to)(?: you)? $"
 )
 # The address of a database in Go: `ana:…@tcp(db:3306)/shop`.
+_USERPWD = re.compile(rb"userpwd[\"']?\s{0,2},\s{0,4}[\"'][^:\"'\s]{1,64}:(?P<value>[^\"'\n]{4,128}+)[\"']")
 _DIALLED = re.compile(rb"@(?:tcp|unix)\(")
 _DIALLING_USER, _LONGEST_DIALLED = re.compile(rb"(?:[\w.\-]{1,48}=)?[\w.\-]{1,64}"), 160
-_MARKS, _DIGITS = b"!@#$%^&*+~?", b"0123456789"
-_FEWEST_DIGITS = 2
-
-
-def is_made_up(value: bytes) -> bool:
-    """Return whether a value has several kinds of characters, unlike names of branches, versions, hosts and tags."""
-    if not is_spoken(value) or sum(c in _DIGITS for c in value) < _FEWEST_DIGITS:
-        return any(c in _MARKS for c in value) and is_spoken(value) and any(c in _DIGITS for c in value)
-    return (not value.islower() and not value.isupper()) or any(c in _MARKS for c in value)
 
 
 def _without_end(view: View, match: re.Match[bytes]) -> tuple[int, int, bytes]:
@@ -152,7 +144,7 @@ def _to_use(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start = used.start("value")
     value = view.raw[start : used.end("value")].rstrip(b".,;:?")
     mixed = not value.islower() and not value.isupper()
-    good = mixed and any(c in _MARKS for c in value) and any(c in _DIGITS for c in value)
+    good = mixed and is_made_up(value) and any(c in _MARKS for c in value)
     return (start, start + len(value)) if good and is_spoken(value) else None
 
 
@@ -172,13 +164,18 @@ def _bracketed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return None if _ARGUMENT.fullmatch(view.raw, *match.span("value")) else _said(view, match)
 
 
+_ANY_WORDS = re.compile(rb"(?:login|user\w*|wi-?fi|wlan),|(?:log|sign) ")
 _PART_OF_SITE = re.compile(rb" (?:page|form|screen|button|flow|view|route|endpoint|service) ?/")
 
 
 def _said(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start = match.start("value")
     value = view.raw[start : match.end("value")].rstrip(b".?:")
-    good = is_no_word(value) or (match.re is _STROKE and is_said(value) and not _PART_OF_SITE.search(match.group()))
+    good = is_no_word(value)
+    if match.re is _STROKE:
+        vague = _ANY_WORDS.match(match.group()) is not None  # `login, logout / session2`
+        made_up = is_made_up(value) or (is_said(value) and not value.islower())
+        good = made_up if vague else good or (is_said(value) and not _PART_OF_SITE.search(match.group()))
     return (start, start + len(value)) if good else None
 
 
@@ -197,6 +194,7 @@ def _dialled(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 RULES = (
+    LiteralRule(_USERPWD, _written, lower=True, anchored=True, needle=b"userpwd"),
     LiteralRule(_DIALLED, _dialled, lower=True, anchored=True, needle=b"@tcp("),
     LiteralRule(_DIALLED, _dialled, lower=True, anchored=True, needle=b"@unix("),
     *(
@@ -226,9 +224,20 @@ RULES = (
             lower=True,
             anchored=True,
             needle=word,
-            opens=word + rb"[a-z]*(?: are| is|:)? [a-z0-9_.@: \-]+ ?/",
+            opens=word + rb"[a-z]*(?: are| is|[:,])? [a-z0-9_.@: \-]+ ?/",
         )
-        for word in (b"login", b"user", b"wifi", b"wi-fi", b"wlan", b"cred")
+        for word in (
+            b"login",
+            b"log in",
+            b"log me in",
+            b"log us in",
+            b"sign in",
+            b"user",
+            b"wifi",
+            b"wi-fi",
+            b"wlan",
+            b"cred",
+        )
     ),
     LiteralRule(
         _AFTER_ADDRESS,

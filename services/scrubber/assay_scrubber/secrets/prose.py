@@ -10,6 +10,7 @@ from .extent import ending
 from .values import (
     SHORTEST_LOOSE,
     is_disguised,
+    is_made_up,
     is_no_word,
     is_password,
     is_phrase,
@@ -76,12 +77,14 @@ def _is_long(value: bytes) -> bool:
 
 # Without a verb, or with one in another language: the value must not read as a word of prose.
 _PASSWORDS = (
-    rb"(?:password|passwort|passord|(?:wlan|wi-?fi|netzwerk)[ \-](?:schl\x80ssel|key|clave)|cl\x80 (?:du )?(?:wi-?fi|wlan)|pass(?=[ :])"
+    rb"(?:password|passwort|passord|(?:wlan|wi-?fi|netzwerk)[ \-](?:schl\x80ssel|key|clave)|(?:cl\x80|code) "
+    rb"(?:du )?(?:wi-?fi|wlan)|pass(?=[ :])"
     rb"|passphrase|passcode|passwd|mot de passe|clave|contrase.{1,2}a|%b)" % b"|".join(FOREIGN)
 )
 _WORD = rb"(?: [a-z\x80][a-z\x80'\-]{0,12})"
 _COPULA = (
-    rb"(?:is|was|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|este"
+    rb"(?:is|was|used to be|ist|lautet|war|est|c'est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som"
+    rb"|adalah|este"
     rb"|ge\x80ndert (?:auf|in)|:)"
 )
 # A value without quotes: up to a space, or the end of a clause.
@@ -166,6 +169,21 @@ def _last(match: re.Match[bytes]) -> bytes:
     return match["value"].split(b"&quot", 1)[0].rstrip(b".:?*_")
 
 
+# Four groups of four letters, as Google and Apple write the passwords of apps.
+_OF_APP = re.compile(
+    rb"app(?:[ \-]specific)? password(?: [a-z]{2,12}){0,4}?(?: is| was|:| =){0,2} "
+    rb"(?P<value>[a-z]{4}(?P<gap>[ \-])(?:[a-z]{4}(?P=gap)){2}[a-z]{4})(?![a-z\-])"
+)
+_VOWELS = b"aeiouy"
+
+
+def _of_app(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """Reject words: `the app password must have four ends`."""
+    groups = match["value"].split(match["gap"])
+    words = sum(any(letter in _VOWELS for letter in group) for group in groups)
+    return match.span("value") if words < len(groups) or match["gap"] == b"-" else None
+
+
 _IDENTIFIED = re.compile(
     rb"identified (?:with [\w\"'`]{1,32} )?(?:by|as)(?: values)? ?(?:([\"'])((?:[^\"'\n]|''|\"\"){1,256}+)|()([^\s\"';,()]{4,128}+))"
 )
@@ -188,7 +206,7 @@ def _identified(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 # The value first: `use … as the password`. An abbreviation: `user ana, PW …`.
 _NAMED_AFTER = re.compile(rb"(?:password|passphrase|passwort|passcode)")
 _FIRST = re.compile(
-    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]?(?: (?:is|as|works? as|for)|(?:,| -| \x81)? that(?:'| i)s)"
+    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]?(?: (?:is|as|works? as|for)|(?:[,?.]| -| \x81)? [Tt]hat(?:'| i)s)"
     rb" (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
 )
 _PW = re.compile(
@@ -203,11 +221,15 @@ _CLAUSE_ENDS = re.compile(rb"[ \t]*(?:[.,;:!?)\n]|$)")
 
 def _first(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     named = _FIRST.search(view.raw, max(0, match.start() - 110), match.start())
-    if named is None or not is_spoken(named.group(1)):
+    if named is None:
+        return None
+    start = named.start(1)
+    value = named.group(1).rstrip(b"?,.")
+    if not is_said(value):
         return None
     if named.group().find(b" that") >= 0 and not _CLAUSE_ENDS.match(view.low, match.end()):
         return None  # `issue4242, that's the password bug`
-    return named.span(1)
+    return start, start + len(value)
 
 
 # `is my password still …?`; `the password for the VPN (…) expired`; `user and p`; both of them when one was changed.
@@ -253,6 +275,29 @@ def _changed(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
             yield start, start + len(value)
 
 
+# What was typed as a password that the same line mentions: `I tried … and it says wrong password`.
+_TRYING = rb"typ(?:ed|ing) |tr(?:ied|ying) |enter(?:ed|ing) |set it (?:back )?to |changed it to "
+_TRIED = re.compile(rb"(?<![a-z])(?:%b)[\"'`]?" % _TRYING + _ALONE)
+_IN_LINE = re.compile(rb"(?<![a-z0-9_\-])(?:passwords?|passphrase|pass|pw)(?![a-z0-9_\-])")
+_CLAUSE_GOES_ON = re.compile(
+    rb"[\"'`]?(?:[,.;:!?]|\s*$|\s*\n| (?:and|but|as|or|for my|it|which|then|now|again|so|yet|still)\b)"
+)
+
+
+def _tried(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    start = match.start("value")
+    value = view.raw[start : match.end("value")].rstrip(b".?:")
+    if (
+        not (is_made_up(value) or (is_said(value) and not value.islower()))
+        or _CLAUSE_GOES_ON.match(view.low, start + len(value)) is None
+    ):
+        return None
+    first = max(view.low.rfind(b"\n", 0, match.start()) + 1, match.start() - _REACH)
+    last = view.low.find(b"\n", match.end(), match.end() + _REACH)
+    near = _IN_LINE.search(view.low, first, last if last >= 0 else match.end() + _REACH)
+    return (start, start + len(value)) if near else None
+
+
 # In a form, on the line below its label.
 _BELOW = re.compile(rb"(?<![,;|\t])password:?[ \t]{0,4}\r?\n[ \t]{0,8}(?P<value>[^\s,;|]{6,64})(?=[ \t]*(?:\r?\n|$))")
 # The same form at the end of a string, unescaped: `"Password:\\nrain17"`.
@@ -273,6 +318,8 @@ _DECLARES = re.compile(rb"(?:let|var|val|const|int|float|double|auto|self\.) ?$"
 
 
 RULES = (
+    LiteralRule(_OF_APP, _of_app, lower=True, anchored=True, needle=b"app password"),
+    LiteralRule(_OF_APP, _of_app, lower=True, anchored=True, needle=b"app-specific password"),
     *(
         LiteralRule(
             _NAMED_AFTER,
@@ -316,6 +363,13 @@ RULES = (
         needle=b"password",
         opens=rb"(?:changed|rotated|updated|reset|switched) from ",
         spread=_changed,
+    ),
+    LiteralRule(
+        _TRIED,
+        _tried,
+        lower=True,
+        fewest=2,
+        opens=rb"(?:%b)[^\n]*(?:pass|pw)|(?:pass|pw)[^\n]* (?:%b)" % (_TRYING, _TRYING),
     ),
     LiteralRule(_NEW_ONE, _new_one, lower=True, anchored=True, needle=b"new ", opens=rb"new (?:one|pw|pass)(?: |:)"),
     LiteralRule(_BELOW_IN_STRING, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
@@ -362,6 +416,8 @@ RULES = (
             b"netzwerk",
             b"cl\x80 wi",
             b"cl\x80 du wi",
+            b"code wi",
+            b"code du wi",
             b"passphrase",
             b"passcode",
             b"passwd",

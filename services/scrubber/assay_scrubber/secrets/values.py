@@ -238,6 +238,16 @@ def is_said(value: bytes) -> bool:
     )
 
 
+_PASSWORD_MARKS, _FEWEST_MADE_UP = b"!@#$%^&*+~?", 2
+
+
+def is_made_up(value: bytes) -> bool:
+    """Return whether a value has several kinds of characters, unlike names of branches, versions, hosts and tags."""
+    if not is_spoken(value) or sum(c in _DIGITS for c in value) < _FEWEST_MADE_UP:
+        return any(c in _PASSWORD_MARKS for c in value) and is_spoken(value) and any(c in _DIGITS for c in value)
+    return (not value.islower() and not value.isupper()) or any(c in _PASSWORD_MARKS for c in value)
+
+
 def is_length(value: bytes) -> bool:
     """Return whether a value is a CSS length: `120px`."""
     return _LENGTH.fullmatch(value) is not None
