@@ -26,6 +26,7 @@ _ASKED = re.compile(
     + _SAYS
     + _VALUE
 )
+_HERE = re.compile(rb"(?:token|key|secret)(?: [a-z][\w'\-.]{0,15}){1,5}:[ \t]{1,3}" + _VALUE)
 _ANNOUNCED = re.compile(
     rb"(?:(?P<password>password|passphrase|passcode)|token|key|secret)(?: [a-z][\w'\-.]{0,15}){0,6}:" + _LINE + _VALUE
 )
@@ -65,6 +66,12 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return (start, end) if good else None
 
 
+def _here(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    start = match.start("value")
+    value = view.raw[start : match.end("value")].rstrip(b".")
+    return (start, start + len(value)) if is_token(value) and is_clear(view.low, match.start()) else None
+
+
 def _code(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     code = match["code"]
     return None if len(code) == 4 and code[:2] in (b"19", b"20") else match.span("code")
@@ -94,6 +101,12 @@ RULES = (
             _ANNOUNCED, _announced, lower=True, anchored=True, needle=word, opens=word + rb"[a-z0-9 '.\-]*:[ \t]*\r?\n"
         )
         for word in (b"password", b"passphrase", b"passcode", b"token", b"key", b"secret")
+    ),
+    *(
+        LiteralRule(
+            _HERE, _here, lower=True, anchored=True, fewest=2, needle=word, opens=word + rb" [a-z0-9 '.\-]+:[ \t]+[!-~]"
+        )
+        for word in (b"token", b"key", b"secret")
     ),
     *(LiteralRule(_CODE, _code, lower=True, anchored=True, fewest=4, needle=word) for word in _CODES),
     LiteralRule(

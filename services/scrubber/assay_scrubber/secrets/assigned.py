@@ -22,6 +22,7 @@ from .values import (
     is_scrambled,
     is_spoken,
     is_token,
+    is_unmistakable,
     is_written,
     is_written_with_digits,
     reads_as_prose,
@@ -95,8 +96,9 @@ _BEFORE_KEY = re.compile(
 _ENVIRONMENT = re.compile(rb"(?:^|[\s;\"'`({|&\-])[A-Z][A-Z0-9_]*$|(?:^|[\s\"'])-D[\w.\-]+$")
 _LINE = re.compile(rb"(?:^|\n)[ \t]{0,32}(?:- |> |\* )?[\w.\-]{1,64}[ \t]?$")
 _USER_ABOVE = re.compile(
-    rb"(?:^|\n)[ \t]*(?:- |> |\* )?(?:user(?:[ _\-]?(?:name|id))?|login|e-?mail|account)[ \t]*[:=][ \t]*[^\s]{1,64}[ \t]*\r?\n"
-    rb"[ \t]*(?:- |> |\* )?[\w.\-]{1,32}[ \t]?$"
+    rb"(?:^|\n)[ \t]*(?:- |> |\* )?(?:[\w\-]{1,16} )?"
+    rb"(?:user(?:[ _\-]?(?:name|id))?|login|e-?mail|account)[ \t]*[:=][ \t]*[^\s]{1,64}[ \t]*\r?\n"
+    rb"[ \t]*(?:- |> |\* )?(?:[\w\-]{1,16} )?[\w.\-]{1,32}[ \t]?$"
 )
 _NEXT_PARAMETER = re.compile(rb"&[\w.\-%\[\]]{1,48}=")
 _PARAMETER = re.compile(rb"[?&][\w.\-%\[\]]{0,48}$")
@@ -121,12 +123,12 @@ def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) ->
     after = end + (quote is not None)
     ended = raw[after : after + 1] in (b"", b"\n", b"\r")
     if link == b":":
+        if quote is None and len(value) >= _SHORTEST_OF_LETTERS and _is_below_user(view, at=at, end=end):
+            return True
         line = ended and _LINE.search(raw, max(0, at - 100), at) is not None
         if not line or quote:
             return line and len(value) >= _SHORTEST_OF_LETTERS
-        if any(c in _DIGITS_OR_MARKS for c in value):
-            return True
-        return _is_below_user(view, at=at, end=end) and len(value) >= _SHORTEST_OF_LETTERS
+        return any(c in _DIGITS_OR_MARKS for c in value)
     if link != b"=" or raw[at - 1 : at] in (b" ", b"\t"):
         return False
     if quote == b"'" and _CONDITION.search(view.low, max(0, at - 120), at):
@@ -450,7 +452,7 @@ def is_meant(view: View, at: int, name: bytes, value: bytes) -> bool:
     if name.startswith(b"salt"):
         return len(value) >= _SHORTEST_SALT and len(_MARKS_OF_SALT.findall(value)) >= _FEWEST_MARKS  # of WordPress
     if name.startswith(b"key") and not _BEFORE_KEY.search(view.low, max(0, at - 20), at):
-        return False
+        return view.raw[at - 1 : at] == b"." and is_unmistakable(value)  # `config.set("maps.key", "…")`
     return is_token(value, quoted=True) or (is_clear(view.low, at) and is_credential(value))
 
 

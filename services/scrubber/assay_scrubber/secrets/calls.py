@@ -50,6 +50,17 @@ _TAKES_KEY = re.compile(
     rb"(?:%b)(?:cipher)?\(\s{0,8}(?:(?:[$&*]?[a-z_][\w.]{0,48}|[\"'][a-z0-9\-]{2,24}[\"']),\s{0,8})?"
     rb"(?:\[\]byte\(|[a-z_][\w.]{0,32}\(|b)?[\"'](?P<value>[^\"'\n]{6,256}+)[\"']" % b"|".join(map(re.escape, _KEYED))
 )
+# A default for a variable of the environment: `getenv("API_KEY", "…")`, `process.env.API_KEY || "…"`.
+_FALLBACK = re.compile(
+    rb"env(?:iron(?:ment)?)?(?:::var|[a-z]{0,16})(?:\.get|\.fetch|\.)?[(\[]?\s{0,4}[\"']?(?P<name>[a-z][a-z0-9_]{2,64})[\"']?[\])]?\s{0,4}"
+    rb"(?:,|\|\||\?\?|or(?= )|\.unwrap_or(?:_else)?\((?:\|_?\| ?)?)\s{0,8}[\"'](?P<value>[^\"'\n]{6,512}+)[\"']"
+)
+_OF_SECRET = re.compile(rb"pass|pwd|secret|token|credential|hmac|auth|salt|key$")
+_NO_SECRET = re.compile(rb"cache|sort|primary|public|page|log_|partition|row_")
+# The default of an option of Rust that a name before it describes.
+_UNWRAPPED = re.compile(rb"unwrap_or(?:_else)?\((?:\|_?\| ?)?[\"'](?P<value>[^\"'\n]{12,512}+)[\"']")
+_NAMED_SECRET = re.compile(rb"secret|token|key|password|hmac")
+_REACH = 96
 # The SID and the token of an account of Twilio.
 _TWILIO = re.compile(rb"ac[0-9a-f]{32}[\"'],\s{0,16}[\"'](?P<value>[0-9a-f]{32})[\"']")
 # Calls that set a bearer token: `.bearer_auth("…")`, `setBearerAuth("…")`.
@@ -66,6 +77,20 @@ def _key(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 def _token(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return judged(view, match, lambda value: is_token(value, quoted=True))
+
+
+def _fallback(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    name, value = match["name"], view.raw[slice(*match.span("value"))]
+    if _OF_SECRET.search(name) is None or _NO_SECRET.search(name):
+        return None
+    of_password = name.find(b"pass") >= 0 or name.find(b"pwd") >= 0
+    good = is_password(value, quoted=False) if of_password else is_token(value, quoted=True)
+    return match.span("value") if good else None
+
+
+def _unwrapped(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    named = _NAMED_SECRET.search(view.low, max(0, match.start() - _REACH), match.start())
+    return _token(view, match) if named else None
 
 
 RULES = (
@@ -102,6 +127,15 @@ RULES = (
         )
         for word in _KEYED
     ),
+    LiteralRule(
+        _FALLBACK,
+        _fallback,
+        lower=True,
+        anchored=True,
+        needle=b"env",
+        opens=rb"env[a-z.:]*[(\[.][^\n]*(?:,|\|\||\?\?| or|unwrap_or[^\n]*\()[^\n]*[\"']",
+    ),
+    LiteralRule(_UNWRAPPED, _unwrapped, lower=True, anchored=True, fewest=1, needle=b"unwrap_or"),
     LiteralRule(
         _TWILIO, _token, lower=True, anchored=True, fewest=8, needle=b"ac", opens=rb"[\"']ac[0-9a-f]{32}[\"'],\s*[\"']"
     ),

@@ -83,6 +83,14 @@ _CVV = re.compile(
     + _QUOTES
     + rb"(?P<code>[0-9]{3,4})(?![\w.%/\-]|:[0-9])"
 )
+# The same code in other words: `the three digits on the back are …`, and after a card: `CID …`.
+_ON_THE_BACK = re.compile(
+    rb"(?:(?P<digits>(?:three|four|3|4)(?:[ \-]| last )(?:digits?|numbers?)(?: code)?)|code|number) on (?:the|its) (?:back|reverse)"
+    rb"(?: of (?:the|my|your|it)(?: [a-z]{2,12})?)?(?:[,:]| (?:is|are|was|reads|says):?){0,2} (?P<code>[0-9]{3,4})(?![\w%/\-]|[.,:][0-9])"
+)
+_CID = re.compile(rb"(?:cid|csc|ccv|cv2)(?: is|:|=| code| number){0,2} ?(?P<code>[0-9]{3,4})(?![\w%/\-]|[.,:][0-9])")
+_CARD = re.compile(rb"card|visa|amex|american express|discover|maestro|expir|(?<![a-z])exp(?![a-z])")
+_CARD_NEAR = 80
 _LIST = re.compile(
     rb"(?:recovery|backup|rescue|emergency|scratch)[ _\-]codes?[\"']?(?: is| are| was| were|'s)?[ :=\[\n]{1,6}"
     rb"(?P<code>[\"']?[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}"
@@ -123,6 +131,14 @@ _OF_A_CARD = re.compile(
 
 def _code(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span("code")
+
+
+def _of_card(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """Match near a word for a card, except for `the three digits on the back`."""
+    if match.re is _ON_THE_BACK and match["digits"]:
+        return match.span("code")
+    near = view.low[max(0, match.start() - _CARD_NEAR) : match.end()]
+    return match.span("code") if _CARD.search(near) else None
 
 
 def _listed(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -332,6 +348,22 @@ RULES = (
             b"kartenpr",
             b"pr\x80fziffer",
         )
+    ),
+    *(
+        LiteralRule(_ON_THE_BACK, _of_card, lower=True, fewest=3, opens=word + rb" on (?:the|its) (?:back|reverse)")
+        for word in (rb"digits?", rb"code", rb"numbers?")
+    ),
+    *(
+        LiteralRule(
+            _CID,
+            _of_card,
+            lower=True,
+            anchored=True,
+            fewest=3,
+            needle=word,
+            opens=rb"(?:^|[^a-z0-9])" + word + rb"(?: is|:|=| code| number)* ?[0-9]",
+        )
+        for word in (b"cid", b"csc", b"ccv", b"cv2")
     ),
     LiteralRule(_OTHER_SCRIPT, _code, anchored=True, fewest=3, needle=Announces.CODE.byte),
 )

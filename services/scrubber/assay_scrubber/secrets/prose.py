@@ -206,9 +206,11 @@ def _identified(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 # The value first: `use … as the password`. An abbreviation: `user ana, PW …`.
 _NAMED_AFTER = re.compile(rb"(?:password|passphrase|passwort|passcode)")
 _FIRST = re.compile(
-    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]?(?: (?:is|as|works? as|for)|(?:[,?.]| -| \x81)? [Tt]hat(?:'| i)s)"
+    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]?(?P<link> (?:is|was|as|works? as|for)| (?:[a-z']{2,10} ){1,4}?(?:as|for)(?= )"
+    rb"|(?:[,?.]| -| \x81)? [Tt]hat(?:'| i)s)"
     rb" (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
 )
+_WORKS = (b" works as", b" work as", b" that's", b" that is", b" - that's")
 _PW = re.compile(
     rb"(?<![a-z0-9_\-])(?:p/?w|mdp|pass(?= (?:for|to|on|of) ))(?:(?: is| to| ist| lautet| est|[\x80\x81]{1,2})?"
     rb"(?:(?<=[\x80\x81])|[ ]{0,2}(?:->|=>|-(?= ))[ ]{0,2}|[ :=]{1,3})"
@@ -227,6 +229,10 @@ def _first(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     value = named.group(1).rstrip(b"?,.")
     if not is_said(value):
         return None
+    if named["link"].count(b" ") > 1 and named["link"] not in _WORKS:  # `why does … not work as my password`
+        if value.islower() and not is_made_up(value):
+            return None
+        return (start, start + len(value)) if _CLAUSE_ENDS.match(view.low, match.end()) else None
     if named.group().find(b" that") >= 0 and not _CLAUSE_ENDS.match(view.low, match.end()):
         return None  # `issue4242, that's the password bug`
     return start, start + len(value)
@@ -327,7 +333,7 @@ RULES = (
             lower=True,
             anchored=True,
             needle=word,
-            opens=rb"(?:is|as|for|'s) (?:the |your |my |our |a )?(?:[a-z\-]+ )?" + word,
+            opens=rb"(?:is|was|as|for|'s) (?:the |your |my |our |a )?(?:[a-z\-]+ )?" + word,
         )
         for word in (b"password", b"passphrase", b"passwort", b"passcode")
     ),

@@ -224,7 +224,8 @@ def is_spoken(value: bytes) -> bool:
 
 # Words joined by a mark, with a number at the end: `Rhubarb_2024`, `blue.Kite42`. In code, they would be names.
 _JOINED = re.compile(
-    rb"(?=[a-z_.\-]*[A-Z])(?=[A-Z_.\-]*[a-z])[A-Za-z]{2,}(?:[_.\-][A-Za-z]{2,}){0,3}[_.\-]?[0-9]{2,4}[!?]?"
+    rb"(?=[a-z_.\-]*[A-Z])(?=[A-Z_.\-]*[a-z])[A-Za-z]{2,}(?:[_.\-][A-Za-z]{2,}){0,3}"
+    rb"(?:[_.\-]?[0-9]{2,4}|(?<=[a-z])[0-9])[!?]?"
 )
 
 
