@@ -4,13 +4,14 @@ import re
 
 from assay_scrubber.family import LiteralRule, View
 
+from .assigned import is_clear
 from .extent import judged
 from .values import is_password, is_spoken, is_token, is_written, is_written_with_digits
 
 # A user and a password as arguments: `login("ana", "…")`, `auth=("ana", "…")`.
 _ARGUMENTS = re.compile(
     rb"(?:login|log_in|credentials?|auth|authenticate|authentication|sign_?in)(?: ?= ?)?(?:\("
-    rb"|: ?\[)\s{0,8}(?:[\"']{2},\s{0,8})?(?:(?:[a-z_]{1,16}=)?[\"'][^\"'\n]{1,64}[\"']|(?<=[\"'], )[a-z_][\w.]{0,32}),\s{0,8}"
+    rb"|(?::| =>) ?\[)\s{0,8}(?:[\"']{2},\s{0,8})?(?:(?:[a-z_]{1,16}=)?[\"'][^\"'\n]{1,64}[\"']|(?<=[\"'], )[a-z_][\w.]{0,32}),\s{0,8}"
     rb"(?:[a-z_]{1,16}=|some\()?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
 )
 # A connection with user and password as positional arguments: `new PDO("…", "ana", "…")`.
@@ -61,6 +62,12 @@ _NO_SECRET = re.compile(rb"cache|sort|primary|public|page|log_|partition|row_")
 _UNWRAPPED = re.compile(rb"unwrap_or(?:_else)?\((?:\|_?\| ?)?[\"'](?P<value>[^\"'\n]{12,512}+)[\"']")
 _NAMED_SECRET = re.compile(rb"secret|token|key|password|hmac")
 _REACH = 96
+# A literal that an expression falls back to, or that a call decodes: `token = ask() or "…"`, `KEY = Buffer.from("…")`.
+_ASSIGNED = re.compile(
+    rb"(?:secret|token|key)[a-z_]{0,12} ?:?= ?"
+    rb"(?:[^\n\"'=]{1,64}? (?:or|\|\||\?\?) ?|(?:[a-z_][\w]{0,16}\.){0,2}+"
+    rb"(?:from|fromhex|b64decode|atob|unhexlify|decode|decodestring|getbytes|bytes|bytearray)\(b?)[\"'](?P<value>[^\"'\n]{12,512}+)[\"']"
+)
 # The SID and the token of an account of Twilio.
 _TWILIO = re.compile(rb"ac[0-9a-f]{32}[\"'],\s{0,16}[\"'](?P<value>[0-9a-f]{32})[\"']")
 # Calls that set a bearer token: `.bearer_auth("…")`, `setBearerAuth("…")`.
@@ -77,6 +84,10 @@ def _key(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 def _token(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return judged(view, match, lambda value: is_token(value, quoted=True))
+
+
+def _assigned(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    return _token(view, match) if is_clear(view.low, match.start()) else None
 
 
 def _fallback(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -105,7 +116,7 @@ RULES = (
             lower=True,
             anchored=True,
             needle=word,
-            opens=word + rb"[a-z_]*(?: ?= ?)?(?:\(|: ?\[)",
+            opens=word + rb"[a-z_]*(?: ?= ?)?(?:\(|(?::| =>) ?\[)",
         )
         for word in (b"login", b"log_in", b"credential", b"auth", b"signin", b"sign_in")
     ),
@@ -133,12 +144,22 @@ RULES = (
         lower=True,
         anchored=True,
         needle=b"env",
-        opens=rb"env[a-z.:]*[(\[.][^\n]*(?:,|\|\||\?\?| or|unwrap_or[^\n]*\()[^\n]*[\"']",
+        opens=rb"env[a-z.:]*[(\[.][\"']?[a-z]",
+    ),
+    *(
+        LiteralRule(
+            _ASSIGNED,
+            _assigned,
+            lower=True,
+            anchored=True,
+            fewest=1,
+            needle=word,
+            opens=rb"(?: or|\|\||\?\?) ?[\"'][a-z0-9]|(?:from|fromhex|decode|atob|unhexlify|bytes|array)\(b?[\"']",
+        )
+        for word in (b"secret", b"token", b"key")
     ),
     LiteralRule(_UNWRAPPED, _unwrapped, lower=True, anchored=True, fewest=1, needle=b"unwrap_or"),
-    LiteralRule(
-        _TWILIO, _token, lower=True, anchored=True, fewest=8, needle=b"ac", opens=rb"[\"']ac[0-9a-f]{32}[\"'],\s*[\"']"
-    ),
+    LiteralRule(_TWILIO, _token, lower=True, anchored=True, fewest=8, needle=b"ac", opens=rb"[\"']ac[0-9a-f]{4}"),
     LiteralRule(
         _BEARER,
         _token,

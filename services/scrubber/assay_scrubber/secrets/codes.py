@@ -13,7 +13,7 @@ _QUOTES = rb"[\"'`*_<>(\[ \t\x81]{0,6}"
 _BE = (
     rb"(?:(?: [a-z\x80'\-]{1,12}){1,4}? (?:is|ist|lautet|est|es|\x80|er|\x80r|on|jest|l\x80|var|este):?)?"
     rb"(?:[ \t]{0,2}(?:is|ist|lautet|est|est le|es|\x80|e'|:|=|was|er|\x80r|jest|to|on|code|kod|number|no|\x80:|is:|are|\x81|=>|-|\x80\x80"
-    rb"|\(otp\)|\"\s?:)){0,4}"
+    rb"|\(otp\)|\?|\"\s?:)){0,4}"
 )
 #: Kinds of code, before the word for it or in one with it.
 _KIND = (
@@ -67,7 +67,8 @@ _OTHER_CODES = re.compile(
 _VAGUE, _SHORTEST_VAGUE = re.compile(rb" to (?:complete|continue|finish|reset|access)"), 6
 _USED = re.compile(rb"(?:use|enter|type|(code|otp|pin))(?: the)?( code)?[ :]{1,3}[\"'*]{0,2}$")
 _PIN = re.compile(
-    rb"(?:(?<![\w\-./$])p[iu][nk](?:[ \-]?(?:code|number|nummer|nr\.?))?(?: [a-z\x80'\-]{2,12}){0,4}?(?P<link>(?:[ \t]{0,2}(?:is"
+    rb"(?:(?<![\w\-./$])p[iu][nk](?:[ \-]?(?:code|number|nummer|nr\.?))?"
+    rb"(?: for(?: [a-z\x80'\-]{2,12}){1,7}?|(?: [a-z\x80'\-]{2,12}){0,4}?)(?P<link>(?:[ \t]{0,2}(?:is"
     rb"|ist|lautet|est|es|\x80|was|:|=|=>|\"\s?:)){1,2}))"
     + _QUOTES
     + rb"(?P<code>[0-9]{4}(?: [0-9]{4})?|[0-9]{3} [0-9]{3}|[0-9]{5,8})(?![\w%/:\-]|\.[0-9])"

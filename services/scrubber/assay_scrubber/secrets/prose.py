@@ -227,7 +227,7 @@ def _first(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         return None
     start = named.start(1)
     value = named.group(1).rstrip(b"?,.")
-    if not is_said(value):
+    if not is_said(value) or (named["link"] == b" for" and _TICKET.fullmatch(value)):
         return None
     if named["link"].count(b" ") > 1 and named["link"] not in _WORKS:  # `why does … not work as my password`
         if value.islower() and not is_made_up(value):
@@ -304,6 +304,26 @@ def _tried(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return (start, start + len(value)) if near else None
 
 
+# Words with a mark and a number, near a word for a password: `the vpn one is Maple!402`.
+_NEARBY = re.compile(
+    rb"(?<![^\s\"'`(])(?P<value>[A-Z][a-z]{2,24}+(?:[_.\-][A-Za-z]{2,24}+|[A-Z][a-z]{1,24}+){0,2}+[!$&#?][0-9]{1,4}+[!?]?)(?=[\s\"'`),.;:]|$)"
+)
+_ABOUT = re.compile(
+    rb"(?<![a-z])(?:passwords?|passphrase|pass|pw|pwd|log-?in|log in|sign in|credentials?|creds|unlock|vpn|passwort|kennwort|contrase\x80a"
+    rb"|senha|has\x80o|haslo|wachtwoord|mot de passe)(?![a-z])"
+)
+_TICKET = re.compile(rb"[A-Za-z\-]+#[0-9]+")  # `see Keycloak#45`
+_AMOUNT = re.compile(rb"[A-Za-z]+\$[0-9]+")
+
+
+def _nearby(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    value = match["value"]
+    if _AMOUNT.fullmatch(value) or (_TICKET.fullmatch(value) and (len(value.rpartition(b"#")[2]) > 3)):
+        return None
+    near = view.low[max(0, match.start() - _REACH) : match.end() + _REACH]
+    return match.span("value") if _ABOUT.search(near) else None
+
+
 # In a form, on the line below its label.
 _BELOW = re.compile(rb"(?<![,;|\t])password:?[ \t]{0,4}\r?\n[ \t]{0,8}(?P<value>[^\s,;|]{6,64})(?=[ \t]*(?:\r?\n|$))")
 # The same form at the end of a string, unescaped: `"Password:\\nrain17"`.
@@ -375,8 +395,9 @@ RULES = (
         _tried,
         lower=True,
         fewest=2,
-        opens=rb"(?:%b)[^\n]*(?:pass|pw)|(?:pass|pw)[^\n]* (?:%b)" % (_TRYING, _TRYING),
+        opens=rb"(?:%b)[\"'`]?[!-~]*[0-9]" % _TRYING,
     ),
+    LiteralRule(_NEARBY, _nearby, fewest=1, opens=rb"[a-z][!$&#?][0-9]"),
     LiteralRule(_NEW_ONE, _new_one, lower=True, anchored=True, needle=b"new ", opens=rb"new (?:one|pw|pass)(?: |:)"),
     LiteralRule(_BELOW_IN_STRING, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
     LiteralRule(_BELOW, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
