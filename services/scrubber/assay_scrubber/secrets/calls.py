@@ -16,7 +16,7 @@ _ARGUMENTS = re.compile(
 )
 # A connection with user and password as positional arguments: `new PDO("…", "ana", "…")`.
 _CONNECTION = re.compile(
-    rb"(?:pdo|connect|getconnection|mysqli|connection|ftp|ftp_tls)\(\s{0,8}(?:[^,()\n]{1,128},\s{0,8}){1,2}?[\"'][^\"'\n]{1,64}[\"'],\s{0,8}[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
+    rb"(?:pdo|connect|getconnection|mysqli|connection|datasource|ftp|ftp_tls)\(\s{0,8}(?:[^,()\n]{1,128},\s{0,8}){1,2}?[\"'][^\"'\n]{1,64}[\"'],\s{0,8}[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
 )
 _CHARSET = re.compile(rb"(?i)utf[\-_]?(?:8|16|32)\w{0,16}|latin[\-_]?1|iso[\-_]?8859[\-_0-9]{0,4}|cp[0-9]{3,4}")
 
@@ -107,7 +107,7 @@ def _unwrapped(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 RULES = (
     *(
         LiteralRule(_CONNECTION, _argument, lower=True, anchored=True, needle=word, opens=word + rb"(?:_tls)?\(")
-        for word in (b"pdo", b"connect", b"getconnection", b"mysqli", b"connection", b"ftp")
+        for word in (b"pdo", b"connect", b"getconnection", b"mysqli", b"connection", b"datasource", b"ftp")
     ),
     *(
         LiteralRule(

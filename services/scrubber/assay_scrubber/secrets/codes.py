@@ -19,7 +19,7 @@ _BE = (
 _KIND = (
     rb"(?:verification|verify|security|access|login|log-?in|sign-?in|authentication|authenticator|authorization|auth|confirmation"
     rb"|one[ \-]?time|2fa|mfa|two-factor|otp|sms"
-    rb"|pass|door|gate|alarm|garage|keypad|intercom|lockbox|unlock|pairing|activation|backup|recovery|validation|card|reset|v\x80rification|verificaci\x80n|verificacion|verifica(?:\x80\x80o|cao)?|confirmaci\x80n|confirma\x80\x80o"
+    rb"|secret|secreto|segreto|pass|door|gate|alarm|garage|keypad|intercom|lockbox|unlock|pairing|activation|backup|recovery|validation|card|reset|v\x80rification|verificaci\x80n|verificacion|verifica(?:\x80\x80o|cao)?|confirmaci\x80n|confirma\x80\x80o"
     rb"|confirmation|connexion|s\x80curit\x80|seguridad|seguran\x80a|acceso|acesso|sicurezza|conferma|accesso|weryfikacyjny|verificatie"
     rb"|bekr\x80ftelse|do\x80rulama|onay|x\x80c minh|x\x80c th\x80c)"
 )

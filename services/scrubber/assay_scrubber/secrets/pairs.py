@@ -78,7 +78,7 @@ _USED = re.compile(
     rb"(?:^|[ \"'`])[a-z][\w.\-]{1,31}:(?P<value>[^\s\"'`<>()\[\]{}|/]{6,64})[\"'`]? (?:to|and|for|in order to)(?: you)? $"
 )
 # The address of a database in Go: `ana:…@tcp(db:3306)/shop`.
-_USERPWD = re.compile(rb"userpwd[\"']?\s{0,2},\s{0,4}[\"'][^:\"'\s]{1,64}:(?P<value>[^\"'\n]{4,128}+)[\"']")
+_USERPWD = re.compile(rb"userpwd[\"']?\s{0,2},\s{0,4}[\"'][^:\"'\s]{1,64}+:(?P<value>[^\"'\s]{4,64}+)[\"']")
 _DIALLED = re.compile(rb"@(?:tcp|unix)\(")
 _DIALLING_USER, _LONGEST_DIALLED = re.compile(rb"(?:[\w.\-]{1,48}=)?[\w.\-]{1,64}"), 160
 
@@ -92,15 +92,25 @@ def _without_end(view: View, match: re.Match[bytes]) -> tuple[int, int, bytes]:
 
 _LINE_ENDS = re.compile(rb"[ \t]*(?:\r?\n|$)")
 _COUNTED = re.compile(rb"[a-z]{2,}[0-9]{2,}$", re.IGNORECASE)
+_LONGEST_BULLET = 32
+
+
+def _opens_line(raw: bytes, at: int) -> bool:
+    """Return whether only a few marks of a list stand between the start of the line and `at`.
+
+    Reads a fixed number of bytes: a line can be as long as the text.
+    """
+    before = raw[max(0, at - _LONGEST_BULLET) : at]
+    line = before.rpartition(b"\n")[2]
+    return len(line) < _LONGEST_BULLET and not line.strip(b" \t\"'`>*-")
 
 
 def _of_known(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start, end, value = _without_end(view, match)
     numbered = is_spoken(value) and _COUNTED.fullmatch(value) is not None
-    if match["spaced"] is None:
-        first = view.raw.rfind(b"\n", 0, match.start()) + 1
-        if view.raw[first : match.start()].strip(b" \t\"'`>*-") or _LINE_ENDS.match(view.raw, match.end()) is None:
-            return None
+    alone = _opens_line(view.raw, match.start()) and _LINE_ENDS.match(view.raw, match.end()) is not None
+    if match["spaced"] is None and not alone:
+        return None
     return (start, end) if numbered or is_made_up(value) else None
 
 

@@ -206,7 +206,7 @@ def _identified(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 # The value first: `use … as the password`. An abbreviation: `user ana, PW …`.
 _NAMED_AFTER = re.compile(rb"(?:password|passphrase|passwort|passcode)")
 _FIRST = re.compile(
-    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]?(?P<link> (?:is|was|as|works? as|for)| (?:[a-z']{2,10} ){1,4}?(?:as|for)(?= )"
+    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64}+)[\"'`]?(?P<link> (?:is|was|as|works? as|for)| (?:[a-z']{2,10} ){1,4}?(?:as|for)(?= )"
     rb"|(?:[,?.]| -| \x81)? [Tt]hat(?:'| i)s)"
     rb" (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
 )
@@ -214,7 +214,7 @@ _WORKS = (b" works as", b" work as", b" that's", b" that is", b" - that's")
 _PW = re.compile(
     rb"(?<![a-z0-9_\-])(?:p/?w|mdp|pass(?= (?:for|to|on|of) ))(?:(?: is| to| ist| lautet| est|[\x80\x81]{1,2})?"
     rb"(?:(?<=[\x80\x81])|[ ]{0,2}(?:->|=>|-(?= ))[ ]{0,2}|[ :=]{1,3})"
-    rb"|(?: [a-z0-9\x80][a-z0-9\x80'\-.]{0,15}){1,5}?(?::| (?:is|was|ist|est|=|->)):? )[\"'`]?" + _ALONE
+    rb"|(?: [a-z0-9\x80][a-z0-9\x80'\-.]{0,15}){1,5}?(?::| (?:is|was|ist|est|=|->|=>)):? )[\"'`]?" + _ALONE
 )
 
 
@@ -291,17 +291,18 @@ _CLAUSE_GOES_ON = re.compile(
 
 
 def _tried(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    start = match.start("value")
-    value = view.raw[start : match.end("value")].rstrip(b".?:")
-    if (
-        not (is_made_up(value) or (is_said(value) and not value.islower()))
-        or _CLAUSE_GOES_ON.match(view.low, start + len(value)) is None
-    ):
+    start, nearest, furthest = match.start("value"), match.start() - _REACH, match.end() + _REACH
+    first = max(0, nearest, view.low.rfind(b"\n", max(0, nearest), match.start()) + 1)
+    last = view.low.find(b"\n", match.end(), furthest)
+    last = last if last >= 0 else furthest
+    if view.low.find(b"pass", first, last) < 0 and view.low.find(b"pw", first, last) < 0:
         return None
-    first = max(view.low.rfind(b"\n", 0, match.start()) + 1, match.start() - _REACH)
-    last = view.low.find(b"\n", match.end(), match.end() + _REACH)
-    near = _IN_LINE.search(view.low, first, last if last >= 0 else match.end() + _REACH)
-    return (start, start + len(value)) if near else None
+    value = view.raw[start : match.end("value")].rstrip(b".?:")
+    if not (is_made_up(value) or (is_said(value) and not value.islower())):
+        return None
+    if _CLAUSE_GOES_ON.match(view.low, start + len(value)) is None:
+        return None
+    return (start, start + len(value)) if _IN_LINE.search(view.low, first, last) else None
 
 
 # Words with a mark and a number, near a word for a password: `the vpn one is Maple!402`.
