@@ -14,6 +14,7 @@ from assay_scrubber.secrets import (
     headers,
     members,
     named_values,
+    nearby,
     pairs,
     prose,
     tables,
@@ -47,7 +48,7 @@ FAMILY = Family(
         "error code 381924",
     ),
     more=(
-        (Together(), (*prose.RULES, *answers.RULES)),
+        (Together(), (*prose.RULES, *nearby.RULES, *answers.RULES)),
         (Together(), (*assigned.UNMARKED, *calls.RULES, *assigned.IN_OTHER_LANGUAGES)),
         (Together(), commands.RULES),
         (Together(fewest=3), codes.RULES),

@@ -31,7 +31,7 @@ _ANNOUNCED = re.compile(
     rb"(?:(?P<password>password|passphrase|passcode)|token|key|secret)(?: [a-z][\w'\-.]{0,15}){0,6}:" + _LINE + _VALUE
 )
 _ALONE = re.compile(rb"[\"'`]?[ \t]*(?:\r?\n|$)")
-# A code on a line of its own below the words that ask for it.
+# A code alone on its line, below the words that ask for it.
 _CODE = re.compile(
     rb"(?:(?:verification|security|login|log-in|sign-in|one[ \-]time|confirmation|authentication|2fa|sms)[ \-](?:pass)?code"
     rb"|passcode|otp|code (?:that )?(?:we|i|they)(?:'ve| have)? (?:just )?(?:sent|texted|e-?mailed|messaged))"
@@ -55,7 +55,7 @@ def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """Accept a token that is a line of its own; a key of another kind (`the cache key for lookups:`) is a name."""
+    """Accept a token that is a whole line; a key of another kind (`the cache key for lookups:`) is a name."""
     start, end = match.span("value")
     value = view.raw[start:end]
     if _ALONE.match(view.raw, end) is None:

@@ -146,7 +146,7 @@ def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) ->
 
 
 def _is_below_user(view: View, *, at: int, end: int) -> bool:
-    """Return whether a value that ends its line at `end` is below the line of a user. `at`: the end of its own name."""
+    """Return whether a value that ends its line at `end` is below the line of a user. `at`: the end of the name before it."""
     ended = view.raw[end : end + 1] in (b"", b"\n", b"\r")
     return ended and _USER_ABOVE.search(view.low, max(0, at - 200), at) is not None
 

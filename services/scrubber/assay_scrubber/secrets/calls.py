@@ -1,4 +1,4 @@
-"""Match secrets in calls of code: `login("ana", "…")`, `bcrypt.hash("…")`, `SignedString([]byte("…"))`."""
+"""Match secrets in calls of code: `login("ana", "…")`, `bcrypt.hash("…")`, `setBearerAuth("…")`."""
 
 import re
 

@@ -169,21 +169,6 @@ def _last(match: re.Match[bytes]) -> bytes:
     return match["value"].split(b"&quot", 1)[0].rstrip(b".:?*_")
 
 
-# Four groups of four letters, as Google and Apple write the passwords of apps.
-_OF_APP = re.compile(
-    rb"app(?:[ \-]specific)? password(?: [a-z]{2,12}){0,4}?(?: is| was|:| =){0,2} "
-    rb"(?P<value>[a-z]{4}(?P<gap>[ \-])(?:[a-z]{4}(?P=gap)){2}[a-z]{4})(?![a-z\-])"
-)
-_VOWELS = b"aeiouy"
-
-
-def _of_app(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    """Reject words: `the app password must have four ends`."""
-    groups = match["value"].split(match["gap"])
-    words = sum(any(letter in _VOWELS for letter in group) for group in groups)
-    return match.span("value") if words < len(groups) or match["gap"] == b"-" else None
-
-
 _IDENTIFIED = re.compile(
     rb"identified (?:with [\w\"'`]{1,32} )?(?:by|as)(?: values)? ?(?:([\"'])((?:[^\"'\n]|''|\"\"){1,256}+)|()([^\s\"';,()]{4,128}+))"
 )
@@ -211,6 +196,7 @@ _FIRST = re.compile(
     rb" (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
 )
 _WORKS = (b" works as", b" work as", b" that's", b" that is", b" - that's")
+_TICKET = re.compile(rb"[A-Za-z\-]+#[0-9]+")  # `see Keycloak#45`
 _PW = re.compile(
     rb"(?<![a-z0-9_\-])(?:p/?w|mdp|pass(?= (?:for|to|on|of) ))(?:(?: is| to| ist| lautet| est|[\x80\x81]{1,2})?"
     rb"(?:(?<=[\x80\x81])|[ ]{0,2}(?:->|=>|-(?= ))[ ]{0,2}|[ :=]{1,3})"
@@ -281,50 +267,6 @@ def _changed(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
             yield start, start + len(value)
 
 
-# What was typed as a password that the same line mentions: `I tried … and it says wrong password`.
-_TRYING = rb"typ(?:ed|ing) |tr(?:ied|ying) |enter(?:ed|ing) |set it (?:back )?to |changed it to "
-_TRIED = re.compile(rb"(?<![a-z])(?:%b)[\"'`]?" % _TRYING + _ALONE)
-_IN_LINE = re.compile(rb"(?<![a-z0-9_\-])(?:passwords?|passphrase|pass|pw)(?![a-z0-9_\-])")
-_CLAUSE_GOES_ON = re.compile(
-    rb"[\"'`]?(?:[,.;:!?]|\s*$|\s*\n| (?:and|but|as|or|for my|it|which|then|now|again|so|yet|still)\b)"
-)
-
-
-def _tried(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    start, nearest, furthest = match.start("value"), match.start() - _REACH, match.end() + _REACH
-    first = max(0, nearest, view.low.rfind(b"\n", max(0, nearest), match.start()) + 1)
-    last = view.low.find(b"\n", match.end(), furthest)
-    last = last if last >= 0 else furthest
-    if view.low.find(b"pass", first, last) < 0 and view.low.find(b"pw", first, last) < 0:
-        return None
-    value = view.raw[start : match.end("value")].rstrip(b".?:")
-    if not (is_made_up(value) or (is_said(value) and not value.islower())):
-        return None
-    if _CLAUSE_GOES_ON.match(view.low, start + len(value)) is None:
-        return None
-    return (start, start + len(value)) if _IN_LINE.search(view.low, first, last) else None
-
-
-# Words with a mark and a number, near a word for a password: `the vpn one is Maple!402`.
-_NEARBY = re.compile(
-    rb"(?<![^\s\"'`(])(?P<value>[A-Z][a-z]{2,24}+(?:[_.\-][A-Za-z]{2,24}+|[A-Z][a-z]{1,24}+){0,2}+[!$&#?][0-9]{1,4}+[!?]?)(?=[\s\"'`),.;:]|$)"
-)
-_ABOUT = re.compile(
-    rb"(?<![a-z])(?:passwords?|passphrase|pass|pw|pwd|log-?in|log in|sign in|credentials?|creds|unlock|vpn|passwort|kennwort|contrase\x80a"
-    rb"|senha|has\x80o|haslo|wachtwoord|mot de passe)(?![a-z])"
-)
-_TICKET = re.compile(rb"[A-Za-z\-]+#[0-9]+")  # `see Keycloak#45`
-_AMOUNT = re.compile(rb"[A-Za-z]+\$[0-9]+")
-
-
-def _nearby(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    value = match["value"]
-    if _AMOUNT.fullmatch(value) or (_TICKET.fullmatch(value) and (len(value.rpartition(b"#")[2]) > 3)):
-        return None
-    near = view.low[max(0, match.start() - _REACH) : match.end() + _REACH]
-    return match.span("value") if _ABOUT.search(near) else None
-
-
 # In a form, on the line below its label.
 _BELOW = re.compile(rb"(?<![,;|\t])password:?[ \t]{0,4}\r?\n[ \t]{0,8}(?P<value>[^\s,;|]{6,64})(?=[ \t]*(?:\r?\n|$))")
 # The same form at the end of a string, unescaped: `"Password:\\nrain17"`.
@@ -345,8 +287,6 @@ _DECLARES = re.compile(rb"(?:let|var|val|const|int|float|double|auto|self\.) ?$"
 
 
 RULES = (
-    LiteralRule(_OF_APP, _of_app, lower=True, anchored=True, needle=b"app password"),
-    LiteralRule(_OF_APP, _of_app, lower=True, anchored=True, needle=b"app-specific password"),
     *(
         LiteralRule(
             _NAMED_AFTER,
@@ -391,14 +331,6 @@ RULES = (
         opens=rb"(?:changed|rotated|updated|reset|switched) from ",
         spread=_changed,
     ),
-    LiteralRule(
-        _TRIED,
-        _tried,
-        lower=True,
-        fewest=2,
-        opens=rb"(?:%b)[\"'`]?[!-~]*[0-9]" % _TRYING,
-    ),
-    LiteralRule(_NEARBY, _nearby, fewest=1, opens=rb"[a-z][!$&#?][0-9]"),
     LiteralRule(_NEW_ONE, _new_one, lower=True, anchored=True, needle=b"new ", opens=rb"new (?:one|pw|pass)(?: |:)"),
     LiteralRule(_BELOW_IN_STRING, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),
     LiteralRule(_BELOW, _pw, lower=True, anchored=True, needle=b"password", opens=rb"password:?[ \t]*\r?\n"),

@@ -230,9 +230,9 @@ _JOINED = re.compile(
 
 
 def is_said(value: bytes) -> bool:
-    """Return whether `is_spoken` accepts a value, or it is words of both cases with a number: `Rhubarb_2024`.
+    """Return whether `is_spoken` accepts a value, or it is words with a number: `Rhubarb_2024`.
 
-    For sentences, where the names of code do not stand.
+    The words need letters of both cases. For sentences, where the names of code do not stand.
     """
     return is_spoken(value) or (
         len(value) >= SHORTEST_LOOSE and _JOINED.fullmatch(value) is not None and not reads_as_prose(value)
@@ -243,7 +243,10 @@ _PASSWORD_MARKS, _FEWEST_MADE_UP = b"!@#$%^&*+~?", 2
 
 
 def is_made_up(value: bytes) -> bool:
-    """Return whether a value has several kinds of characters, unlike names of branches, versions, hosts and tags."""
+    """Return whether a value has several kinds of characters.
+
+    Names of branches, versions, hosts and tags have not.
+    """
     if not is_spoken(value) or sum(c in _DIGITS for c in value) < _FEWEST_MADE_UP:
         return any(c in _PASSWORD_MARKS for c in value) and is_spoken(value) and any(c in _DIGITS for c in value)
     return (not value.islower() and not value.isupper()) or any(c in _PASSWORD_MARKS for c in value)
