@@ -25,9 +25,14 @@ FOUND = [
     ("född den 12 mars 1985", ["12 mars 1985"], "född den [REDACTED]"),
     ("urodzony 12 marca 1985 r.", ["12 marca 1985"], "urodzony [REDACTED] r."),
     ("született: 1985. március 12.", ["1985. március 12"], "született: [REDACTED]."),
+    ("Ich wurde am 12.03.1985 in Bonn geboren", ["12.03.1985"], "Ich wurde am [REDACTED] in Bonn geboren"),
+    ("am 7. Oktober 1969 geboren", ["7. Oktober 1969"], "am [REDACTED] geboren"),
+    ("Ik ben op 3 juni 1980 geboren", ["3 juni 1980"], "Ik ben op [REDACTED] geboren"),
     ("doğum tarihi: 12.03.1985", ["12.03.1985"], "doğum tarihi: [REDACTED]"),
 ]
 KEPT = [
+    "am 4. Mai 1982 geschlossen",
+    "geboren am Montag",
     "1985-03-12",
     "founded on 12 March 1985",
     "born in 1985",

@@ -50,6 +50,7 @@ def test_a_mebibyte_is_scrubbed_in_one_go(scrubber: Scrubber, unit: str) -> None
 NEW_FAMILIES = [
     "key: 'a", "password: a1 ", "1.2.3.4 ", "RSSMRA85T10A562S ", "born on 1/1/", "-----BEGIN PRIVATE KEY-----", "account number 1234 ",
     "aGVsbG8gd29ybGQg", "GB82 WEST 1234 ", "aa:bb:cc:dd:ee:ff ", "bc1q" + "q" * 38 + " ", "passport no A1 ", "a dot ", "::",
+    "root:abcde12 ", "tried Abc!12 and ", "aaaaaa1 bb cc dd as my password ", "password? \n",
 ]  # fmt: skip
 
 

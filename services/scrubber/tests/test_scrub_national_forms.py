@@ -81,6 +81,8 @@ STAYS = [
     "hp 250",
     "engine 250 hp 2023 2024",
     "my number 42",
+    "my no is final",
+    "my no is 4 of 12345",
     "mi número favorito es 123456789",
     "VIN 12345",
     "Steuernummer fehlt",

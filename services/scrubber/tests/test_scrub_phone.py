@@ -86,6 +86,7 @@ FOUND = [
     ("0300-1234567", ["0300-1234567"], "[REDACTED]"),
     ("nomor HP saya 081234567890", ["081234567890"], "nomor HP saya [REDACTED]"),
     ("позвоните мне 8 912 345 67 89", ["8 912 345 67 89"], "позвоните мне [REDACTED]"),
+    ("my no. is 98204 41177", ["98204 41177"], "my no. is [REDACTED]"),
     ("my number is 08031234567", ["08031234567"], "my number is [REDACTED]"),
 ]
 KEPT = [

@@ -1,7 +1,9 @@
 """Match dates of birth after a keyword, in the usual orders, in digits or with the month's name."""
 
+import re
+
 from assay_scrubber.context_words import rules_after, span_of_value
-from assay_scrubber.family import Announced, AnnouncedRule, Family
+from assay_scrubber.family import Announced, AnnouncedRule, Family, View
 from assay_scrubber.lexicon import Announces
 from assay_scrubber.taxonomy import Category
 
@@ -45,7 +47,19 @@ _ASIDE = (
     rb"(?:[a-z\x80]{2,10}(?:day|tag|dag|di|feira)(?:,? the|,? den|,? dem)?[^a-z0-9\x80]{1,3})?"
 )
 _OTHER_SCRIPTS = AnnouncedRule(Announces.BIRTH.before(_DATE), span_of_value, needle=Announces.BIRTH.byte)
-_RULES = (*rules_after(_WORDS, _ASIDE + _DATE), _OTHER_SCRIPTS)
+# The date stands before the keyword: `am 4. Mai 1982 in Bonn geboren`, `op 3 juni 1980 geboren`.
+_BORN_ON = re.compile(rb"(?:am|op|den) %b(?: (?:in|te) [a-z\x80]{2,24})?,? $" % _DATE)
+_LONGEST_BEFORE = 64
+
+
+def _before(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    at = match.start()
+    date = _BORN_ON.search(match.string, max(0, at - _LONGEST_BEFORE), at)
+    return date.span(1) if date is not None else None
+
+
+_BORN = AnnouncedRule(re.compile(rb"geboren(?![a-z\x80])"), _before, needle=b"geboren")
+_RULES = (*rules_after(_WORDS, _ASIDE + _DATE), _OTHER_SCRIPTS, _BORN)
 
 FAMILY = Family(
     name="date_of_birth",

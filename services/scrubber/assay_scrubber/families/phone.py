@@ -137,7 +137,9 @@ _OWNERS = frozenset(
 _SIGNATURE = re.compile(rb"(?:^|[\n|,;] ?|  )[tmpf][:.] {0,2}$")
 #: A number with none of these nearby costs one look-up.
 _ANNOUNCING = (
-    whole_phrase(word for word in (*_STRONG, *_PAIRED, *_WEAK, *_VERBS, *_WORDS_AFTER, *_NUMBERS) if len(word) > 1)
+    whole_phrase(
+        word for word in (b"my no", *_STRONG, *_PAIRED, *_WEAK, *_VERBS, *_WORDS_AFTER, *_NUMBERS) if len(word) > 1
+    )
     + rb"|\([mhwo]\)|(?:^|[^a-z0-9])[tmpf][:.]"
 )
 _MOST_WORDS, _MOST_STRANGERS = 9, 4
@@ -175,7 +177,7 @@ def _likely(before: bytes) -> int:
             return _LIKELY if strangers else _CERTAIN
         if word in _WEAK or word in _VERBS:
             return max(otherwise, _of_verb(word, previous, strangers, person or previous in _PERSONS, linked))
-        if word in _NUMBERS and previous in _OWNERS and not strangers:
+        if (word in _NUMBERS or word == b"no") and previous in _OWNERS and not strangers:
             otherwise = _LIKELY
         elif word in _PERSONS:
             person = True

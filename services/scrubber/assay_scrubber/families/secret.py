@@ -6,12 +6,15 @@ See `assay_scrubber.secrets`.
 from assay_scrubber.family import Family, Literals, Together
 from assay_scrubber.secrets import (
     addresses,
+    answers,
     assigned,
+    calls,
     codes,
     commands,
     headers,
     members,
     named_values,
+    nearby,
     pairs,
     prose,
     tables,
@@ -45,8 +48,8 @@ FAMILY = Family(
         "error code 381924",
     ),
     more=(
-        (Together(), prose.RULES),
-        (Together(), (*assigned.UNMARKED, *assigned.IN_OTHER_LANGUAGES)),
+        (Together(), (*prose.RULES, *nearby.RULES, *answers.RULES)),
+        (Together(), (*assigned.UNMARKED, *calls.RULES, *assigned.IN_OTHER_LANGUAGES)),
         (Together(), commands.RULES),
         (Together(fewest=3), codes.RULES),
         (Together(), tables.RULES),

@@ -22,6 +22,7 @@ from .values import (
     is_scrambled,
     is_spoken,
     is_token,
+    is_unmistakable,
     is_written,
     is_written_with_digits,
     reads_as_prose,
@@ -50,7 +51,7 @@ SUFFIX = (
 )
 _CLOSE = rb"(?: \([a-z0-9 \-]{1,24}\))?(?:\\{0,6}[\"'`])?(?:\[[0-9]{0,4}\]|[\])]{0,2})(?:\*\*|</[a-z]{1,8}>)?"
 _LINK = (
-    rb"[ \t]{0,8}+(?P<link>=>|:=|={1,2}|->|<-|:[ \t]?[|>][+\-]?[ \t]?\n[ \t]{1,16}"  # the third: a block of YAML
+    rb"[ \t]{0,8}+(?P<link>=>|:=|={1,2}|[|?]{1,2}=|->|<-|:[ \t]?[|>][+\-]?[ \t]?\n[ \t]{1,16}"  # the third: a block of YAML
     rb"|:[ \t]?&?(?:'static )?[a-z][\w.\[\]<>?]{0,24}[ \t]?=[ \t]?(?=[brun@]?[\"'])|string[ \t]?="
     rb"|as string ?=|n?(?:var)?char2?(?:\([0-9max]{1,5}\))? ?:?=|:|>|(?:is|was)%b:?(?=[ \t])|(?<=[ \t])"
     rb"|\s{0,16}<(?:t?[dh]d?|string|value|val|code|span|b|strong|em|p|div|kbd|samp|pre)>)(?:\*{1,2}|</?[a-z]{1,8}>){0,2}[ \t]{0,8}+"
@@ -95,8 +96,9 @@ _BEFORE_KEY = re.compile(
 _ENVIRONMENT = re.compile(rb"(?:^|[\s;\"'`({|&\-])[A-Z][A-Z0-9_]*$|(?:^|[\s\"'])-D[\w.\-]+$")
 _LINE = re.compile(rb"(?:^|\n)[ \t]{0,32}(?:- |> |\* )?[\w.\-]{1,64}[ \t]?$")
 _USER_ABOVE = re.compile(
-    rb"(?:^|\n)[ \t]*(?:- |> |\* )?(?:user(?:[ _\-]?(?:name|id))?|login|e-?mail|account)[ \t]*[:=][ \t]*[^\s]{1,64}[ \t]*\r?\n"
-    rb"[ \t]*(?:- |> |\* )?[\w.\-]{1,32}[ \t]?$"
+    rb"(?:^|\n)[ \t]*(?:- |> |\* )?(?:[\w\-]{1,16} )?"
+    rb"(?:user(?:[ _\-]?(?:name|id))?|login|e-?mail|account)[ \t]*[:=][ \t]*[^\s]{1,64}[ \t]*\r?\n"
+    rb"[ \t]*(?:- |> |\* )?(?:[\w\-]{1,16} )?[\w.\-]{1,32}[ \t]?$"
 )
 _NEXT_PARAMETER = re.compile(rb"&[\w.\-%\[\]]{1,48}=")
 _PARAMETER = re.compile(rb"[?&][\w.\-%\[\]]{0,48}$")
@@ -121,13 +123,12 @@ def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) ->
     after = end + (quote is not None)
     ended = raw[after : after + 1] in (b"", b"\n", b"\r")
     if link == b":":
+        if quote is None and len(value) >= _SHORTEST_OF_LETTERS and _is_below_user(view, at=at, end=end):
+            return True
         line = ended and _LINE.search(raw, max(0, at - 100), at) is not None
         if not line or quote:
             return line and len(value) >= _SHORTEST_OF_LETTERS
-        if any(c in _DIGITS_OR_MARKS for c in value):
-            return True
-        below_user = _USER_ABOVE.search(view.low, max(0, at - 200), at) is not None
-        return below_user and len(value) >= _SHORTEST_OF_LETTERS
+        return any(c in _DIGITS_OR_MARKS for c in value)
     if link != b"=" or raw[at - 1 : at] in (b" ", b"\t"):
         return False
     if quote == b"'" and _CONDITION.search(view.low, max(0, at - 120), at):
@@ -142,6 +143,19 @@ def _only_a_value(view: View, match: re.Match[bytes], value: bytes, end: int) ->
         and (any(c in _DIGITS_OR_MARKS for c in value) or (quote is not None and b" " in value))
         and raw[end : end + 1] not in (b"(", b"[", b".")
     )
+
+
+def _is_below_user(view: View, *, at: int, end: int) -> bool:
+    """Return whether a value that ends its line at `end` is below the line of a user. `at`: the end of the name before it."""
+    ended = view.raw[end : end + 1] in (b"", b"\n", b"\r")
+    return ended and _USER_ABOVE.search(view.low, max(0, at - 200), at) is not None
+
+
+def _only_password(view: View, match: re.Match[bytes], value: bytes, end: int, *, quoted: bool) -> bool:
+    """Return whether only a password can stand after a `pass` here: in JSON, or below the line of a user."""
+    if match["quote"] == b'"' and _only_a_value(view, match, value, end):
+        return True
+    return match["link"] == b":" and not quoted and _is_below_user(view, at=match.start("link"), end=end)
 
 
 def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
@@ -163,7 +177,7 @@ def _password(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         value = view.raw[start:end]
     if kind is None and (is_file(value) or _COUNT.fullmatch(value)):
         return None
-    if kind is None and match["quote"] == b'"' and _only_a_value(view, match, value, end):
+    if kind is None and _only_password(view, match, value, end, quoted=quoted):
         return (start, end) if is_written_with_digits(value) else None
     if value.isdigit() and not quoted:
         named_so = kind not in (None, b"words", b"code", b"e") and link not in (b"", b"==")
@@ -420,21 +434,25 @@ def _other_script(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 
 
 # The name as a string, and its value as the next one: `("password", "…")`, `define('DB_PASSWORD', '…')`.
-NAMES = rb"(?:pass(?:words?|wd|phrase|code|wort)?|p(?:wd|sk)|secret|token|key|credentials?|sid|session(?:_?id)?|x-auth)"
+NAMES = rb"(?:pass(?:words?|wd|phrase|code|wort)?|p(?:wd|sk)|secret|token|key|credentials?|sid|session(?:_?id)?|x-auth|(?<=_)salt)"
 _NEXT = re.compile(NAMES + SUFFIX + rb"\\{0,6}[\"'][ \t]{0,2},\s{0,16}(?=[brun@]{0,2}\\{0,6}[\"'])" + VALUE)
 _CALL = re.compile(NAMES + rb"(?P<link>[({][ \t]{0,2}(?=[brun@]{0,2}[\"']))" + VALUE)
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
 _OPENED = re.compile(rb"[(\[] ?[brun@]?[\"'\\]{1,4}[\w.\-#]{0,32}$")
 # The name of the next field in a list of names: `["password", "email2"]`.
 _FIELD = re.compile(rb"[a-z_]{4,}[0-9]")
+_MARKS_OF_SALT = re.compile(rb"[!@#$%^&*()+~?|{}\[\]<>=,;:/]")
+_SHORTEST_SALT, _FEWEST_MARKS = 32, 4
 
 
 def is_meant(view: View, at: int, name: bytes, value: bytes) -> bool:
     """Return whether `value` fits the keyword at `at`, where only a value can stand."""
     if name.startswith((b"pass", b"pwd", b"psk")):
         return is_written(value)
+    if name.startswith(b"salt"):
+        return len(value) >= _SHORTEST_SALT and len(_MARKS_OF_SALT.findall(value)) >= _FEWEST_MARKS  # of WordPress
     if name.startswith(b"key") and not _BEFORE_KEY.search(view.low, max(0, at - 20), at):
-        return False
+        return view.raw[at - 1 : at] == b"." and is_unmistakable(value)  # `config.set("maps.key", "…")`
     return is_token(value, quoted=True) or (is_clear(view.low, at) and is_credential(value))
 
 
@@ -490,33 +508,10 @@ def _call(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 _PART = re.compile(
     rb"name=\"[a-z_\-]{0,24}(?:pass|pwd|secret|token|pin)[a-z_\-]{0,16}\"\s{0,4}\n\s{0,4}(?P<value>[^\r\n]{4,256}+)"
 )
-# A user and a password as arguments: `login("ana", "…")`, `auth=("ana", "…")`.
-_ARGUMENTS = re.compile(
-    rb"(?:login|log_in|credentials?|auth|authenticate|authentication|sign_?in)(?: ?= ?)?(?:\("
-    rb"|: ?\[)\s{0,8}(?:[a-z_]{1,16}=)?[\"'][^\"'\n]{1,64}[\"'],\s{0,8}"
-    rb"(?:[a-z_]{1,16}=)?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
-)
-
-
-# A connection with user and password as positional arguments: `new PDO("…", "ana", "…")`.
-_CONNECTION = re.compile(
-    rb"(?:pdo|connect|getconnection|mysqli|connection)\(\s{0,8}(?:[^,()\n]{1,128},\s{0,8}){1,2}?[\"'][^\"'\n]{1,64}[\"'],\s{0,8}[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
-)
 
 
 def _part(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return judged(view, match, is_written)
-
-
-def _argument(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
-    value = view.raw[slice(*match.span("value"))]
-    mixed = not value.islower() and not value.isupper() and is_written_with_digits(value)
-    numbered = value[-2:].isdigit() and is_written_with_digits(value)
-    good = (is_password(value, quoted=False) or mixed or numbered) and not value.isdigit()
-    return match.span("value") if good and not _CHARSET.fullmatch(value) else None
-
-
-_CHARSET = re.compile(rb"(?i)utf[\-_]?(?:8|16|32)\w{0,16}|latin[\-_]?1|iso[\-_]?8859[\-_0-9]{0,4}|cp[0-9]{3,4}")
 
 
 # Text that a test types into a field: `find("password").send_keys("…")`, `fill in "Password" with "…"`, `password.setText("…")`.
@@ -524,19 +519,6 @@ _TYPED = re.compile(
     rb"(?:pass(?:word|wd|phrase)?|(?<=[\"'#])pwd?)[a-z_]{0,12}(?:[\"']\]?[\"']?\){0,2})?"
     rb"(?: with |\.(?:send_?keys|type|fill|set_?value|set_?text)\()"
     rb"[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
-)
-# Calls that take a password or signing key: `bcrypt.hash("…", 10)`, `jwt.sign(payload, "…")`, `createHmac("sha256", "…")`.
-_CALLS = (
-    b"bcrypt", b"argon2", b"scrypt", b"hashpw", b"checkpw", b"password_hash", b"password_verify", b"make_password", b"check_password",
-    b"generate_password_hash", b"jwt.encode", b"jwt.decode", b"jwt.sign", b"jwt.verify", b"createhmac", b"hmac.new", b"wifi.begin",
-    b"create_user", b"create_superuser",
-)  # fmt: skip
-_CALLED = re.compile(
-    rb"(?:(?:bcrypt|argon2|scrypt)[\w.]{0,24}|hashpw|checkpw|password_hash|password_verify|make_password|check_password(?:_hash)?"
-    rb"|generate_password_hash|jwt\.(?:encode|decode|sign|verify)|createhmac|hmac\.new|wifi\.begin|create_(?:super)?user)"
-    rb"\(\s{0,8}(?:(?:[$&*]?[a-z_][\w.\[\]>\-]{0,48}|[\"'](?:sha|md)[\w\-]{1,16}[\"']|(?<=user\()[\"'][^\"'\n]{1,64}[\"'],\s{0,8}[\"'][^\"'\n]{0,64}[\"']"
-    rb"|(?<=begin\()[\"'][^\"'\n]{1,64}[\"']),\s{0,8})?"
-    rb"b?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']"
 )
 # `password <- "…"` of R; a login or a hash created in SQL.
 _ARROW = re.compile(rb"(?:pass(?:word|wd|phrase)?|pwd) ?<- ?[\"'](?P<value>[^\"'\n]{4,128}+)[\"']")
@@ -657,27 +639,6 @@ UNMARKED = (
         needle=b'name="',
         opens=rb"name=\"[a-z_\-]*(?:pass|pwd|secret|token|pin)[a-z_\-]*\"\s",
     ),
-    *(
-        LiteralRule(_CONNECTION, _argument, lower=True, anchored=True, needle=word, opens=word + rb"\(")
-        for word in (b"pdo", b"connect", b"getconnection", b"mysqli", b"connection")
-    ),
-    *(
-        LiteralRule(
-            _ARGUMENTS,
-            _argument,
-            lower=True,
-            anchored=True,
-            needle=word,
-            opens=word + rb"[a-z_]*(?: ?= ?)?(?:\(|: ?\[)",
-        )
-        for word in (b"login", b"log_in", b"credential", b"auth", b"signin", b"sign_in")
-    ),
-    *(
-        LiteralRule(
-            _CALLED, _part, lower=True, anchored=True, fewest=1, needle=word, opens=re.escape(word) + rb"[a-z0-9_.]*\("
-        )
-        for word in _CALLS
-    ),
     LiteralRule(
         _TYPED,
         _part,
@@ -735,4 +696,5 @@ UNMARKED = (
         )
         for word in (b"pass", b"pwd", b"psk", b"secret", b"token", b"key", b"credential", b"sid", b"session", b"x-auth")
     ),
+    LiteralRule(_NEXT, _next, lower=True, anchored=True, fewest=1, needle=b"salt", opens=rb"_salt[\"'][ \t]*,\s*[\"']"),
 )

@@ -13,13 +13,13 @@ _QUOTES = rb"[\"'`*_<>(\[ \t\x81]{0,6}"
 _BE = (
     rb"(?:(?: [a-z\x80'\-]{1,12}){1,4}? (?:is|ist|lautet|est|es|\x80|er|\x80r|on|jest|l\x80|var|este):?)?"
     rb"(?:[ \t]{0,2}(?:is|ist|lautet|est|est le|es|\x80|e'|:|=|was|er|\x80r|jest|to|on|code|kod|number|no|\x80:|is:|are|\x81|=>|-|\x80\x80"
-    rb"|\(otp\)|\"\s?:)){0,4}"
+    rb"|\(otp\)|\?|\"\s?:)){0,4}"
 )
 #: Kinds of code, before the word for it or in one with it.
 _KIND = (
     rb"(?:verification|verify|security|access|login|log-?in|sign-?in|authentication|authenticator|authorization|auth|confirmation"
     rb"|one[ \-]?time|2fa|mfa|two-factor|otp|sms"
-    rb"|pass|door|gate|alarm|garage|keypad|intercom|lockbox|unlock|pairing|activation|backup|recovery|validation|card|reset|v\x80rification|verificaci\x80n|verificacion|verifica(?:\x80\x80o|cao)?|confirmaci\x80n|confirma\x80\x80o"
+    rb"|secret|secreto|segreto|pass|door|gate|alarm|garage|keypad|intercom|lockbox|unlock|pairing|activation|backup|recovery|validation|card|reset|v\x80rification|verificaci\x80n|verificacion|verifica(?:\x80\x80o|cao)?|confirmaci\x80n|confirma\x80\x80o"
     rb"|confirmation|connexion|s\x80curit\x80|seguridad|seguran\x80a|acceso|acesso|sicurezza|conferma|accesso|weryfikacyjny|verificatie"
     rb"|bekr\x80ftelse|do\x80rulama|onay|x\x80c minh|x\x80c th\x80c)"
 )
@@ -33,7 +33,8 @@ _ANNOUNCED = re.compile(
     _WORDS
     + rb"(?P<kind> (?:(?:de|di|do|da|d'|of|\x80|la|le|for|the|your) ?){0,2}"
     + _KIND
-    + rb")?(?P<sent> (?:that )?(?:we|i|they)(?:'ve| have| just)? (?:sent|texted|e-?mailed|messaged)(?: (?:to )?(?:you|your [a-z]{3,8}))?)?"
+    + rb")?(?P<sent> (?:that )?(?:we|i|they)(?:'ve| have| just)? (?:sent|texted|e-?mailed|messaged)(?: (?:to )?(?:you|your [a-z]{3,8}))?"
+    rb"| (?:that )?(?:i|you|we)(?:'ve)?(?: just)? (?:got|have|received|see|texted|sent))?"
     + rb"(?: (?:for|f\x80r|pour|para|per) [^\n:]{1,40}?)?"
     + _BE
     + _QUOTES
@@ -41,10 +42,12 @@ _ANNOUNCED = re.compile(
 )
 _ALONE = re.compile(
     rb"(?<![a-z0-9\x80])(?:otp|totp|2fa|mfa|passcode|mobiletan|tan|one[ \-]time (?:pass(?:word|code)|pin|code))(?:[ _\-]?(?:code"
-    rb"|kod|pin|nummer|token))?(?![a-z0-9])" + _BE + _QUOTES + _CODE
+    rb"|kod|pin|nummer|token))?(?![a-z0-9])(?P<purpose> (?:for|to) [^\n:]{1,60}?(?= is [0-9]))?" + _BE + _QUOTES + _CODE
 )
 _AFTER = re.compile(
-    rb"(?: is (?:your|the) [^\n.]{0,40}?(?:code|otp|passcode|pin)\b| (?:ist|est|es|\x80) (?:ihr|dein|votre|ton|tu|su|il tuo"
+    rb"(?: is (?:your|the) [^\n.]{0,40}?(?:code|otp|passcode|pin)\b"
+    rb"|(?:[,.]| -|\r?\n)? ?that(?:'s| is) (?:the|my|your) (?:[a-z\-]{2,14} )?(?:code|otp|passcode)\b"
+    rb"| (?:ist|est|es|\x80) (?:ihr|dein|votre|ton|tu|su|il tuo"
     rb"|seu) [^\n.]{0,40}?(?:code|c\x80digo|codigo|codice)"
     rb"| to (?:log|sign) ?in\b| to (?:verify|confirm) your\b| (?:as|for) your [^\n.]{0,24}?code\b| as (?:the|my) %b[ \-]?code\b)"
     % _KIND
@@ -64,7 +67,8 @@ _OTHER_CODES = re.compile(
 _VAGUE, _SHORTEST_VAGUE = re.compile(rb" to (?:complete|continue|finish|reset|access)"), 6
 _USED = re.compile(rb"(?:use|enter|type|(code|otp|pin))(?: the)?( code)?[ :]{1,3}[\"'*]{0,2}$")
 _PIN = re.compile(
-    rb"(?:(?<![\w\-./$])p[iu][nk](?:[ \-]?(?:code|number|nummer|nr\.?))?(?: [a-z\x80'\-]{2,12}){0,4}?(?P<link>(?:[ \t]{0,2}(?:is"
+    rb"(?:(?<![\w\-./$])p[iu][nk](?:[ \-]?(?:code|number|nummer|nr\.?))?"
+    rb"(?: for(?: [a-z\x80'\-]{2,12}){1,7}?|(?: [a-z\x80'\-]{2,12}){0,4}?)(?P<link>(?:[ \t]{0,2}(?:is"
     rb"|ist|lautet|est|es|\x80|was|:|=|=>|\"\s?:)){1,2}))"
     + _QUOTES
     + rb"(?P<code>[0-9]{4}(?: [0-9]{4})?|[0-9]{3} [0-9]{3}|[0-9]{5,8})(?![\w%/:\-]|\.[0-9])"
@@ -80,10 +84,18 @@ _CVV = re.compile(
     + _QUOTES
     + rb"(?P<code>[0-9]{3,4})(?![\w.%/\-]|:[0-9])"
 )
+# The same code in other words: `the three digits on the back are …`, and after a card: `CID …`.
+_ON_THE_BACK = re.compile(
+    rb"(?:(?P<digits>(?:three|four|3|4)(?:[ \-]| last )(?:digits?|numbers?)(?: code)?)|code|number) on (?:the|its) (?:back|reverse)"
+    rb"(?: of (?:the|my|your|it)(?: [a-z]{2,12})?)?(?:[,:]| (?:is|are|was|reads|says):?){0,2} (?P<code>[0-9]{3,4})(?![\w%/\-]|[.,:][0-9])"
+)
+_CID = re.compile(rb"(?:cid|csc|ccv|cv2)(?: is|:|=| code| number){0,2} ?(?P<code>[0-9]{3,4})(?![\w%/\-]|[.,:][0-9])")
+_CARD = re.compile(rb"card|visa|amex|american express|discover|maestro|expir|(?<![a-z])exp(?![a-z])")
+_CARD_NEAR = 80
 _LIST = re.compile(
-    rb"(?:recovery"
-    rb"|backup)[ _\-]codes?[\"']?[ :=\[\n]{1,6}(?P<code>[\"']?[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}"
-    rb"(?:[\"', \n]{1,6}[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}){0,16}+)"
+    rb"(?:recovery|backup|rescue|emergency|scratch)[ _\-]codes?[\"']?(?: is| are| was| were|'s)?[ :=\[\n]{1,6}"
+    rb"(?P<code>[\"']?[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}"
+    rb"(?:(?:[\"', \n]{1,6}| and )[a-z0-9]{4,8}(?:-[a-z0-9]{4,8}){1,3}){0,16}+)"
 )
 _SEED = re.compile(
     rb"(?:2fa|totp|mfa|otp|authenticator)[ _\-]?(?:seed|secret|key|setup key)[\"']?[ :=]{1,4}[\"']?(?P<code>[a-z2-7]{16,64}"
@@ -102,6 +114,13 @@ _YOURS = re.compile(
 )
 _OF_A_MAKER = re.compile(rb"[Yy]our [A-Z][a-z][A-Za-z]{1,14} $")
 _SAYS = re.compile(_WORDS + rb"(?: (?:is|ist|lautet|est|es|\x80|e'|jest|\x80r|er|to)[ :]|[ ]?[:=])")
+# A number that arrived on a phone: `they texted me 157830, is that the code?`
+_RECEIVED = re.compile(
+    rb"(?:(?:texted|sent|messaged|e-?mailed) me|(?:sms|text|message|e-?mail) (?:says|said|reads|shows)|i (?:got|received|entered|typed))"
+    rb"(?: the (?:number|digits|code))?:? [\"']?(?P<code>[0-9]{6}|[0-9]{3}[ \-][0-9]{3}|[0-9]{4,8})[\"']?(?![\w%]|[.,:/\-][0-9])"
+)
+_OF_CODES = re.compile(rb"(?<![a-z])(?:code|passcode|otp|verif[a-z]+|2fa)(?![a-z])")
+_NEAR_CODE = 80
 # Eight digits that unlock a SIM, and the PIN of a card that has just been named.
 _PUK = re.compile(
     rb"(?<![a-z0-9])puk(?:[ \-]?(?:code|nummer|nr\.?|1|2))?[ :=]{1,3}(?P<code>[0-9]{8}|[0-9]{4} [0-9]{4})(?![\w%]|[./:\-][0-9])"
@@ -113,6 +132,22 @@ _OF_A_CARD = re.compile(
 
 def _code(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return match.span("code")
+
+
+def _of_card(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """Match near a word for a card, except for `the three digits on the back`."""
+    if match.re is _ON_THE_BACK and match["digits"]:
+        return match.span("code")
+    near = view.low[max(0, match.start() - _CARD_NEAR) : match.end()]
+    return match.span("code") if _CARD.search(near) else None
+
+
+def _listed(_: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """Reject words joined by hyphens: `the recovery code is hand-written`."""
+    return None if _JOINED_WORDS.match(match["code"]) else match.span("code")
+
+
+_JOINED_WORDS = re.compile(rb"[\"']?[a-z]++(?:-[a-z]++)++(?![a-z0-9\-])")
 
 
 # Pins of a chip, and counts: `GPIO pin = 1234`, `pin: 1024 connections`.
@@ -169,6 +204,10 @@ def _word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         if said and match["code"].isdigit() and not _COUNTED.match(view.low, match.end("code")):
             return _announced(view, match)
         return None
+    if match["sent"] and (
+        _OTHER_CODES.search(view.low, max(0, at - 10), at + 4) or _COUNTED.match(view.low, match.end("code"))
+    ):
+        return None  # `the error code I got is …`, `the code we have is 1200 lines long`
     if (
         match["kind"] is None
         and match["sent"] is None
@@ -176,6 +215,15 @@ def _word(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     ):
         return None
     return _announced(view, match)
+
+
+def _received(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    """Match a number that was received, if a code is mentioned nearby and the number counts nothing."""
+    around = slice(max(0, match.start() - _NEAR_CODE), match.end() + _NEAR_CODE)
+    near = view.low[around]
+    if _OF_CODES.search(near) is None or _OTHER_CODES.search(near) or _year(match["code"]):
+        return None
+    return None if _COUNTED.match(view.low, match.end("code")) else match.span("code")
 
 
 def _is_yours(view: View, at: int) -> bool:
@@ -198,6 +246,8 @@ def _announced(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
         and b" is " not in match.group(0)
         and b":" not in match.group(0)
     ):
+        return None
+    if match.re is _ALONE and match["purpose"] and _COUNTED.match(view.low, match.end("code")):
         return None
     if len(code) == 3 and code == b"000":
         return None
@@ -227,7 +277,8 @@ RULES = (
         _before,
         lower=True,
         fewest=4,
-        opens=rb"[0-9][\"'*]* (?:is (?:your|the)|ist|est|es|\x80|to (?:log|sign|verify|confirm)|(?:as|for) your|as (?:the|my)) ",
+        opens=rb"[0-9][\"'*]* (?:is (?:your|the)|ist|est|es|\x80|to (?:log|sign|verify|confirm)|(?:as|for) your|as (?:the|my)) "
+        rb"|[0-9][,.]?(?: -)?\s+that(?:'s| is) (?:the|my|your) ",
     ),
     LiteralRule(
         _ENTERED,
@@ -237,6 +288,15 @@ RULES = (
         opens=rb"[0-9][\"'*]*(?: to (?:log|sign|verif|confirm|compl|conti|finish|reset|access|auth)| (?:on|in|into|at) (?:the|your)"
         rb"| (?:expires|is valid|valid for"
         rb"|will expire)|\. (?:it |valid|expires|do not|don't|never))",
+    ),
+    *(
+        LiteralRule(_RECEIVED, _received, lower=True, anchored=True, fewest=4, needle=word, opens=word + opens)
+        for words, opens in (
+            ((b"texted", b"sent", b"messaged", b"emailed", b"e-mailed"), rb" me[ :]"),
+            ((b"sms", b"text", b"message", b"email", b"e-mail"), rb" (?:says|said|reads|shows)[ :]"),
+            ((b"i ",), rb"(?:got|received|entered|typed) [\"'0-9t]"),
+        )
+        for word in words
     ),
     LiteralRule(_PUK, _code, lower=True, anchored=True, fewest=8, needle=b"puk"),
     LiteralRule(
@@ -258,8 +318,8 @@ RULES = (
         opens=rb"(?:^|[^a-z])pin[^a-z]",
     ),
     *(
-        LiteralRule(_LIST, _code, lower=True, anchored=True, fewest=2, needle=word)
-        for word in (b"recovery code", b"backup code")
+        LiteralRule(_LIST, _listed, lower=True, anchored=True, fewest=2, needle=word)
+        for word in (b"recovery code", b"backup code", b"rescue code", b"emergency code", b"scratch code")
     ),
     *(
         LiteralRule(
@@ -289,6 +349,22 @@ RULES = (
             b"kartenpr",
             b"pr\x80fziffer",
         )
+    ),
+    *(
+        LiteralRule(_ON_THE_BACK, _of_card, lower=True, fewest=3, opens=word + rb" on (?:the|its) (?:back|reverse)")
+        for word in (rb"digits?", rb"code", rb"numbers?")
+    ),
+    *(
+        LiteralRule(
+            _CID,
+            _of_card,
+            lower=True,
+            anchored=True,
+            fewest=3,
+            needle=word,
+            opens=rb"(?:^|[^a-z0-9])" + word + rb"(?: is|:|=| code| number)* ?[0-9]",
+        )
+        for word in (b"cid", b"csc", b"ccv", b"cv2")
     ),
     LiteralRule(_OTHER_SCRIPT, _code, anchored=True, fewest=3, needle=Announces.CODE.byte),
 )

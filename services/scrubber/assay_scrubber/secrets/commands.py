@@ -72,6 +72,8 @@ _TOOLS: tuple[tuple[bytes, bytes], ...] = (
     (b"keytool|jarsigner|apksigner", rb"-(?:store|key|srcstore|deststore|new)pass ?(?:pass:)?"),
     (b"ipmitool|snmpwalk|snmpget|snmpset|ipmi-config|racadm", rb"-P |-A |-X |-p "),
     (b"vault", rb"login (?:-method=\w{1,16} )?(?=[\w.]{8,}(?:\s|$))"),
+    (b"vault operator", rb"unseal (?=[\w+/=]{16,}(?:\s|$))"),
+    (b"ngrok", rb"(?:add-)?authtoken (?=[\w\-]{16,}(?:\s|$))"),
     (b"cmdkey|schtasks|psexec|winexe|signtool|certutil|robocopy", rb"/pass:|/p |/rp |-p "),
     (b"doveadm", rb"auth (?:test|login) [^\s]{1,64} |-p "),
     (b"wpa_passphrase", rb"(?:'[^'\n]{1,32}'|\"[^\"\n]{1,32}\"|[^\s'\"]{1,32}) "),
@@ -105,8 +107,8 @@ _LOOKS_LIKE_OPTIONS = rb"(?:[\x22']?[\-/]|[^\n]*(?: [\x22']?[\-/]|%|<|_pw|pass|b
 _BARE = frozenset(
     b"wpa_passphrase rabbitmqctl ansible-vault rclone db2 grafana-cli neo4j-admin drush mc redis-cli valkey-cli psexec.py smbexec.py"
     b" wmiexec.py"
-    b" secretsdump.py impacket-psexec impacket-smbexec impacket-wmiexec impacket-secretsdump".split()
-)
+    b" secretsdump.py impacket-psexec impacket-smbexec impacket-wmiexec impacket-secretsdump ngrok".split()
+) | {b"vault operator"}
 
 
 def _rules(tools: bytes, options: bytes) -> Iterator[LiteralRule]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from assay_scrubber.family import LiteralRule, View, nothing
 
 from .extent import judged
-from .values import is_file, is_no_word, is_spoken, is_written
+from .values import TEMPLATE, is_file, is_made_up, is_no_word, is_said, is_spoken, is_written
 
 _USER = rb"[\w.@\-]{1,48}"
 _VALUE = rb"(?P<value>[^\s\"'`,;<>()\[\]{}|/]{5,128}+)(?!/)"
@@ -26,9 +26,8 @@ _BEFORE_EACH = re.compile(rb"(?<![a-z])(?:id|user(?:name)?|login|account)\)?[\-:
 # One keyword, then both values with a slash between: `login ana / …`, `wifi: guests / …`, `creds: ana/…`.
 _OF_WHAT = rb" (?:for|to|of|on|at)(?: [\w.\-]{1,24}){1,4}:"
 _STROKE = re.compile(
-    rb"(?:(?:login|user(?:name)?|wi-?fi|wlan)(?:%b| is|:)? %b / |cred(?:s|entials)?(?:%b| are|:)? %b ?/ ?)"
-    % (_OF_WHAT, _USER, _OF_WHAT, _USER)
-    + _VALUE
+    rb"(?:(?:login|(?:log|sign)(?: (?:me|us))? in|user(?:name)?|wi-?fi|wlan)(?:%b| is|[:,]| with| as)? %b / "
+    rb"|cred(?:s|entials)?(?:%b| are|:)? %b ?/ ?)" % (_OF_WHAT, _USER, _OF_WHAT, _USER) + _VALUE
 )
 _AT_HOST = re.compile(rb"[0-9]{1,3}\.[0-9]{1,3} ?\(%b/" % _USER + _VALUE + rb"[,) ]")
 # The same form with the user in quotes or after an arrow: creds → `ana` / `…`.
@@ -69,6 +68,7 @@ _LISTED = re.compile(
     rb"(?P<value>[^\s\"'`,;:<>()\[\]{}|/]{6,64}+)[\"'`]?[ \t]*(?:\r?\n|$))" % _USER
 )
 _MOST_LISTED = 16
+_MARKS = b"!@#$%^&*+~?"
 # A user and a password to use: `login: admin:…`, `use admin:… to log in`.
 _TO_USE = re.compile(
     rb"(?:log[ \-]?in|sign[ \-]?in|creds|credentials?)(?: with| as| is| are| using| via)?"
@@ -77,15 +77,10 @@ _TO_USE = re.compile(
 _USED = re.compile(
     rb"(?:^|[ \"'`])[a-z][\w.\-]{1,31}:(?P<value>[^\s\"'`<>()\[\]{}|/]{6,64})[\"'`]? (?:to|and|for|in order to)(?: you)? $"
 )
-_MARKS, _DIGITS = b"!@#$%^&*+~?", b"0123456789"
-_FEWEST_DIGITS = 2
-
-
-def _is_made_up(value: bytes) -> bool:
-    """Return whether a value has several kinds of characters, unlike names of branches, versions, hosts and tags."""
-    if not is_spoken(value) or sum(c in _DIGITS for c in value) < _FEWEST_DIGITS:
-        return any(c in _MARKS for c in value) and is_spoken(value) and any(c in _DIGITS for c in value)
-    return (not value.islower() and not value.isupper()) or any(c in _MARKS for c in value)
+# The address of a database in Go: `ana:…@tcp(db:3306)/shop`.
+_USERPWD = re.compile(rb"userpwd[\"']?\s{0,2},\s{0,4}[\"'][^:\"'\s]{1,64}+:(?P<value>[^\"'\s]{4,64}+)[\"']")
+_DIALLED = re.compile(rb"@(?:tcp|unix)\(")
+_DIALLING_USER, _LONGEST_DIALLED = re.compile(rb"(?:[\w.\-]{1,48}=)?[\w.\-]{1,64}"), 160
 
 
 def _without_end(view: View, match: re.Match[bytes]) -> tuple[int, int, bytes]:
@@ -97,21 +92,31 @@ def _without_end(view: View, match: re.Match[bytes]) -> tuple[int, int, bytes]:
 
 _LINE_ENDS = re.compile(rb"[ \t]*(?:\r?\n|$)")
 _COUNTED = re.compile(rb"[a-z]{2,}[0-9]{2,}$", re.IGNORECASE)
+_LONGEST_BULLET = 32
+
+
+def _opens_line(raw: bytes, at: int) -> bool:
+    """Return whether only a few marks of a list stand between the start of the line and `at`.
+
+    Reads a fixed number of bytes: a line can be as long as the text.
+    """
+    before = raw[max(0, at - _LONGEST_BULLET) : at]
+    line = before.rpartition(b"\n")[2]
+    return len(line) < _LONGEST_BULLET and not line.strip(b" \t\"'`>*-")
 
 
 def _of_known(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start, end, value = _without_end(view, match)
     numbered = is_spoken(value) and _COUNTED.fullmatch(value) is not None
-    if match["spaced"] is None:
-        first = view.raw.rfind(b"\n", 0, match.start()) + 1
-        if view.raw[first : match.start()].strip(b" \t\"'`>*-") or _LINE_ENDS.match(view.raw, match.end()) is None:
-            return None
-    return (start, end) if numbered or _is_made_up(value) else None
+    alone = _opens_line(view.raw, match.start()) and _LINE_ENDS.match(view.raw, match.end()) is not None
+    if match["spaced"] is None and not alone:
+        return None
+    return (start, end) if numbered or is_made_up(value) else None
 
 
 def _with(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start, end, value = _without_end(view, match)
-    return (start, end) if _is_made_up(value) else None
+    return (start, end) if is_made_up(value) else None
 
 
 def _below(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
@@ -125,7 +130,7 @@ def _below(view: View, match: re.Match[bytes]) -> Iterator[tuple[int, int]]:
         if line is None:
             return
         start, end, value = _without_end(view, line)
-        if _is_made_up(value):
+        if is_made_up(value):
             yield start, end
         at = line.end()
 
@@ -134,7 +139,7 @@ def _after_address(view: View, match: re.Match[bytes]) -> tuple[int, int] | None
     start, end = match.span("value")
     if match["spaced"]:
         start, end, value = _without_end(view, match)
-        good = _is_made_up(value) and _LINE_ENDS.match(view.raw, end)
+        good = is_made_up(value) and _LINE_ENDS.match(view.raw, end)
         return (start, end) if good else None
     if is_file(b"x/" + view.raw[start:end]) or _COPIES.search(view.low, max(0, match.start() - 80), match.start()):
         return None
@@ -149,7 +154,7 @@ def _to_use(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start = used.start("value")
     value = view.raw[start : used.end("value")].rstrip(b".,;:?")
     mixed = not value.islower() and not value.isupper()
-    good = mixed and any(c in _MARKS for c in value) and any(c in _DIGITS for c in value)
+    good = mixed and is_made_up(value) and any(c in _MARKS for c in value)
     return (start, start + len(value)) if good and is_spoken(value) else None
 
 
@@ -169,17 +174,39 @@ def _bracketed(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return None if _ARGUMENT.fullmatch(view.raw, *match.span("value")) else _said(view, match)
 
 
+_ANY_WORDS = re.compile(rb"(?:login|user\w*|wi-?fi|wlan),|(?:log|sign) ")
+_PART_OF_SITE = re.compile(rb" (?:page|form|screen|button|flow|view|route|endpoint|service) ?/")
+
+
 def _said(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     start = match.start("value")
     value = view.raw[start : match.end("value")].rstrip(b".?:")
-    return (start, start + len(value)) if is_no_word(value) else None
+    good = is_no_word(value)
+    if match.re is _STROKE:
+        vague = _ANY_WORDS.match(match.group()) is not None  # `login, logout / session2`
+        made_up = is_made_up(value) or (is_said(value) and not value.islower())
+        good = made_up if vague else good or (is_said(value) and not _PART_OF_SITE.search(match.group()))
+    return (start, start + len(value)) if good else None
 
 
 def _written(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     return judged(view, match, is_written)
 
 
+def _dialled(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
+    end = match.start()
+    before = view.raw[max(0, end - _LONGEST_DIALLED) : end]
+    start = max(before.rfind(mark) for mark in (b" ", b'"', b"'", b"`", b"\n", b"\t")) + 1
+    user, colon, value = before[start:].partition(b":")
+    if not colon or not value or _DIALLING_USER.fullmatch(user) is None or TEMPLATE.fullmatch(value):
+        return None
+    return end - len(value), end
+
+
 RULES = (
+    LiteralRule(_USERPWD, _written, lower=True, anchored=True, needle=b"userpwd"),
+    LiteralRule(_DIALLED, _dialled, lower=True, anchored=True, needle=b"@tcp("),
+    LiteralRule(_DIALLED, _dialled, lower=True, anchored=True, needle=b"@unix("),
     *(
         LiteralRule(
             pattern,
@@ -207,9 +234,20 @@ RULES = (
             lower=True,
             anchored=True,
             needle=word,
-            opens=word + rb"[a-z]*(?: are| is|:)? [a-z0-9_.@: \-]+ ?/",
+            opens=word + rb"[a-z]*(?: are| is|[:,])? [a-z0-9_.@: \-]+ ?/",
         )
-        for word in (b"login", b"user", b"wifi", b"wi-fi", b"wlan", b"cred")
+        for word in (
+            b"login",
+            b"log in",
+            b"log me in",
+            b"log us in",
+            b"sign in",
+            b"user",
+            b"wifi",
+            b"wi-fi",
+            b"wlan",
+            b"cred",
+        )
     ),
     LiteralRule(
         _AFTER_ADDRESS,

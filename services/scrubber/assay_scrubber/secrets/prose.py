@@ -10,9 +10,11 @@ from .extent import ending
 from .values import (
     SHORTEST_LOOSE,
     is_disguised,
+    is_made_up,
     is_no_word,
     is_password,
     is_phrase,
+    is_said,
     is_short_key,
     is_spoken,
     is_token,
@@ -75,12 +77,14 @@ def _is_long(value: bytes) -> bool:
 
 # Without a verb, or with one in another language: the value must not read as a word of prose.
 _PASSWORDS = (
-    rb"(?:password|passwort|passord|(?:wlan|wi-?fi|netzwerk)[ \-](?:schl\x80ssel|key|clave)|cl\x80 (?:du )?(?:wi-?fi|wlan)|pass(?=[ :])"
+    rb"(?:password|passwort|passord|(?:wlan|wi-?fi|netzwerk)[ \-](?:schl\x80ssel|key|clave)|(?:cl\x80|code) "
+    rb"(?:du )?(?:wi-?fi|wlan)|pass(?=[ :])"
     rb"|passphrase|passcode|passwd|mot de passe|clave|contrase.{1,2}a|%b)" % b"|".join(FOREIGN)
 )
 _WORD = rb"(?: [a-z\x80][a-z\x80'\-]{0,12})"
 _COPULA = (
-    rb"(?:is|ist|lautet|war|est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som|adalah|este"
+    rb"(?:is|was|used to be|ist|lautet|war|est|c'est|es|era|\x80|e'|e|on|jest|to|\x80r|er|je|van|var|l\x80|olarak|fue|foi|heter|som"
+    rb"|adalah|este"
     rb"|ge\x80ndert (?:auf|in)|:)"
 )
 # A value without quotes: up to a space, or the end of a clause.
@@ -107,26 +111,36 @@ _OF_WHAT = re.compile(
 _TWO_WORDS_ON = re.compile(rb"(?: [a-z\x80]{1,10})? {1,2}[\"'`]?" + _ALONE)
 
 
+_SENT = (b"sent", b"mailed", b"given", b"forwarded", b"shown", b"according", b"belongs", b"access")  # `to` someone
+
+
 def _spoken(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     verb, colon_after_words = match["verb"], match["verb"] == b":" and match["words"] != b""
     if colon_after_words and not _OF_WHAT.match(match["words"]):
         return None  # `password manager: KeePass2`
     start, end = match.start("value"), match.start("value") + len(_last(match))
     value = view.raw[start:end]
-    if verb and verb != b":" and value.isalpha():
+    if verb == b" to" and match["words"].endswith(_SENT):
+        return None
+    bare = match.group(0).startswith((b"pass ", b"pass:"))
+    if verb not in (None, b":", b" was") and value.isalpha() and not bare:
         later = _TWO_WORDS_ON.match(view.low, match.end("value"))
         if later and (found := _hardly_a_word(view, later)):
             return found
     if view.raw[end : end + 1] in (b"(", b"["):
         return None
-    if match.group(0).startswith((b"pass ", b"pass:")) and not _is_after_user(view, match.start()):
-        return None
+    if bare and not _is_after_user(view, match.start()):
+        owned = verb in (b" is", b" was") and _OWNED.search(view.low, max(0, match.start() - 12), match.start())
+        return (start, end) if owned and is_said(value) else None
     if is_spoken(value) or (verb and is_disguised(value)) or _digits(view, match, start, end):
         return start, end
     if (not verb or colon_after_words) and not _is_after_user(view, match.start()):
         return None
     good = is_password(value, quoted=False) or is_written_with_digits(value)
     return (start, end) if good and not reads_as_prose(value) else None
+
+
+_OWNED = re.compile(rb"(?:^|[^a-z])(?:the|my|his|her|our|their|your|old|new) $")
 
 
 def _is_after_user(view: View, position: int) -> bool:
@@ -177,13 +191,16 @@ def _identified(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
 # The value first: `use … as the password`. An abbreviation: `user ana, PW …`.
 _NAMED_AFTER = re.compile(rb"(?:password|passphrase|passwort|passcode)")
 _FIRST = re.compile(
-    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64})[\"'`]?(?: (?:is|as|works? as|for)|(?:,| -| \x81)? that(?:'| i)s)"
+    rb"(?:^|[\s\"'`:(])([^\s\"'`]{6,64}+)[\"'`]?(?P<link> (?:is|was|as|works? as|for)| (?:[a-z']{2,10} ){1,4}?(?:as|for)(?= )"
+    rb"|(?:[,?.]| -| \x81)? [Tt]hat(?:'| i)s)"
     rb" (?:the |your |my |our |a )?(?:[a-z\-]{2,12} )?$"
 )
+_WORKS = (b" works as", b" work as", b" that's", b" that is", b" - that's")
+_TICKET = re.compile(rb"[A-Za-z\-]+#[0-9]+")  # `see Keycloak#45`
 _PW = re.compile(
     rb"(?<![a-z0-9_\-])(?:p/?w|mdp|pass(?= (?:for|to|on|of) ))(?:(?: is| to| ist| lautet| est|[\x80\x81]{1,2})?"
     rb"(?:(?<=[\x80\x81])|[ ]{0,2}(?:->|=>|-(?= ))[ ]{0,2}|[ :=]{1,3})"
-    rb"|(?: [a-z0-9\x80][a-z0-9\x80'\-.]{0,15}){1,5}?(?::| (?:is|was|ist|est|=|->)):? )[\"'`]?" + _ALONE
+    rb"|(?: [a-z0-9\x80][a-z0-9\x80'\-.]{0,15}){1,5}?(?::| (?:is|was|ist|est|=|->|=>)):? )[\"'`]?" + _ALONE
 )
 
 
@@ -192,11 +209,19 @@ _CLAUSE_ENDS = re.compile(rb"[ \t]*(?:[.,;:!?)\n]|$)")
 
 def _first(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     named = _FIRST.search(view.raw, max(0, match.start() - 110), match.start())
-    if named is None or not is_spoken(named.group(1)):
+    if named is None:
         return None
+    start = named.start(1)
+    value = named.group(1).rstrip(b"?,.")
+    if not is_said(value) or (named["link"] == b" for" and _TICKET.fullmatch(value)):
+        return None
+    if named["link"].count(b" ") > 1 and named["link"] not in _WORKS:  # `why does … not work as my password`
+        if value.islower() and not is_made_up(value):
+            return None
+        return (start, start + len(value)) if _CLAUSE_ENDS.match(view.low, match.end()) else None
     if named.group().find(b" that") >= 0 and not _CLAUSE_ENDS.match(view.low, match.end()):
         return None  # `issue4242, that's the password bug`
-    return named.span(1)
+    return start, start + len(value)
 
 
 # `is my password still …?`; `the password for the VPN (…) expired`; `user and p`; both of them when one was changed.
@@ -253,7 +278,8 @@ def _pw(view: View, match: re.Match[bytes]) -> tuple[int, int] | None:
     value = view.raw[start:end].rstrip(b".?")
     if match.re is _PW and _DECLARES.search(view.low, max(0, match.start() - 12), match.start()):
         return None
-    return (start, start + len(value)) if is_spoken(value) else None
+    assigned = view.raw.rfind(b"=", match.start(), start) >= 0  # `pw = Tile_2024` in code
+    return (start, start + len(value)) if (is_spoken if assigned else is_said)(value) else None
 
 
 # A variable that is called `pw`: `let pw = width2`.
@@ -268,7 +294,7 @@ RULES = (
             lower=True,
             anchored=True,
             needle=word,
-            opens=rb"(?:is|as|for|'s) (?:the |your |my |our |a )?(?:[a-z\-]+ )?" + word,
+            opens=rb"(?:is|was|as|for|'s) (?:the |your |my |our |a )?(?:[a-z\-]+ )?" + word,
         )
         for word in (b"password", b"passphrase", b"passwort", b"passcode")
     ),
@@ -350,6 +376,8 @@ RULES = (
             b"netzwerk",
             b"cl\x80 wi",
             b"cl\x80 du wi",
+            b"code wi",
+            b"code du wi",
             b"passphrase",
             b"passcode",
             b"passwd",

@@ -222,6 +222,36 @@ def is_spoken(value: bytes) -> bool:
     return not reads_as_prose(value) and _COMPOUND.fullmatch(value) is None
 
 
+# Words joined by a mark, with a number at the end: `Rhubarb_2024`, `blue.Kite42`. In code, they would be names.
+_JOINED = re.compile(
+    rb"(?=[a-z_.\-]*[A-Z])(?=[A-Z_.\-]*[a-z])[A-Za-z]{2,}(?:[_.\-][A-Za-z]{2,}){0,3}"
+    rb"(?:[_.\-]?[0-9]{2,4}|(?<=[a-z])[0-9])[!?]?"
+)
+
+
+def is_said(value: bytes) -> bool:
+    """Return whether `is_spoken` accepts a value, or it is words with a number: `Rhubarb_2024`.
+
+    The words need letters of both cases. For sentences, where the names of code do not stand.
+    """
+    return is_spoken(value) or (
+        len(value) >= SHORTEST_LOOSE and _JOINED.fullmatch(value) is not None and not reads_as_prose(value)
+    )
+
+
+_PASSWORD_MARKS, _FEWEST_MADE_UP = b"!@#$%^&*+~?", 2
+
+
+def is_made_up(value: bytes) -> bool:
+    """Return whether a value has several kinds of characters.
+
+    Names of branches, versions, hosts and tags have not.
+    """
+    if not is_spoken(value) or sum(c in _DIGITS for c in value) < _FEWEST_MADE_UP:
+        return any(c in _PASSWORD_MARKS for c in value) and is_spoken(value) and any(c in _DIGITS for c in value)
+    return (not value.islower() and not value.isupper()) or any(c in _PASSWORD_MARKS for c in value)
+
+
 def is_length(value: bytes) -> bool:
     """Return whether a value is a CSS length: `120px`."""
     return _LENGTH.fullmatch(value) is not None
