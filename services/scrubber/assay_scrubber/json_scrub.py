@@ -32,14 +32,14 @@ class ScrubbedJson(NamedTuple):
     counts: dict[str, int]
 
 
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?i:(?<=password)|(?<=passwd)|(?<=pwd))(?=[0-9]$)|[_\-.]+", re.ASCII)
 
 
 @lru_cache(maxsize=4096)
 def hint_of(key: str) -> bytes:
     """Return the words of a key in lower case, as if they stood before its value.
 
-    `customerPhone_no` -> `customer phone no `.
+    `customerPhone_no` -> `customer phone no `, `password2` -> `password 2 `.
     """
     return project(_CAMEL.sub(" ", key[-48:]).lower() + " ")
 

@@ -243,3 +243,8 @@ def test_a_hash_is_the_same_in_json_and_in_text() -> None:
         assert json.loads(engine.scrub(json.dumps({"note": value})).text) == shown
         inside = json.loads(engine.scrub(json.dumps({"log": json.dumps({"note": value})})).text)["log"]
         assert json.loads(inside) == shown
+
+
+@pytest.mark.parametrize("key", ["password1", "new_password2", "Password2", "pwd1", "passwd2", "userPassword3"])
+def test_a_numbered_password_is_a_password(key: str) -> None:
+    assert Scrubber().scrub_json({key: "h7Xk2pQz9wLmR4tV"}).value == {key: GONE}
