@@ -85,6 +85,7 @@ def _print(done: Checked, *, as_json: bool, each: bool) -> None:
 
 
 def _verdict(text: str) -> CheckVerdict:
-    if text == "pass" or text == "fail" or text == "inconclusive":
-        return text
-    raise typer.BadParameter("choose pass, fail or inconclusive", param_hint="--inconclusive")
+    choices: dict[str, CheckVerdict] = {"pass": "pass", "fail": "fail", "inconclusive": "inconclusive"}
+    if text not in choices:
+        raise typer.BadParameter("choose pass, fail or inconclusive", param_hint="--inconclusive")
+    return choices[text]
