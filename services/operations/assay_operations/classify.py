@@ -92,7 +92,10 @@ def columns_of(source: str, rows: int) -> Iterator[Column]:
 
 
 def read_overrides(file: Path) -> "dict[str, Classification]":
-    """Read overrides: `["database.table.column"]` with `sensitivity`, or `categories`. Raises `OperationError`."""
+    """Read overrides: `["database.table.column"]` with `sensitivity` or `categories`.
+
+    Raises `OperationError`.
+    """
     from assay_scrubber.columns import Classification, Sensitivity
     from assay_scrubber.taxonomy import Category
 

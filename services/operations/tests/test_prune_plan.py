@@ -33,6 +33,9 @@ def test_failures_go_with_everything_and_stay_with_one_kind() -> None:
         "candidates",
         "answers",
         "feedback",
+        "tool_calls",
+        "server_events",
+        "session_parts",
         "scores",
         "capture_failures",
     ]
