@@ -14,11 +14,7 @@ from assay_operations.export.run import stored_watermark, window
 from assay_operations.sessions.stored import Chosen, Seen, documents
 from assay_operations.time_bounds import Bound
 from assay_sessions.document import derived
-
-try:
-    from assay_sessions.vertex import Refusal, vertex, vertex_agent
-except ImportError:
-    Refusal, vertex, vertex_agent = type("R", (), {}), None, None
+from assay_sessions.vertex import Refusal, vertex, vertex_agent
 
 
 class Format(StrEnum):

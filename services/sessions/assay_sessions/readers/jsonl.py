@@ -1,0 +1,238 @@
+"""Reader of sessions as JSON lines: those of `assay sessions export`, records with a request and a response, and messages.
+
+| a line is | example |
+|---|---|
+| a session | a line of `assay sessions export`, with `request.contents`, `response.candidates` and `intermediate_events` |
+| a session | `{"session_id": "s1", "messages": [{"role": "user", "content": "..."}, ...]}` |
+| a message | `{"role": "user", "content": "...", "session_id": "s1"}`; without `session_id` the file is one session |
+
+Messages may have `tool_calls`, and answers to them with the role `tool`, as in the APIs of models.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from assay_sessions.readers import results
+from assay_sessions.readers.loose_json import arguments, items, lines, mapping, some_text, text, whole
+from assay_sessions.readers.reader import Conversation, Found, Problems, Reader, below, from_text
+from assay_sessions.record import Call, CallStatus, Json, Message, Transcript
+
+SOURCE: Final = "jsonl"
+_IDS: Final = ("session_id", "conversation_id", "thread_id", "id")
+_TIMES: Final = ("created", "created_at", "timestamp", "time")
+_SILENT: Final = frozenset({"system", "developer"})
+_STATUSES: Final[dict[str, CallStatus]] = {"success": "success", "error": "error", "refused": "refused"}
+#: Fields of `metadata` that have their own place in a transcript, or are counted again.
+_OWN: Final = frozenset(
+    {
+        "total_turns", "user_turns", "model_turns", "total_tools", "source", "source_version", "status", "updated", "model",
+        "parent_session_id", "forked_from", "cost_usd", "tokens",
+    }
+)  # fmt: skip
+
+
+def locations(home: Path, environment: Mapping[str, str]) -> list[Path]:  # noqa: ARG001
+    """Return no place: the file has to be named."""
+    return []
+
+
+def discover(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield the files at or below the paths."""
+    for path in paths:
+        if path.is_file():
+            yield path
+        else:
+            yield from (found for found in below(path, "*.*json*", levels=3) if found.suffix in {".jsonl", ".ndjson"})
+
+
+def read(store: Path, since: datetime | None) -> Found:
+    """Yield the sessions of a file, and then the problems."""
+    problems = Problems()
+    loose: dict[str, list[Json]] = {}
+    changed = _changed(store)
+    for row in lines(store, problems):
+        if "request" in row:
+            found = _of_document(row, changed, store.name, problems)
+        elif isinstance(row.get("messages"), list):
+            found = _of_messages(_id(row), row, _objects(row["messages"]), changed, store.name, problems)
+        elif isinstance(row.get("role"), str):
+            loose.setdefault(_id(row) or store.stem, []).append(row)
+            continue
+        else:
+            problems.unknown(store.name, "line", next(iter(row), ""))
+            continue
+        if found and (since is None or found.updated >= since):
+            yield found
+    for session_id, messages in loose.items():
+        found = _of_messages(session_id, {}, messages, changed, store.name, problems)
+        if found and (since is None or found.updated >= since):
+            yield found
+    yield from problems
+
+
+READER: Final = Reader(SOURCE, locations, discover, read)
+
+
+def _of_document(row: Json, changed: datetime, name: str, problems: Problems) -> Transcript | None:
+    session_id = _id(row)
+    if not session_id:
+        problems.add("no_session_id", name, "line")
+        return None
+    metadata = mapping(row.get("metadata"))
+    created = _moment(row) or changed
+    tokens = {
+        kind: count for kind, value in mapping(metadata.get("tokens")).items() if (count := whole(value)) is not None
+    }
+    cost = metadata.get("cost_usd")
+    return Transcript(
+        session_id=session_id,
+        source=some_text(metadata.get("source")) or SOURCE,
+        created=created,
+        updated=max(created, from_text(metadata.get("updated")) or created),
+        messages=tuple(_messages(row)),
+        title=some_text(row.get("title")),
+        source_version=some_text(metadata.get("source_version")),
+        model=some_text(metadata.get("model")),
+        parent_session_id=some_text(metadata.get("parent_session_id")),
+        forked_from=some_text(metadata.get("forked_from")),
+        aborted=metadata.get("status") == "aborted",
+        cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None,
+        tokens=tokens,
+        extra={key: value for key, value in metadata.items() if key not in _OWN},
+    )
+
+
+def _messages(row: Json) -> Iterator[Message]:
+    """Yield the turns of a document, each with its calls. Calls of a turn of the user belong to the answer to it."""
+    contents = _objects(mapping(row.get("request")).get("contents"))
+    candidates = _objects(mapping(row.get("response")).get("candidates"))
+    contents += [content for candidate in candidates if (content := mapping(candidate.get("content")))]
+    calls: dict[int, list[Call]] = {}
+    for event in _objects(row.get("intermediate_events")):
+        calls.setdefault(whole(event.get("turn")) or 1, []).append(_call(event))
+    for number in range(1, max([len(contents), *calls]) + 1):
+        content = contents[number - 1] if number <= len(contents) else {"role": "model"}
+        words = "".join(text(part.get("text")) for part in _objects(content.get("parts")))
+        own = [call for call in calls.get(number, []) if call.executed_by == "agent"]
+        if content.get("role") == "user":
+            yield Message("user", words)
+            if own:
+                yield Message("model", "", tuple(own))
+        else:
+            # The calls come first, so that a session which ends with words ends with an answer.
+            if own:
+                yield Message("model", "", tuple(own))
+            if words or not own:
+                yield Message("model", words)
+        for call in calls.get(number, []):
+            if call.executed_by == "user":
+                yield Message("user", "", (call,))
+
+
+def _call(event: Json) -> Call:
+    call, response = mapping(event.get("function_call")), mapping(event.get("function_response"))
+    answer = mapping(response.get("response"))
+    failed = "error" in answer and "output" not in answer
+    status = _STATUSES.get(text(event.get("status")), "error" if failed else "success")
+    duration = event.get("duration_ms")
+    return Call(
+        text(call.get("name")),
+        arguments(call.get("args")),
+        _text_of(answer.get("error") if failed else answer.get("output")),
+        status=status,
+        error_kind=some_text(event.get("error_kind")) if status != "success" else None,
+        exit_code=whole(event.get("exit_code")) if "exit_code" in event else whole(answer.get("exit_code")),
+        call_id=some_text(event.get("call_id")),
+        executed_by="user" if event.get("executed_by") == "user" else "agent",
+        truncated=answer.get("truncated") is True,
+        started_at=from_text(event.get("started_at")),
+        duration_ms=float(duration) if isinstance(duration, int | float) and not isinstance(duration, bool) else None,
+        child_session_id=some_text(event.get("child_session_id")),
+    )
+
+
+def _of_messages(
+    session_id: str | None, row: Json, messages: list[Json], changed: datetime, name: str, problems: Problems
+) -> Transcript | None:
+    if not session_id:
+        problems.add("no_session_id", name, "line")
+        return None
+    answers = {text(each.get("tool_call_id")): each for each in messages if each.get("role") == "tool"}
+    found = Conversation()
+    for message in messages:
+        role = message.get("role")
+        if role == "user":
+            found.user(_text_of(message.get("content")))
+        elif role in ("assistant", "model"):
+            found.model(
+                [
+                    _text_of(message.get("content")),
+                    *(_asked(call, answers) for call in _objects(message.get("tool_calls"))),
+                ]
+            )
+        elif role != "tool" and role not in _SILENT:
+            problems.unknown(name, "role", role)
+    times = [moment for each in (row, *messages) if (moment := _moment(each))]
+    return Transcript(
+        session_id=session_id,
+        source=some_text(row.get("source")) or SOURCE,
+        created=min(times, default=changed),
+        updated=max(times, default=changed),
+        messages=tuple(found.messages),
+        title=some_text(row.get("title")),
+        model=some_text(row.get("model")),
+        aborted=found.aborted,
+    )
+
+
+def _asked(call: Json, answers: Mapping[str, Json]) -> Call:
+    function, call_id = mapping(call.get("function")) or call, text(call.get("id"))
+    answer = answers.get(call_id)
+    failed = answer is not None and (answer.get("is_error") is True or answer.get("status") == "error")
+    result = (
+        results.CUT_OFF
+        if answer is None
+        else results.Result("error", results.TOOL_ERROR)
+        if failed
+        else results.SUCCESS
+    )
+    return Call(
+        text(function.get("name")),
+        arguments(function.get("arguments")),
+        _text_of(answer.get("content")) if answer else "",
+        status=result.status,
+        error_kind=result.error_kind,
+        call_id=call_id or None,
+    )
+
+
+def _text_of(content: object) -> str:
+    """Return the text of a content: a text, or parts of which some have one."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(part if isinstance(part, str) else text(mapping(part).get("text")) for part in content).strip(
+            "\n"
+        )
+    return ""
+
+
+def _id(row: Json) -> str | None:
+    return next((found for name in _IDS if (found := some_text(row.get(name)))), None)
+
+
+def _moment(row: Json) -> datetime | None:
+    return next((moment for name in _TIMES if (moment := from_text(row.get(name)))), None)
+
+
+def _changed(path: Path) -> datetime:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except OSError:
+        return datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _objects(value: object) -> list[Json]:
+    return [item for item in items(value) if isinstance(item, dict)]
