@@ -155,6 +155,36 @@ def test_what_is_planted_anywhere_in_a_log_is_in_no_row_file_or_log(system: Syst
         assert planted not in logs
 
 
+def test_checks_find_the_session_that_breaks_a_rule_and_exit_with_1(system: System, tmp_path: Path) -> None:
+    log = tmp_path / "checked.db"
+    loop = Session("loop", [user("Look."), assistant(*(tool("read") for _ in range(4))), assistant("Looked.")])
+    database(log, "1.18", [_session("fine"), loop])
+    imported(system, log, "--project", "checked")
+    until(lambda: len(exported(system, "checked")) == 2, "both are stored", 60)
+    rules = tmp_path / "sessions.toml"
+    rules.write_text("[rules.no_loops]\nrequired = true\n[rules.answered]\nrequired = true\n")
+    options = (
+        "--rules",
+        str(rules),
+        "--junit",
+        str(tmp_path / "checks.xml"),
+        "--markdown",
+        str(tmp_path / "checks.md"),
+    )
+    shown = assay(system, "sessions", "check", "--project", "checked", "--quiet", *options, code=1)
+    assert "no_loops: ses_loop" in shown
+    assert 'failures="1"' in (tmp_path / "checks.xml").read_text()
+    assert "ses_loop" in (tmp_path / "checks.md").read_text()
+    one = ("--session", "ses_fine", "--project", "checked", "--inconclusive", "pass", "--quiet")
+    assert "verdict: pass" in assay(system, "sessions", "check", *one, *options[:2])
+    file = tmp_path / "sessions.ndjson"
+    file.write_text(assay(system, "sessions", "export", "--quiet", "--project", "checked"))
+    from_file = assay(system, "sessions", "check", str(file), "--quiet", *options[:2], code=1)
+    assert from_file == shown
+    rules.write_text("[rules.no_lops]\n")
+    assert assay(system, "sessions", "check", "--rules", str(rules), code=2) == ""
+
+
 def test_a_part_that_never_arrives_leaves_its_session_incomplete_and_out_of_every_export(
     system: System, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ import json
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -13,7 +14,7 @@ from assay_sessions.checks.errors import ChecksError
 from assay_sessions.checks.rates import families, rate
 from assay_sessions.checks.references import Reference, References
 from assay_sessions.checks.repeats import Attempts, pass_power
-from assay_sessions.checks.report import as_json, markdown, session_json, text
+from assay_sessions.checks.report import as_json, junit, markdown, session_json, text
 from assay_sessions.checks.rules_file import Rules, default_rules, parse_rules
 from assay_sessions.checks.tally import ChecksReport, RuleReport, Tally, exit_code
 from tests.support.session_documents import call, document
@@ -296,3 +297,18 @@ def broken(**fields: Any) -> dict[str, Any]:
 def test_something_that_is_no_document_is_refused_by_its_key(value: Any, said: str) -> None:
     with pytest.raises(ChecksError, match=said):
         Checker(default_rules()).check(value)
+
+
+def test_junit_has_a_test_for_each_rule_and_fails_what_the_exit_code_fails() -> None:
+    required = "[rules.answered]\nrequired = true\n[rules.no_call_after_refusal]\nrequired = true\n"
+    report = checked(parse_rules(required), answered(1), unanswered(2))
+    suite = ET.fromstring(junit(report))  # noqa: S314 - our own
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "1")
+    cases = {case.get("name"): case for case in suite}
+    assert cases.keys() == {rule.name for rule in report.rules}
+    failure = cases["answered"].find("failure")
+    assert failure is not None
+    assert "1 passed, 1 failed" in str(failure.get("message"))
+    assert "ses_2" in str(failure.get("message"))
+    assert ET.fromstring(junit(report, inconclusive="pass")).get("errors") == "0"  # noqa: S314
+    assert ET.fromstring(junit(checked(default_rules(), unanswered(2)))).get("failures") == "0"  # noqa: S314

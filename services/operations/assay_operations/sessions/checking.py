@@ -14,14 +14,11 @@ from assay_operations.sessions.stored import Chosen, Seen, documents
 from assay_sessions.checks.checker import CheckedSession, Checker
 from assay_sessions.checks.errors import ChecksError
 from assay_sessions.checks.references import References, read_references
-from assay_sessions.checks.rules_file import Rules, parse_rules, read_rules
+from assay_sessions.checks.rules_file import Rules, default_rules, read_rules
 from assay_sessions.checks.tally import ChecksReport, Tally
 
 if TYPE_CHECKING:
     from assay_sessions.checks.session import FindSecrets
-
-#: The rules without a file: all that need no settings, and none is required.
-_DEFAULT = "[rules]\n"
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ def prepare_checks(rules: Path | None, references: Path | None) -> tuple[Rules, 
     """
     try:
         return (
-            read_rules(rules) if rules else parse_rules(_DEFAULT),
+            read_rules(rules) if rules else default_rules(),
             read_references(references) if references else None,
         )
     except ChecksError as error:

@@ -1,12 +1,13 @@
-"""Report the checks of sessions: as a JSON document, as text rows, and as Markdown. Pure."""
+"""Report the checks of sessions: as a JSON document, as text rows, Markdown and JUnit XML. Pure."""
 
 from typing import Any, Final
 
+from assay_runtime.junit import JUnitSuite
 from assay_runtime.shares import Estimate
 from assay_schema.printable import plain, printable
 from assay_sessions.checks.checker import CheckedSession
 from assay_sessions.checks.finding import tool_name
-from assay_sessions.checks.tally import ChecksReport, Failure, RuleReport
+from assay_sessions.checks.tally import ChecksReport, CheckVerdict, Failure, RuleReport
 
 SCHEMA_VERSION: Final = 1
 #: Columns of a rule in every report, in order, after the verdict.
@@ -164,6 +165,22 @@ def markdown(report: ChecksReport) -> str:
     notes = [*_trajectory(report), *_repeats(report)]
     lines += ["", *(f"- {plain(each.strip())}" for each in notes)] if notes else []
     return "\n".join(lines) + "\n"
+
+
+def junit(report: ChecksReport, *, inconclusive: CheckVerdict = "inconclusive") -> str:
+    """Return the report as JUnit XML, one test for each rule. Rules that are not required never fail: they are skipped."""
+    suite = JUnitSuite("assay sessions check", inconclusive)
+    for rule in report.rules:
+        worst = "; ".join(failure_text(each) for each in rule.failures[:_SHOWN])
+        said = [
+            f"{rule.passed:,} passed, {rule.failed:,} failed, {rule.not_applicable:,} not applicable",
+            rule.reason,
+            worst,
+        ]
+        decides = rule.required or rule.applicable
+        outcome = rule.verdict if decides else "pass"
+        suite.add(rule.name, "; ".join(filter(None, said)), outcome, advisory="" if rule.required else "not required")
+    return str(suite)
 
 
 def _shown(rule: RuleReport) -> str:
