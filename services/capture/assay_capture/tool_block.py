@@ -92,6 +92,7 @@ class ToolBlock:
         self._outcome: Outcome | None = None
         self._summary: Any = None
         self._exit_code: int | None = None
+        self._failure: str | None = None
         self._began = time.perf_counter()
 
     def result(
@@ -119,6 +120,10 @@ class ToolBlock:
             outcome = Outcome(outcome.status, error_kind)
         self._outcome, self._exit_code = outcome, exit_code
         self._summary = frozen(self._described(value) if summary is None else summary)
+
+    def fails(self, error_kind: str) -> None:
+        """Set the error kind for the exception that is about to leave the block."""
+        self._failure = error_kind
 
     def _described(self, value: Any) -> Mapping[str, Any]:
         if self._describe is None:
@@ -149,7 +154,7 @@ class ToolBlock:
             return
         outcome = self._outcome or Outcome("success", None)
         if exception_type is not None:
-            outcome = failure_of(exception_type)
+            outcome = failure_of(exception_type) if self._failure is None else Outcome("error", self._failure)
         with suppress(Exception):
             self.event_id = self._record(
                 tool_name=self._tool_name,
