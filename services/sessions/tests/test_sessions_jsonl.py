@@ -1,0 +1,144 @@
+"""JSON lines as sessions: exported documents come back as they were, and other records and messages are understood."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from assay_sessions.document import derived, document
+from assay_sessions.readers import READERS, Problem, opencode
+from assay_sessions.record import Call, Message, Transcript
+from tests.support.opencode_logs import ABORTED, START_MS, Session, assistant, database, tool, user
+
+Json = dict[str, Any]
+
+
+def read(path: Path) -> tuple[list[Transcript], list[Problem]]:
+    found = list(READERS["jsonl"].read(path, None))
+    problems = [each for each in found if isinstance(each, Problem)]
+    return [each for each in found if isinstance(each, Transcript)], problems
+
+
+def lines(path: Path, *rows: Json) -> Path:
+    path.write_bytes(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
+    return path
+
+
+SESSIONS = [
+    Session("turns", [user("List."), assistant("I look.", tool("glob"), tool("read")), assistant("Two."), user("More."), assistant("No.")]),
+    Session("tools", [user("Go."), assistant(tool("bash", metadata={"exit": 3})), assistant("It failed.")]),
+    Session("aborted", [user("Sleep."), assistant("Waiting.", tool("bash", "error", error="Tool execution aborted"), error=ABORTED)]),
+    Session("unanswered", [user("Hello?")]),
+    Session("silent", [user("Sleep."), assistant(tool("bash")), user("Back?"), assistant("Yes.")]),
+    Session("child", [user("Look."), assistant("Seen.")], fields={"parent_id": "ses_turns"}),
+    Session("empty", []),
+]  # fmt: skip
+
+
+def test_an_exported_session_comes_back_exactly(tmp_path: Path) -> None:
+    database(tmp_path / "opencode.db", "1.18", SESSIONS)
+    read_back = [each for each in opencode.READER.read(tmp_path / "opencode.db", None) if isinstance(each, Transcript)]
+    made = {each.session_id: document(each) for each in read_back}
+    assert len(made) == len(SESSIONS)
+    found, problems = read(lines(tmp_path / "sessions.jsonl", *(derived(each) for each in made.values())))
+    assert problems == []
+    assert {each.session_id: document(each) for each in found} == made
+
+
+def test_a_record_that_ends_with_a_turn_of_the_model_has_it_as_its_answer_and_keeps_its_tools(tmp_path: Path) -> None:
+    record = {
+        "session_id": "ses_1",
+        "title": "Session Title",
+        "created": "2026-02-16T09:00:00+01:00",
+        "request": {
+            "contents": [
+                {"role": "user", "parts": [{"text": "User input"}]},
+                {"role": "model", "parts": [{"text": "Agent response"}]},
+            ]
+        },
+        "response": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Agent response"}]}}]},
+        "intermediate_events": [
+            {
+                "function_call": {"name": "fs.list", "args": {"path": "src"}},
+                "function_response": {"name": "fs.list", "response": {"output": "a.py"}},
+                "turn": 1,
+            }
+        ],
+        "metadata": {"total_turns": 2, "total_tools": 1, "team": "blue"},
+    }
+    [found], _ = read(lines(tmp_path / "seed.jsonl", record))
+    made = document(found)
+    assert [content["role"] for content in made["request"]["contents"]] == ["user"]
+    assert made["response"]["candidates"][0]["content"]["parts"][0]["text"].startswith("Agent response")
+    [event] = made["intermediate_events"]
+    assert (event["function_call"], event["turn"], event["status"]) == (
+        {"name": "fs.list", "args": {"path": "src"}},
+        2,
+        "success",
+    )
+    assert made["created"] == "2026-02-16T08:00:00.000Z"
+    assert made["metadata"]["team"] == "blue"
+    assert (made["metadata"]["source"], made["metadata"]["total_tools"]) == ("jsonl", 1)
+
+
+MESSAGES: list[Json] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": [{"type": "text", "text": "Weather in Bonn?"}]},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Bonn"}'}},
+            {"id": "c2", "type": "function", "function": {"name": "time", "arguments": "not json"}},
+            {"id": "c3", "type": "function", "function": {"name": "gone", "arguments": {}}},
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "sunny"},
+    {"role": "tool", "tool_call_id": "c2", "content": "no clock", "is_error": True},
+    {"role": "assistant", "content": "Sunny."},
+]
+CALLS = (
+    Call("weather", {"city": "Bonn"}, "sunny", call_id="c1"),
+    Call("time", {"raw": "not json"}, "no clock", "error", "tool_error", call_id="c2"),
+    Call("gone", {}, "", "error", "interrupted", call_id="c3"),
+)
+
+
+def test_messages_of_one_session_in_a_line_or_one_message_in_a_line_are_the_same_session(tmp_path: Path) -> None:
+    one = lines(tmp_path / "one.jsonl", {"session_id": "s1", "created": "2026-01-01T00:00:00Z", "messages": MESSAGES})
+    many = lines(tmp_path / "many.jsonl", *({"session_id": "s1", **each} for each in MESSAGES))
+    file = lines(tmp_path / "named-by-file.jsonl", *MESSAGES)
+    for path, name in ((one, "s1"), (many, "s1"), (file, "named-by-file")):
+        [found], problems = read(path)
+        assert (found.session_id, problems) == (name, [])
+        assert found.messages == (
+            Message("user", "Weather in Bonn?"), Message("model", "", CALLS), Message("model", "Sunny."),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [
+        ({"request": {"contents": []}}, "no_session_id"),
+        ({"messages": []}, "no_session_id"),
+        ({"spans": []}, "unknown_type"),
+        ({"session_id": "s", "messages": [{"role": "wizard", "content": "planted"}]}, "unknown_type"),
+    ],
+)
+def test_a_line_without_an_id_or_a_known_form_is_counted(tmp_path: Path, row: Json, kind: str) -> None:
+    _, problems = read(lines(tmp_path / "odd.jsonl", row))
+    assert [each.kind for each in problems] == [kind]
+    assert "planted" not in str(problems)
+
+
+def test_values_of_the_wrong_type_are_left_out_and_never_stop_the_import(tmp_path: Path) -> None:
+    odd = {
+        "session_id": "s", "title": 7, "created": "yesterday", "request": {"contents": "none"}, "response": [],
+        "intermediate_events": [7, {"turn": "x", "function_call": 1, "function_response": {"response": "text"}}],
+        "metadata": {"cost_usd": -1, "tokens": {"input": "many"}, "status": 9, "updated": START_MS},
+    }  # fmt: skip
+    [found], problems = read(lines(tmp_path / "odd.jsonl", odd))
+    assert (found.title, found.cost_usd, dict(found.tokens), problems) == (None, None, {}, [])
+    assert json.dumps(document(found))
