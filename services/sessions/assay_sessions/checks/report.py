@@ -168,7 +168,10 @@ def markdown(report: ChecksReport) -> str:
 
 
 def junit(report: ChecksReport, *, inconclusive: CheckVerdict = "inconclusive") -> str:
-    """Return the report as JUnit XML, one test for each rule. Rules that are not required never fail: they are skipped."""
+    """Return the report as JUnit XML, one test for each rule.
+
+    Rules that are not required never fail: they are skipped.
+    """
     suite = JUnitSuite("assay sessions check", inconclusive)
     for rule in report.rules:
         worst = "; ".join(failure_text(each) for each in rule.failures[:_SHOWN])
