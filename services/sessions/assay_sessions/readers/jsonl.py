@@ -1,4 +1,4 @@
-"""Reader of sessions as JSON lines: those of `assay sessions export`, records with a request and a response, and messages.
+"""Reader of sessions as JSON lines: exported ones, other records, and messages.
 
 | a line is | example |
 |---|---|
@@ -105,7 +105,10 @@ def _of_document(row: Json, changed: datetime, name: str, problems: Problems) ->
 
 
 def _messages(row: Json) -> Iterator[Message]:
-    """Yield the turns of a document, each with its calls. Calls of a turn of the user belong to the answer to it."""
+    """Yield the turns of a document, each with its calls.
+
+    Calls of a turn of the user belong to the answer to it.
+    """
     contents = _objects(mapping(row.get("request")).get("contents"))
     candidates = _objects(mapping(row.get("response")).get("candidates"))
     contents += [content for candidate in candidates if (content := mapping(candidate.get("content")))]
