@@ -1,4 +1,4 @@
-"""Mask and shorten the values in the summaries of a tool call. Pure: never raises, and changes no key.
+"""Mask and shorten the values in summaries of tool calls. Pure: never raises, changes no key.
 
 Four rules apply to every value, at any depth. The first one that matches replaces the whole value:
 
@@ -32,13 +32,16 @@ _CONNECTION_URL = re.compile(
     r"|[^\s\"'<>?]{0,1024}\?(?:[^\s\"'<>]{0,1024}[&;])?(?:password|passwd|pwd|pass|secret|access_token|api_?key)=[^\s&;\"'<>])",
     re.IGNORECASE,
 )
-# A text that is nothing but `x@y.z`, or one that contains an address. The latter is stricter: `react@18.2.0` is a version.
+# A text that is only `x@y.z`, or one that contains an address. The latter is stricter: `react@18.2.0` is a version.
 _ONLY_EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
 _EMAIL = re.compile(r"[\w.%+\-']@(?:[\w\-]{1,63}\.){1,8}[^\W\d_]{2}")
 
 
 def summarise(value: Any) -> Any:
-    """Return a JSON value with the four rules applied. The input is unchanged; lists stay lists, tuples tuples."""
+    """Return a JSON value with the four rules applied.
+
+    The input is unchanged. Lists stay lists, tuples tuples.
+    """
     return _summarised(value, filtered=False, level=0)
 
 
