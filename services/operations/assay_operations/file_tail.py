@@ -1,4 +1,4 @@
-"""Follow the file of events (`capture.sink = "file"`), also while it is rotated, truncated or replaced.
+"""Follow the file of events (`capture.sink`) while it is rotated, truncated or replaced.
 
 The open file is what is followed, not its name: while it is open, no other file gets its inode. Before each read, the last bytes that
 were read are compared with the file; if they differ, the file was truncated (and perhaps written again), and its copy among the rotated
@@ -39,7 +39,10 @@ Line = tuple[bytes, dict[str, Any]]
 
 
 def file_path(option: str, environment: Mapping[str, str]) -> Path:
-    """Return the file of an option: itself, or for `auto` that of `ASSAY_CAPTURE_FILE_PATH`, or the default."""
+    """Return the file that an option names.
+
+    `auto` is the file of `ASSAY_CAPTURE_FILE_PATH`, or the default.
+    """
     if option != AUTO:
         return Path(option)
     named = environment.get(PATH_VARIABLE)
@@ -178,7 +181,7 @@ class Follower:
         try:
             state = self._path.stat()
         except FileNotFoundError:
-            return False  # renamed or removed: whatever is still written to it is read
+            return False  # renamed or removed: everything that is still written to it is read
         return (state.st_dev, state.st_ino) != self._file.identity()
 
     def _begin(self) -> Iterator[bytes]:

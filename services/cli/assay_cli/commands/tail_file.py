@@ -28,7 +28,7 @@ def tail_file(file: str, since: str, *, status: str | None, tool: str | None, li
 
 
 def pretty_line(event: Mapping[str, Any]) -> str:
-    """Format a line of the file of events for people: two lines for a tool call, one for anything else. Pure."""
+    """Format a line of the file: two lines for a tool call, one for anything else. Pure."""
     clock = _clock(event.get("timestamp", event.get("occurred_at")))
     if event.get("kind") != "tool_call":
         what = event.get("event_subtype") or event.get("kind") or "event"
