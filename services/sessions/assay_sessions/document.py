@@ -126,14 +126,14 @@ def _event(call: Call, turn: int) -> Json:
         "function_call": {"name": name, "args": portable(call.args)},
         "function_response": {"name": name, "response": response},
         "turn": turn,
-        "call_id": call.call_id,
+        "call_id": portable(call.call_id),
         "status": call.status,
         "error_kind": call.error_kind,
         "exit_code": call.exit_code,
         "executed_by": call.executed_by,
         "started_at": None if call.started_at is None else rfc3339(call.started_at),
         "duration_ms": call.duration_ms,
-        "child_session_id": call.child_session_id,
+        "child_session_id": portable(call.child_session_id),
     }
     return {name: value for name, value in event.items() if value is not None}
 

@@ -9,11 +9,15 @@
 Messages may have `tool_calls`, and answers to them with the role `tool`, as in the APIs of models.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import orjson
+
+from assay_sessions.portable import portable
 from assay_sessions.readers import results
 from assay_sessions.readers.loose_json import arguments, items, lines, mapping, some_text, text, whole
 from assay_sessions.readers.reader import Conversation, Found, Problems, Reader, below, from_text
@@ -90,11 +94,11 @@ def _of_document(row: Json, changed: datetime, name: str, problems: Problems) ->
         session_id=session_id,
         source=some_text(metadata.get("source")) or SOURCE,
         created=created,
-        updated=max(created, from_text(metadata.get("updated")) or created),
-        messages=tuple(_messages(row)),
-        title=some_text(row.get("title")),
-        source_version=some_text(metadata.get("source_version")),
-        model=some_text(metadata.get("model")),
+        updated=from_text(metadata.get("updated")) or created,
+        messages=tuple(_messages(row, answered=metadata.get("status") != "unanswered")),
+        title=_text_or_none(row.get("title")),
+        source_version=_text_or_none(metadata.get("source_version")),
+        model=_text_or_none(metadata.get("model")),
         parent_session_id=some_text(metadata.get("parent_session_id")),
         forked_from=some_text(metadata.get("forked_from")),
         aborted=metadata.get("status") == "aborted",
@@ -104,34 +108,48 @@ def _of_document(row: Json, changed: datetime, name: str, problems: Problems) ->
     )
 
 
-def _messages(row: Json) -> Iterator[Message]:
-    """Yield the turns of a document, each with its calls.
-
-    Calls of a turn of the user belong to the answer to it.
-    """
+def _messages(row: Json, *, answered: bool) -> Iterator[Message]:
+    """Yield the turns of a document, each with its calls. Calls of a turn of the user belong to the answer to it."""
     contents = _objects(mapping(row.get("request")).get("contents"))
     candidates = _objects(mapping(row.get("response")).get("candidates"))
     contents += [content for candidate in candidates if (content := mapping(candidate.get("content")))]
     calls: dict[int, list[Call]] = {}
     for event in _objects(row.get("intermediate_events")):
-        calls.setdefault(whole(event.get("turn")) or 1, []).append(_call(event))
-    for number in range(1, max([len(contents), *calls]) + 1):
-        content = contents[number - 1] if number <= len(contents) else {"role": "model"}
+        calls.setdefault(max(1, whole(event.get("turn")) or 1), []).append(_call(event))
+    silent: Json = {"role": "model"}
+    for number in sorted({*range(1, len(contents) + 1), *calls}):
+        content = contents[number - 1] if number <= len(contents) else silent
         words = "".join(text(part.get("text")) for part in _objects(content.get("parts")))
-        own = [call for call in calls.get(number, []) if call.executed_by == "agent"]
+        own = calls.get(number, [])
         if content.get("role") == "user":
-            yield Message("user", words)
-            if own:
-                yield Message("model", "", tuple(own))
+            yield from [Message("user", words), *map(_message, own)]
+        elif not answered and number == len(contents):
+            yield from [Message("model", words), *map(_message, own)]
         else:
-            # The calls come first, so that a session which ends with words ends with an answer.
-            if own:
-                yield Message("model", "", tuple(own))
-            if words or not own:
-                yield Message("model", words)
-        for call in calls.get(number, []):
-            if call.executed_by == "user":
-                yield Message("user", "", (call,))
+            yield from _answer(words, own)
+
+
+def _answer(words: str, calls: list[Call]) -> Iterator[Message]:
+    """Yield a turn of the model with its words after its last call, so that a session which ends with words ends with an answer."""
+    own = max((number for number, call in enumerate(calls, 1) if call.executed_by == "agent"), default=0)
+    if own and calls[0].executed_by == "user":  # it had spoken before the user ran a command
+        head, words = _split(words)
+        yield Message("model", head)
+    yield from map(_message, calls[:own])
+    yield Message("model", words)
+    yield from map(_message, calls[own:])
+
+
+def _split(words: str) -> tuple[str, str]:
+    """Split a text at its first blank line between words. A text without one is the second part."""
+    blanks = (found.start() for found in re.finditer(r"(?=\n\n)", words))
+    return next(
+        ((words[:at], words[at + 2 :]) for at in blanks if words[:at].strip() and words[at + 2 :].strip()), ("", words)
+    )
+
+
+def _message(call: Call) -> Message:
+    return Message("model" if call.executed_by == "agent" else "user", "", (call,))
 
 
 def _call(event: Json) -> Call:
@@ -143,17 +161,24 @@ def _call(event: Json) -> Call:
     return Call(
         text(call.get("name")),
         arguments(call.get("args")),
-        _text_of(answer.get("error") if failed else answer.get("output")),
+        _output(answer),
         status=status,
-        error_kind=some_text(event.get("error_kind")) if status != "success" else None,
+        error_kind=some_text(event.get("error_kind")),
         exit_code=whole(event.get("exit_code")) if "exit_code" in event else whole(answer.get("exit_code")),
-        call_id=some_text(event.get("call_id")),
+        call_id=_text_or_none(event.get("call_id")),
         executed_by="user" if event.get("executed_by") == "user" else "agent",
         truncated=answer.get("truncated") is True,
         started_at=from_text(event.get("started_at")),
         duration_ms=float(duration) if isinstance(duration, int | float) and not isinstance(duration, bool) else None,
-        child_session_id=some_text(event.get("child_session_id")),
+        child_session_id=_text_or_none(event.get("child_session_id")),
     )
+
+
+def _output(answer: Json) -> str:
+    """Return the text of a response: its output or its error, or the JSON of a response that has neither."""
+    rest = {name: value for name, value in answer.items() if name not in ("exit_code", "truncated")}
+    found = next((answer[name] for name in ("output", "error") if name in answer), rest or "")
+    return found if isinstance(found, str) else orjson.dumps(portable(found)).decode()
 
 
 def _of_messages(
@@ -220,6 +245,10 @@ def _text_of(content: object) -> str:
             "\n"
         )
     return ""
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _id(row: Json) -> str | None:
