@@ -1,82 +1,36 @@
 """Sessions of Claude Code, Codex and Gemini CLI, from invented logs in the form that the real programs wrote."""
 
-import json
-from collections.abc import Iterable
+import subprocess
+import sys
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from assay_sessions.document import document
-from assay_sessions.readers import READERS, Problem
-from assay_sessions.record import Transcript
-
-Json = dict[str, Any]
-SECRET = "hunter2planted"
-AT = "2026-11-25T14:30:0{}.000Z"
-
-
-def written(path: Path, rows: Iterable[Json | str]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
-    return path
-
-
-def read(agent: str, path: Path, since: datetime | None = None) -> tuple[list[Transcript], list[Problem]]:
-    found = list(READERS[agent].read(path, since))
-    problems = [each for each in found if isinstance(each, Problem)]
-    assert SECRET not in str(problems)
-    return [each for each in found if isinstance(each, Transcript)], problems
-
-
-def shown(found: Transcript) -> tuple[list[str], str | None, list[str], str]:
-    """Contents, answer, calls as `turn name status kind exit`, and the status."""
-    made = document(found)
-    contents = [f"{content['role']}: {content['parts'][0]['text']}" for content in made["request"]["contents"]]
-    answers = [one["content"]["parts"][0]["text"] for one in made["response"]["candidates"]]
-    calls = []
-    for event in made["intermediate_events"]:
-        end = [str(one) for one in (event.get("error_kind"), event.get("exit_code")) if one is not None]
-        calls.append(" ".join([str(event["turn"]), event["function_call"]["name"], event["status"], *end]))
-    return contents, answers[0] if answers else None, calls, made["metadata"]["status"]
-
+from assay_sessions.readers import READERS
+from tests.support.agent_logs import (
+    AT,
+    GEMINI_CONTEXT,
+    GEMINI_START,
+    GOOD,
+    SECRET,
+    Claude,
+    Json,
+    codex,
+    gemini,
+    read,
+    run,
+    shown,
+    spoken,
+    tool_call,
+    typed,
+    use,
+    words,
+    written,
+)  # fmt: skip
 
 # Claude Code
-
-
-class Claude:
-    """The rows of a file, each the child of the one before."""
-
-    def __init__(self) -> None:
-        self.rows: list[Json] = []
-
-    def row(self, kind: str, message: Json, **fields: Any) -> "Claude":
-        number = len(self.rows)
-        parent = fields.pop("parent", f"u{number - 1}" if number else None)
-        own = {"type": kind, "uuid": f"u{number}", "parentUuid": parent, "isSidechain": False, "sessionId": "c-1"}
-        own |= {"timestamp": AT.format(number % 10), "version": "2.1.197", "message": message}
-        self.rows.append(own | fields)
-        return self
-
-    def user(self, content: Any, **fields: Any) -> "Claude":
-        return self.row("user", {"role": "user", "content": content}, **fields)
-
-    def model(self, message_id: str, *content: Json, **fields: Any) -> "Claude":
-        usage = {"input_tokens": 100, "cache_read_input_tokens": 3, "output_tokens": 7}
-        message = {"id": message_id, "role": "assistant", "model": "m-1", "content": list(content), "usage": usage}
-        return self.row("assistant", message, **fields)
-
-    def result(self, call: str, content: str, **fields: Any) -> "Claude":
-        return self.user([{"type": "tool_result", "tool_use_id": call, "content": content, **fields}])
-
-
-def words(text: str) -> Json:
-    return {"type": "text", "text": text}
-
-
-def use(call: str, name: str, **arguments: Any) -> Json:
-    return {"type": "tool_use", "id": call, "name": name, "input": arguments}
 
 
 def test_claude_code_counts_one_reply_of_several_rows_once_and_knows_each_failure(tmp_path: Path) -> None:
@@ -136,38 +90,6 @@ def test_claude_code_a_call_without_a_result_was_interrupted(tmp_path: Path) -> 
 # Codex
 
 
-def codex(*payloads: tuple[str, Json]) -> list[Json]:
-    meta = ("session_meta", {"id": "x-1", "session_id": "x-1", "cli_version": "0.169.0", "timestamp": AT.format(0)})
-    return [
-        {"timestamp": AT.format(min(9, number)), "ordinal": number, "type": kind, "payload": payload}
-        for number, (kind, payload) in enumerate([meta, *payloads])
-    ]
-
-
-def typed(text: str) -> list[tuple[str, Json]]:
-    """The user's words, which stand in two rows."""
-    item = {"type": "UserMessage", "content": [{"type": "text", "text": text}]}
-    return [
-        ("response_item", {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}),
-        ("event_msg", {"type": "item_completed", "item": item}),
-    ]
-
-
-def spoken(text: str) -> list[tuple[str, Json]]:
-    item = {"type": "AgentMessage", "content": [{"type": "Text", "text": text}]}
-    content = [{"type": "output_text", "text": text}]
-    return [
-        ("event_msg", {"type": "item_completed", "item": item}),
-        ("response_item", {"type": "message", "role": "assistant", "content": content}),
-    ]
-
-
-def run(call: str, name: str, arguments: Json, output: str | None) -> list[tuple[str, Json]]:
-    made = {"type": "function_call", "name": name, "arguments": json.dumps(arguments), "call_id": call}
-    answered = {"type": "function_call_output", "call_id": call, "output": output}
-    return [("response_item", made), *([("response_item", answered)] if output is not None else [])]
-
-
 def test_codex_reads_words_once_and_exit_codes_from_texts(tmp_path: Path) -> None:
     context = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "<environment_context>x"}]}
     usage = {"total_token_usage": {"input_tokens": 500, "output_tokens": 35}}
@@ -197,19 +119,6 @@ def test_codex_a_killed_run_has_a_call_without_a_result(tmp_path: Path) -> None:
 
 
 # Gemini CLI
-
-
-def gemini(number: int, kind: str, content: Any, **fields: Any) -> Json:
-    return {"id": f"g{number}", "timestamp": AT.format(number), "type": kind, "content": content, **fields}
-
-
-def tool_call(name: str, status: str, **response: str) -> Json:
-    answer = {"functionResponse": {"id": f"{name}_1", "name": name, "response": response}}
-    return {"id": f"{name}_1", "name": name, "args": {"x": 1}, "status": status, "result": [answer]}
-
-
-GEMINI_START = {"sessionId": "g-1", "startTime": AT.format(0), "lastUpdated": AT.format(0), "kind": "main"}
-GEMINI_CONTEXT = gemini(9, "user", [{"text": "<session_context>\nThis is the Gemini CLI."}])
 
 
 def test_gemini_the_last_row_of_an_id_counts_and_a_resumed_session_replaces_its_messages(tmp_path: Path) -> None:
@@ -260,12 +169,6 @@ def test_gemini_a_rewound_session_ends_before_the_message_it_went_back_to(tmp_pa
 
 # All of them
 
-GOOD: dict[str, tuple[str, list[Json]]] = {
-    "claude-code": ("c-1.jsonl", Claude().user("work").model("m1", words("Done.")).rows),
-    "codex": ("rollout-x.jsonl", codex(*typed("work"), *spoken("Done."))),
-    "gemini": ("session-1.jsonl", [GEMINI_START, gemini(1, "user", "work"), gemini(2, "gemini", "Done.")]),
-    "jsonl": ("s.jsonl", [{"role": "user", "content": "work"}, {"role": "assistant", "content": "Done."}]),
-}
 UNKNOWN: dict[str, Json] = {
     "claude-code": {"type": "vision", "uuid": "u9", "sessionId": "c-1", "note": SECRET},
     "codex": {"timestamp": AT.format(9), "type": "vision", "payload": {"note": SECRET}},
@@ -303,3 +206,39 @@ def test_an_older_session_is_left_out_by_since_and_the_file_is_found(agent: str,
     assert any(store == log or store == log.parent for store in stores)
     assert len(read(agent, log, datetime(2020, 1, 1, tzinfo=UTC))[0]) == 1
     assert read(agent, log, datetime(2100, 1, 1, tzinfo=UTC)) == ([], [])
+
+
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from assay_sessions.readers import READERS, Problem
+if os.geteuid() == 0:  # the superuser may read everything
+    os.setgid(65534)
+    os.setuid(65534)
+reader = READERS[sys.argv[1]]
+for store in reader.discover([Path(name) for name in sys.argv[2:]]):
+    for one in reader.read(store, None):
+        print(f"{one.kind} {one.path}" if isinstance(one, Problem) else "session")
+"""
+
+
+@pytest.mark.parametrize("agent", GOOD)
+def test_files_and_folders_without_permission_are_reported_and_the_rest_is_read(agent: str) -> None:
+    name, rows = GOOD[agent]
+    with tempfile.TemporaryDirectory() as top:
+        folder = Path(top)
+        folder.chmod(0o755)
+        written(folder / "a" / "open" / name, rows)
+        written(folder / "a" / "closed" / name, rows).chmod(0)
+        (written(folder / "b" / "shut" / name, rows).parent).chmod(0)
+        (written(folder / "c" / "sub" / name, rows).parent.parent).chmod(0)
+        places = [str(folder / each) for each in "abc"]
+        done = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, agent, *places], capture_output=True, text=True, timeout=120
+        )
+        for each in ("b/shut", "c"):
+            (folder / each).chmod(0o700)
+    assert done.stderr == ""
+    assert sorted(done.stdout.splitlines()) == [
+        "permission_denied c", f"permission_denied {name}", "permission_denied shut", "session",
+    ]  # fmt: skip

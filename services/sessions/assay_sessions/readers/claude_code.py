@@ -17,7 +17,18 @@ from typing import Any, Final
 
 from assay_sessions.readers import results
 from assay_sessions.readers.loose_json import arguments, items, lines, mapping, some_text, text, whole
-from assay_sessions.readers.reader import Conversation, Found, Problems, Reader, below, from_text, passed_ms
+from assay_sessions.readers.reader import (
+    Conversation,
+    Found,
+    Problems,
+    Reader,
+    below,
+    changed_before,
+    from_text,
+    is_folder,
+    is_missing,
+    passed_ms,
+)
 from assay_sessions.readers.results import Result
 from assay_sessions.record import Call, Json, Transcript
 
@@ -44,6 +55,9 @@ _SILENT: Final = frozenset(
         "worktree-state",
     }
 )
+_USES: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+#: What a message of the model consists of, beside results of tools that the API ran.
+_BLOCKS: Final = _USES | {"text", "thinking", "redacted_thinking", "image", "document"}
 #: Beginnings of texts that the program writes in the user's name.
 _NOT_WORDS: Final = (
     "<command-name>",
@@ -74,23 +88,32 @@ def locations(home: Path, environment: Mapping[str, str]) -> list[Path]:
 
 
 def discover(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the folders of projects, and the files that are named themselves."""
+    """Yield the folders of projects, and the files that are named themselves. A folder that cannot be listed is one too."""
     for path in paths:
-        root = path / "projects" if (path / "projects").is_dir() else path
-        if root.is_file() or any(below(root, "*.jsonl")):
+        root = path / "projects" if is_folder(path / "projects") else path
+        try:
+            folders = sorted(folder for folder in root.iterdir() if folder.is_dir())
+        except (FileNotFoundError, NotADirectoryError):
+            folders = []
+        except OSError:
+            folders = [root]
+        if not is_folder(root):
+            yield from () if is_missing(root) else (root,)
+        elif any(below(root, "*.jsonl")):
             yield root
-        elif root.is_dir():
-            yield from sorted(folder for folder in root.iterdir() if folder.is_dir())
+        else:
+            yield from folders
 
 
 def read(store: Path, since: datetime | None) -> Found:
     """Yield the sessions of a project or a file, those of sub-agents included, and then the problems."""
     problems = Problems()
-    own = [store] if store.is_file() or not store.exists() else list(below(store, "*.jsonl", problems))
-    agents = [] if store.is_file() else list(below(store, "agent-*.jsonl", problems, levels=3))
+    is_project = is_folder(store)
+    own = list(below(store, "*.jsonl", problems)) if is_project else [store]
+    agents = list(below(store, "agent-*.jsonl", problems, levels=3)) if is_project and not list(problems) else []
     origins = _origins(own)
     for path in [*own, *(agent for agent in agents if agent not in own)]:
-        if since is not None and _changed_before(path, since):
+        if changed_before(path, since):
             continue
         found = _session(path, origins.get(path), problems)
         if found and (since is None or found.updated >= since):
@@ -99,13 +122,6 @@ def read(store: Path, since: datetime | None) -> Found:
 
 
 READER: Final = Reader(SOURCE, locations, discover, read)
-
-
-def _changed_before(path: Path, since: datetime) -> bool:
-    try:
-        return path.stat().st_mtime < since.timestamp()
-    except OSError:
-        return False  # counted when it is read
 
 
 def _origins(paths: Sequence[Path]) -> dict[Path, str]:
@@ -169,6 +185,10 @@ def _count_unknown(rows: Iterable[Json], name: str, problems: Problems) -> None:
         kind = row.get("type")
         if kind not in {"user", "assistant", "attachment"} and kind not in _SILENT:
             problems.unknown(name, "row", kind)
+        if kind == "assistant":
+            for block in map(mapping, items(mapping(row.get("message")).get("content"))):
+                if block.get("type") not in _BLOCKS and not text(block.get("type")).endswith("tool_result"):
+                    problems.unknown(name, "block", block.get("type"))
 
 
 def _path(rows: Sequence[Json]) -> set[str]:
@@ -191,8 +211,11 @@ def _path(rows: Sequence[Json]) -> set[str]:
 
 
 def _conversation(rows: Sequence[Json], kept: set[str]) -> Conversation:
-    on_path = [row for row in rows if row.get("uuid") in kept or not row.get("uuid")]
-    replies = {text(mapping(row.get("message")).get("id")) for row in on_path if row.get("type") == "assistant"} - {""}
+    def on_path(row: Json) -> bool:
+        return not row.get("uuid") or row.get("uuid") in kept
+
+    said_on_path = (mapping(row.get("message")) for row in rows if row.get("type") == "assistant" and on_path(row))
+    replies = {text(message.get("id")) for message in said_on_path} - {""}
     answers = _answers(rows)
     found = Conversation()
     said: list[str | Call] = []
@@ -211,7 +234,7 @@ def _conversation(rows: Sequence[Json], kept: set[str]) -> Conversation:
                     said = []
                 reply = text(message.get("id"))
                 said += _said(message, answers, from_text(row.get("timestamp")))
-        elif row in on_path and (words := _words(row)) is not None:
+        elif on_path(row) and (words := _words(row)) is not None:
             if said:
                 found.model(said)
                 said, reply = [], ""
@@ -228,7 +251,7 @@ def _said(message: Json, answers: Mapping[str, tuple[Json, Json]], started: date
     for block in map(mapping, items(content)):
         if block.get("type") == "text":
             yield text(block.get("text"))
-        elif block.get("type") in {"tool_use", "server_tool_use", "mcp_tool_use"}:
+        elif block.get("type") in _USES:
             answer, row = answers.get(text(block.get("id")), (None, {}))
             yield _call(block, answer, row, started)
 

@@ -30,7 +30,16 @@ from assay_sessions.readers.loose_json import (
     text,
     whole,
 )
-from assay_sessions.readers.reader import Conversation, Found, Problems, Reader, below, from_text, passed_ms
+from assay_sessions.readers.reader import (
+    Conversation,
+    Found,
+    Problems,
+    Reader,
+    changed_before,
+    from_text,
+    passed_ms,
+    stores,
+)
 from assay_sessions.readers.results import Result
 from assay_sessions.record import Call, Json, Transcript
 
@@ -73,17 +82,13 @@ def locations(home: Path, environment: Mapping[str, str]) -> list[Path]:
 
 def discover(paths: Iterable[Path]) -> Iterator[Path]:
     """Yield the files of sessions at or below the paths."""
-    for path in paths:
-        if path.is_file():
-            yield path
-        else:
-            yield from below(path, "rollout-*.jsonl", levels=6)
+    yield from stores(paths, "rollout-*.jsonl", levels=6, suffixes={".jsonl"})
 
 
 def read(store: Path, since: datetime | None) -> Found:
     """Yield the session of a file, and then the problems."""
     problems = Problems()
-    if since is None or not store.exists() or store.stat().st_mtime >= since.timestamp():
+    if not changed_before(store, since):
         found = _session(store, problems)
         if found and (since is None or found.updated >= since):
             yield found

@@ -20,7 +20,7 @@ import orjson
 from assay_sessions.portable import portable
 from assay_sessions.readers import results
 from assay_sessions.readers.loose_json import arguments, items, lines, mapping, some_text, text, whole
-from assay_sessions.readers.reader import Conversation, Found, Problems, Reader, below, from_text
+from assay_sessions.readers.reader import Conversation, Found, Problems, Reader, from_text, stores
 from assay_sessions.record import Call, CallStatus, Json, Message, Transcript
 
 SOURCE: Final = "jsonl"
@@ -44,11 +44,7 @@ def locations(home: Path, environment: Mapping[str, str]) -> list[Path]:  # noqa
 
 def discover(paths: Iterable[Path]) -> Iterator[Path]:
     """Yield the files at or below the paths."""
-    for path in paths:
-        if path.is_file():
-            yield path
-        else:
-            yield from (found for found in below(path, "*.*json*", levels=3) if found.suffix in {".jsonl", ".ndjson"})
+    yield from stores(paths, "*.*json*", levels=3, suffixes={".jsonl", ".ndjson"})
 
 
 def read(store: Path, since: datetime | None) -> Found:

@@ -152,15 +152,61 @@ def passed_ms(start: datetime | None, end: datetime | None) -> float | None:
     return (end - start).total_seconds() * 1000
 
 
-def below(folder: Path, pattern: str, problems: Problems | None = None, *, levels: int = 1) -> Iterator[Path]:
+def changed_before(path: Path, since: datetime | None) -> bool:
+    """Return True if a file did not change at `since` or later. One that cannot be looked at is False: reading it tells why."""
+    try:
+        return since is not None and path.stat().st_mtime < since.timestamp()
+    except OSError:
+        return False
+
+
+def stores(paths: Iterable[Path], pattern: str, *, levels: int, suffixes: Iterable[str]) -> Iterator[Path]:
+    """Yield the given files, and those below the given folders whose names and suffixes match.
+
+    A folder that cannot be listed is a store too: reading it tells why.
+    """
+    for path in paths:
+        if is_folder(path):
+            closed: list[Path] = []
+            yield from (
+                found for found in below(path, pattern, levels=levels, closed=closed) if found.suffix in suffixes
+            )
+            yield from closed
+        elif not is_missing(path):
+            yield path
+
+
+def is_folder(path: Path) -> bool:
+    """Return True for a folder. A place that cannot be looked at is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def is_missing(path: Path) -> bool:
+    """Return True if nothing is there. A place that cannot be looked at is False."""
+    try:
+        return not path.exists()
+    except OSError:
+        return False
+
+
+def below(
+    folder: Path, pattern: str, problems: Problems | None = None, *, levels: int = 1, closed: list[Path] | None = None
+) -> Iterator[Path]:
     """Yield the files at most `levels` folders down whose names match, in the order of their paths.
 
-    A folder that does not exist has none. Folders that cannot be read are counted.
+    A folder that does not exist has none. Folders that cannot be read are counted in `problems` and added to `closed`.
     """
 
     def failed(error: OSError) -> None:
-        if problems is not None and not isinstance(error, FileNotFoundError | NotADirectoryError):
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            return
+        if problems is not None:
             problems.failed(Path(error.filename or folder).name, error)
+        if closed is not None:
+            closed.append(Path(error.filename or folder))
 
     for here, folders, names in os.walk(folder, onerror=failed):
         if len(Path(here).relative_to(folder).parts) >= levels - 1:
