@@ -35,7 +35,7 @@ SHARDING_KEYS = {
     "feedback": "cityHash64(event_id)",
     "tool_calls": "cityHash64(event_id)",
     "server_events": "cityHash64(event_id)",
-    "session_parts": "cityHash64(session_id)",
+    "session_parts": "cityHash64(event_id)",
     "capture_failures": "cityHash64(failure_id)",
     "scores": "cityHash64(event_id)",
     "calibrations": "cityHash64(calibration_id)",

@@ -49,6 +49,8 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
             "memory": stack.enter_context(_assay(server.url, directory / "memory", "memory")),
             "spool": stack.enter_context(_assay(away, directory / "spool", "spool")),
             "fsync": stack.enter_context(_assay(away, directory / "fsync", "fsync")),
+            "tool": stack.enter_context(_assay(server.url, directory / "tool", "spool", call=_call_tool)),
+            "file": stack.enter_context(_assay(server.url, directory / "file", "spool", call=_call_tool, sink="file")),
             "otel": stack.enter_context(_opentelemetry()),
             "langfuse": stack.enter_context(_langfuse()),
         }
@@ -60,6 +62,9 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
             result("retrieval() p50 / OpenTelemetry span", p50["up"], p50["otel"], "us", "<= 0.25", n),
             result("retrieval() p50 / Langfuse observation", p50["up"], p50["langfuse"], "us", "<= 0.05", n),
             result("retrieval() p99 / OpenTelemetry span", p99["up"], p99["otel"], "us", None, n),
+            result("tool_call() p50 / retrieval()", p50["tool"], p50["up"], "us", "<= 1.3", n),
+            result("tool_call() p99 / retrieval()", p99["tool"], p99["up"], "us", None, n),
+            result("tool_call() to a file p50 / to Redis", p50["file"], p50["tool"], "us", None, n),
             result("scrubbed in the producer p50 / in the service", p50["scrub"], p50["up"], "us", None, n),
             result("scrubbed in the producer p99 / in the service", p99["scrub"], p99["up"], "us", None, n),
             result("durability memory p50 / spool", p50["memory"], p50["up"], "us", None, n),
@@ -103,8 +108,14 @@ def _take_turns(sides: dict[str, tuple[Call, Call]], rounds: int) -> dict[str, l
     return times
 
 
-def _settings(url: str, spool: Path, durability: str, scrub: str = "service") -> Settings:
-    capture = {"spool_dir": spool, "durability": durability, "queue_entries": 100_000, "scrub": scrub}
+def _settings(url: str, spool: Path, durability: str, **more: str) -> Settings:
+    capture = {
+        "spool_dir": spool,
+        "durability": durability,
+        "queue_entries": 100_000,
+        "file_path": spool / "events.jsonl",
+    }
+    capture |= more
     return Settings.model_validate({"redis": {"url": url}, "capture": capture})
 
 
@@ -124,23 +135,38 @@ def _retrieve(capture: Capture) -> None:
     )
 
 
+def _call_tool(capture: Capture) -> None:
+    """A call with as much in its summaries as a retrieval has in its lists."""
+    capture.tool_call(
+        tool_name="query",
+        duration_ms=12.5,
+        status="success",
+        args_summary={"query": QUERY, "source_ids": SOURCES, "detail": "medium"},
+        result_summary={"slugs": SLUGS, "chunk_ids": CHUNKS, "scores": SCORES},
+        call_id="call-1",
+        agent_name="planner",
+    )
+
+
 @contextlib.contextmanager
-def _assay(url: str, spool: Path, durability: str, scrub: str = "service") -> Iterator[tuple[Call, Call]]:
-    capture = Capture(_settings(url, spool, durability, scrub), service="bench", enabled=True)
+def _assay(
+    url: str, spool: Path, durability: str, *, call: Callable[[Capture], None] = _retrieve, **more: str
+) -> Iterator[tuple[Call, Call]]:
+    capture = Capture(_settings(url, spool, durability, **more), service="bench", enabled=True)
 
     def settle() -> None:
         if not capture.flush(10):
             raise RuntimeError("the queue did not drain; the next round would measure something else")
 
-    yield (lambda: _retrieve(capture)), settle
+    yield (lambda: call(capture)), settle
     capture.close(1)
-    if capture.stats().dropped:
+    if capture.stats().dropped or capture.stats().file_dropped:
         raise RuntimeError(f"events were dropped, so this was no fair run: {capture.stats()}")
 
 
 def _rate(url: str, spool: Path, durability: str, events: int, scrub: str = "service") -> float:
     """Events a second from the first call to the last event's safety, with Redis or on disk."""
-    with _assay(url, spool, durability, scrub) as (call, settle):
+    with _assay(url, spool, durability, scrub=scrub) as (call, settle):
         began = time.perf_counter()
         for _ in range(events):
             call()

@@ -3157,7 +3157,7 @@ ENGINE = Distributed('{cluster}', 'assay_base_local', 'server_events', cityHash6
 
 CREATE TABLE IF NOT EXISTS `assay_base`.session_parts ON CLUSTER '{cluster}'
 AS `assay_base_local`.session_parts
-ENGINE = Distributed('{cluster}', 'assay_base_local', 'session_parts', cityHash64(session_id));
+ENGINE = Distributed('{cluster}', 'assay_base_local', 'session_parts', cityHash64(event_id));
 
 CREATE TABLE IF NOT EXISTS `assay`.tool_calls ON CLUSTER '{cluster}'
 (

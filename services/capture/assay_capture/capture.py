@@ -89,7 +89,7 @@ class Capture(RetrievalCapture, ToolCapture):
         return self._enabled
 
     def in_session(self, session_id: str | None) -> SessionBlock:
-        """Return a `with` or `async with` block whose events belong to a conversation: `session_id` of every call."""
+        """Return a `with` or `async with` block that sets the `session_id` of the events in it."""
         return SessionBlock(session_id)
 
     # Delivery

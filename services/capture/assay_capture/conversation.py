@@ -1,4 +1,4 @@
-"""The conversation that events belong to: `session_id` of a block of code, in its threads' and tasks' own contexts."""
+"""Set the conversation that events belong to: the `session_id` of a block, in its context."""
 
 from contextvars import ContextVar, Token
 from types import TracebackType

@@ -1,4 +1,4 @@
-"""The file of events (`capture.sink`): scrubbed lines, written by a thread of its own.
+"""The file of events (`capture.sink`): scrubbed lines, written by a separate thread.
 
 Lossy by contract: an event that cannot be scrubbed, or written at once, is dropped and counted. The caller only appends
 to a bounded queue. Nothing unscrubbed reaches the file.

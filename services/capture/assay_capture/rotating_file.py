@@ -2,7 +2,7 @@
 
 Each write holds a lock (flock on `PATH.lock`), so lines never mix and only one process rotates: `PATH.1` becomes
 `PATH.2` and so on, `PATH` becomes `PATH.1`. One line is one write. A process killed within a write leaves a torn line;
-the next writer ends it with a line feed, so that it costs nothing but itself. Nothing that was written is ever cut or
+the next writer ends it with a line feed, so that no other line is lost. Nothing that was written is ever cut or
 written again, so that a reader can follow. POSIX only (flock).
 """
 
@@ -17,7 +17,7 @@ _FLAGS = os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class RotatingFile:
-    """Appends lines. One thread of a process uses it; opens its files anew for each write."""
+    """Appends lines. One thread of a process uses it; opens its files again for each write."""
 
     def __init__(self, path: Path, max_bytes: int, keep: int) -> None:
         self._path = path
@@ -56,7 +56,7 @@ class RotatingFile:
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(self._lock), self._lock_path.stat()):
                     return
-            os.close(self._lock)  # somebody removed the lock's file meanwhile, and others lock a new one
+            os.close(self._lock)  # the lock's file was removed meanwhile, and others lock a new one
             self._lock = -1
 
     def _release(self) -> None:

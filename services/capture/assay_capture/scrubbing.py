@@ -134,7 +134,7 @@ class Scrubbing:
 
 
 def scrubbed(scrubber: ProducerScrubber, data: bytes, problems: ProblemLog) -> tuple[Passed | None, str]:
-    """Scrub an encoded event. Returns None, or no `entry`, and the reason if it must not leave the process."""
+    """Scrub an encoded event. Returns no `entry`, or None, with a reason if it must not leave."""
     try:
         with _turn:
             passed = scrubber.scrub(data)

@@ -1,4 +1,4 @@
-"""Arguments and results of tools as JSON, whatever they are. Pure; no iterator is ever consumed.
+"""Encode any arguments and results of tools as JSON. Pure; no iterator is ever consumed.
 
 A tool call is one event even if its arguments have no JSON form or are too large for one: such values are replaced by a
 mark that names their type or size. Others are encoded as everything else is.
@@ -89,7 +89,7 @@ class _Plain:
             return {_key(key): self.of(item, level + 1) for key, item in value.items()}
         if isinstance(value, LISTS) or type(value) is list:
             return [self.of(item, level + 1) for item in value]
-        # Anything else that has a JSON form of its own: a date, a UUID, a model.
+        # Anything else with a JSON form: a date, a UUID, a model.
         shown = orjson.loads(orjson.dumps(value, json_form, FORMAT))
         return self.of(shown, level + 1) if isinstance(shown, str | dict | list) else shown
 

@@ -27,7 +27,7 @@ _CANCELLED = ("CancelledError", "Cancelled")
 
 
 class Outcome(NamedTuple):
-    """How a tool call ended. `error_kind` is None unless the status is `error` or `refused`."""
+    """The result of a tool call. `error_kind` is None unless the status is `error` or `refused`."""
 
     status: str
     error_kind: str | None
@@ -54,7 +54,7 @@ def kind_of(error: Any) -> str | None:
 
 
 def failure_of(exception_type: type[BaseException]) -> Outcome:
-    """Return the outcome of a call that raised: its kind is `cancelled`, `timeout` or the name of the class."""
+    """Return the outcome of a call that raised: `cancelled`, `timeout` or the class's name."""
     if exception_type.__name__ in _CANCELLED:
         return Outcome("error", "cancelled")
     return Outcome("error", "timeout" if issubclass(exception_type, TimeoutError) else exception_type.__name__)

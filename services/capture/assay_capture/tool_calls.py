@@ -35,7 +35,7 @@ class ToolCapture(Recorder):
 
     @property
     def server_session_id(self) -> str:
-        """Id of the server's current run in this process: that of `server_session()`, else one for the process."""
+        """Return the id of the server's run: that of `server_session()`, else one for the process."""
         return self._run.id
 
     def tool_call(
@@ -132,10 +132,11 @@ class ToolCapture(Recorder):
         )
 
     def server_session(self) -> ServerSessionBlock:
-        """Return a block for one run of a server: it captures `server_start`, and `server_stop` however it ends.
+        """Return a block for one run of a server. It captures `server_start` and `server_stop`.
 
-        Tool calls captured meanwhile, in any thread of the process, belong to this run. An exception, also of Ctrl-C,
-        passes through unchanged. The value of the block is the `server_session_id`.
+        The latter also if the block ends by an exception, as of Ctrl-C, which passes through unchanged. Tool calls
+        captured meanwhile, in any thread of the process, belong to this run. The value of the block is the
+        `server_session_id`.
         """
         return ServerSessionBlock(self)
 
@@ -179,7 +180,7 @@ class ToolCapture(Recorder):
         """Decorate a function, or a coroutine function, that is a tool. It is timed and otherwise unchanged.
 
         Every call is exactly one event, also one that raises or is cancelled. `tool_name` defaults to the function's
-        name. `describe(result)` returns the `result_summary`; if it raises, the summary says so. A generator function
+        name. `describe(result)` returns the `result_summary`; if it raises, the summary names the exception. A generator function
         is refused.
         """
 
@@ -194,7 +195,7 @@ class ToolCapture(Recorder):
 
 
 class ServerSessionBlock:
-    """One run of a server, from `Capture.server_session`. Can be used once at a time, with `with` or `async with`."""
+    """One run of a server, for `with` or `async with`. Use it once at a time."""
 
     def __init__(self, capture: ToolCapture) -> None:
         self._capture = capture

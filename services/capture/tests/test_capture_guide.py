@@ -4,20 +4,23 @@ import re
 import tomllib
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from assay_capture import CaptureStats
 from assay_capture.stats import REASONS
+from assay_schema.events import ToolStatus
 from assay_schema.settings import Settings
 from tests.support.redis import RedisServer
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "capture.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+GUIDE = (DOCS / "capture.md").read_text(encoding="utf-8")
+TOOLS = (DOCS / "tool-calls.md").read_text(encoding="utf-8")
 
 
-def _blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+def _blocks(language: str, page: str = GUIDE) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
 
 def _first_column(after: str) -> list[str]:
@@ -41,8 +44,37 @@ def test_the_examples_run_and_every_event_they_make_arrives(
     assert names["capture"].stats().dropped == {}
 
 
-def test_the_settings_file_shown_is_valid() -> None:
-    [example] = _blocks("toml")
+def test_the_examples_for_tools_run_and_every_event_they_make_arrives(
+    redis_server: RedisServer, arrived: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASSAY_CAPTURE", "1")
+    monkeypatch.setenv("ASSAY_REDIS_URL", redis_server.url)
+    monkeypatch.setenv("ASSAY_CAPTURE_SPOOL_DIR", str(tmp_path / "spool"))
+    names: dict[str, Any] = {}
+    for number, example in enumerate(_blocks("python", TOOLS)):
+        exec(compile(example, f"example {number} of docs/tool-calls.md", "exec"), names)  # noqa: S102  (our own guide)
+    names["capture"].close()
+    shown = [(event["kind"], event["payload"].get("tool_name"), event["session_id"]) for event in arrived(redis_server)]
+    assert shown == [
+        ("tool_call", "get_metric", None), ("tool_call", "run_tests", None), ("tool_call", "find_tables", None),
+        ("server_event", None, None), ("tool_call", "get_metric", None), ("server_event", None, None),
+        ("tool_call", "get_metric", "chat-4711"), ("tool_call", "find_tables", "chat-4711"), ("feedback", None, "chat-4711"),
+    ]  # fmt: skip
+    assert names["capture"].stats().dropped == {}
+
+
+def test_the_table_of_statuses_is_that_of_the_contract() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \|.*\| (allowed )?\|$", TOOLS.partition("### Status")[2].partition("\n\nThe")[0], re.MULTILINE
+    )
+    assert [name for name, _ in rows] == list(get_args(ToolStatus))
+    assert [name for name, allowed in rows if allowed] == ["error", "refused"]
+
+
+@pytest.mark.parametrize("page", [GUIDE, TOOLS])
+def test_the_settings_file_shown_is_valid(page: str) -> None:
+    [example] = _blocks("toml", page)
     assert Settings.model_validate(tomllib.loads(example)).capture.enabled is True
 
 

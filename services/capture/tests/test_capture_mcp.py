@@ -1,12 +1,13 @@
 """`capture_tools`: a real MCP server, driven by a real client over stdio and streamable HTTP on loopback."""
 
 import asyncio
+import gc
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,20 @@ from tests.support.redis import RedisServer
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 Connect = Callable[[], AbstractAsyncContextManager[ClientSession]]
+
+
+#: The client of the package leaves pipes of the servers that it started to the garbage collector.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Collect such pipes here, where nobody is warned of them."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture

@@ -47,13 +47,13 @@ def split(document: Json, limit: int = PART_MAX, cut: Cut = natural_cut) -> list
     """Return the document as fragments whose JSON is at most `limit` bytes each, in order.
 
     `join` restores it exactly. `cut(text, most)` chooses the place where a long text is cut; return at least 1 and at most `most`.
-    Raises `PartsError` if the limit is below 1 KiB, or the fields besides the lists take more than half of it.
+    Raises `PartsError` if the limit is below 1 KiB, or the fields that are not lists take more than half of it.
     """
     frame = _fragment()
     first = _with_lists(document, ([], [], []))
     room = limit - _size(frame)
     if limit < LIMIT_MIN or _size(first) > limit // 2:
-        message = f"The fields of a session besides its lists take {_size(first)} bytes, and a part has {limit}."
+        message = f"The fields of a session without its lists take {_size(first)} bytes, and a part has {limit}."
         raise PartsError(message)
     pieces = _Pieces(min(PIECE_MAX, room // 2), room, cut)
     parts, used = [first], _size(first)
@@ -81,9 +81,9 @@ def join(parts: Iterable[Json]) -> Json:
 
 
 def shape_digest(document: Json) -> str:
-    """Return 16 hexadecimal digits that change with the size of any item of a document, and do not depend on its text.
+    """Return 16 hexadecimal digits that change with the size of any item, never with its text.
 
-    It is stored beside the scrubbed text. A hash of the text itself would let a reader try what was removed from it.
+    It is stored with the scrubbed text. A hash of the text itself would let a reader try what was removed from it.
     """
     sizes = [[_size(item) for item in _at(document, path)] for path in _LISTS]
     own = [

@@ -31,9 +31,10 @@ class Refusal(NamedTuple):
 
 
 def vertex(document: Json) -> Json | Refusal:
-    """Return the record of a session with `request` and `response`, which ends with the last turn of the user.
+    """Return the record of a session with `request` and `response`.
 
-    It has the agent's own calls with `function_call`, `function_response` and `turn`, and the flat fields. Vertex reads the texts alone.
+    Its contents end with the last turn of the user. It has the agent's own calls with `function_call`, `function_response` and `turn`,
+    and the flat fields. Vertex reads the texts alone.
     """
     if refusal := _refused(document):
         return refusal
@@ -44,7 +45,7 @@ def vertex(document: Json) -> Json | Refusal:
 
 
 def vertex_agent(document: Json) -> Json | Refusal:
-    """Return a row with `agent_data`, from which Vertex's metrics for tools and trajectories read every call.
+    """Return a row with `agent_data`, from which Vertex's metrics of tools read every call.
 
     `prompt`, `response` and `conversation_history` are there for its metrics of texts.
     """
@@ -114,7 +115,10 @@ def _said(content: Json) -> Json:
 
 
 def _called(event: Json, identity: str) -> list[Json]:
-    """Return the two events of a call. The role `tool` keeps the SDK from beginning a new turn at a result."""
+    """Return the two events of a call.
+
+    The role `tool` keeps the SDK from beginning a new turn at a result.
+    """
     call, response = event["function_call"], event["function_response"]
     made: dict[str, Any] = {"id": identity, "name": call["name"], "args": call["args"]}
     answered = {"id": identity, "name": response["name"], "response": response["response"]}

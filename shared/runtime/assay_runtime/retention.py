@@ -88,7 +88,7 @@ def expression(settings: RetentionSettings | Days) -> str:
 
 
 def statements(client: Client, base_database: str, settings: RetentionSettings) -> list[str]:
-    """Return the statements that change the tables to `settings`; none if they are current.
+    """Return the statements that change the existing tables to `settings`; none if they are current.
 
     The TTL applies to existing rows without rewriting them.
     """
@@ -96,7 +96,7 @@ def statements(client: Client, base_database: str, settings: RetentionSettings) 
     return [
         f"ALTER TABLE `{base_database}`.{table} MODIFY TTL {wanted}"
         for table in TABLES
-        if _plain(wanted) not in _plain(current.get(table, ""))
+        if table in current and _plain(wanted) not in _plain(current[table])
     ]
 
 

@@ -37,7 +37,7 @@ _WHOLE_SECOND = len("2026-05-17T14:32:07Z")
 def default_path(environment: Mapping[str, str], uid: int) -> Path:
     """Return the default path: `assay/events.jsonl` in the user's state directory.
 
-    For users without a home it is in the temporary directory, in a directory of their own.
+    For users without a home it is in the temporary directory, in a separate directory.
     """
     state = environment.get("XDG_STATE_HOME")
     if state and Path(state).is_absolute():

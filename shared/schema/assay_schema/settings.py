@@ -149,7 +149,7 @@ class CaptureSettings(Section):
         10 * 1024 * 1024, ge=1024, description="Size above which the file of events is rotated, in bytes."
     )
     file_keep: int = Field(
-        1, ge=0, le=1000, description="Rotated files of events kept beside the file: `PATH.1` is the newest."
+        1, ge=0, le=1000, description="Number of rotated files of events to keep: `PATH.1` is the newest."
     )
     project: Project = Field("default", description="The tenant of every event.")
     service: Service | None = Field(

@@ -55,11 +55,13 @@ def test_every_variable_sets_its_own_setting_and_no_other(variable: str) -> None
         "log_format": "text",
         "durability": "fsync",
         "scrub": "producer",
+        "sink": "both",
         "mode": "cluster",
         "replicas": "2",
     }
     choices |= dict.fromkeys(
-        ("queue_bytes", "spool_bytes", "batch_bytes", "held_bytes", "high_water_bytes", "dead_bytes"), "2048"
+        ("queue_bytes", "spool_bytes", "batch_bytes", "held_bytes", "high_water_bytes", "dead_bytes", "file_bytes"),
+        "2048",
     )
     choices |= {"rule": "critical", "learning_samples": "32"} | dict.fromkeys(SHARES, "0.25")
     choices |= {"backend": "lexical", "judge": "lexical", "effort": "high", "base_rate": "0.5"}

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import select
 import shutil
 import signal
 import sys
@@ -12,9 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
+from assay_cli.commands.tail_file import tail_file
 from assay_cli.errors import CommandError
 from assay_cli.options import AsJsonLines, DataDirectory
-from assay_cli.output.terminal import data_output, echo, ends_quietly, printable
+from assay_cli.output.terminal import data_output, echo, ends_quietly, notice_departed_reader, printable
 from assay_operations.clients import DEFAULT_DATA, settings_for
 from assay_operations.tail import follow
 from assay_operations.time_bounds import duration_ms
@@ -34,10 +34,28 @@ def tail(
         str | None, typer.Option(metavar="retrieval|answer|feedback", help="Only this kind; default: all.")
     ] = None,
     project: Annotated[str | None, typer.Option(help="Only this project; default: all.")] = None,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH|auto",
+            help="Follow a file of events instead of Redis; auto: the file of ASSAY_CAPTURE_FILE_PATH, or its default.",
+        ),
+    ] = None,
+    status: Annotated[
+        str | None, typer.Option(help="With --file, only tool calls with this status; default: all.")
+    ] = None,
+    tool: Annotated[str | None, typer.Option(help="With --file, only calls of this tool; default: all.")] = None,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Show scrubbed events live, until Ctrl-C. Raw events are never shown."""
     with ends_quietly(interrupted=0):
+        if file is not None:
+            if kind is not None or project is not None:
+                raise CommandError("--kind and --project are not for --file; use --status and --tool")
+            tail_file(file, since, status=status, tool=tool, live=not no_follow, as_json=as_json)
+            return
+        if status is not None or tool is not None:
+            raise CommandError("--status and --tool need --file; use --kind and --project")
         if kind is not None and kind not in list(Kind):
             raise CommandError(f"--kind: {kind!r} is not one of {', '.join(Kind)}")
         from_ms = max(0, time.time_ns() // 1_000_000 - duration_ms(since, "--since"))
@@ -48,7 +66,7 @@ def tail(
             events = follow(
                 settings, from_ms, kind=kind, project=project, live=live,
                 caught_up=lambda: None if shown else echo(nothing_yet(since, follow=live), err=True),
-                tell=lambda text: echo(text, err=True), still_read=_notice_departed_reader,
+                tell=lambda text: echo(text, err=True), still_read=notice_departed_reader,
             )  # fmt: skip
             async with contextlib.aclosing(events):
                 async for raw, event in events:
@@ -108,11 +126,3 @@ def _clock(created_at: str) -> str:
 
 def _text_chars() -> int:
     return max(20, shutil.get_terminal_size().columns - 75) if sys.stdout.isatty() else _TEXT_CHARS
-
-
-def _notice_departed_reader() -> None:
-    """Raise `BrokenPipeError` if the reader of stdout is gone, even while there is nothing to write."""
-    poll = select.poll()
-    poll.register(sys.stdout.fileno(), 0)
-    if any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0)):
-        raise BrokenPipeError

@@ -8,6 +8,7 @@ Data for programs (NDJSON, CSV, scrubbed text) is exact in a file or a pipe, and
 import codecs
 import contextlib
 import io
+import select
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
@@ -31,6 +32,7 @@ __all__ = [
     "emit_dataset",
     "ends_quietly",
     "leave_stdout",
+    "notice_departed_reader",
     "own_stdout",
     "printable",
 ]
@@ -101,6 +103,14 @@ class _Filtered(io.BufferedIOBase):
 
     def fileno(self) -> int:
         return self._out.fileno()
+
+
+def notice_departed_reader() -> None:
+    """Raise `BrokenPipeError` if the reader of stdout is gone, even while there is nothing to write."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    if any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0)):
+        raise BrokenPipeError
 
 
 @contextlib.contextmanager

@@ -4,9 +4,9 @@ Traps that it knows (seen in 2.1):
 
 - One reply of the API is several rows with one `message.id`, each with the same `usage`.
 - Rows are a tree by `parentUuid`: an edited prompt makes a branch. The session is the path to the last row, and the results of its
-  calls, which can be beside it.
+  calls, which can be next to it.
 - Results of calls, slash commands, their output, summaries of a compaction and notes of the program are rows of type `user`.
-- A fork copies rows with their `uuid`. A sub-agent has a file of its own in `SESSION/subagents`.
+- A fork copies rows with their `uuid`. A sub-agent has a separate file in `SESSION/subagents`.
 """
 
 import re

@@ -1,9 +1,11 @@
-"""Reader of Codex CLI's sessions: a file of JSON lines ("rollout") for each, below `~/.codex/sessions`.
+"""Reader of Codex CLI's sessions: a rollout file of JSON lines for each.
+
+They are below `~/.codex/sessions`.
 
 Traps that it knows (seen in 0.169):
 
-- The same words are in `response_item` and in `event_msg`. What the user said is in `UserMessage` items; a `response_item` of the
-  role `user` can also be the program's. What the model said is in `response_item`.
+- The same words are in `response_item` and in `event_msg`. The user's words are in `UserMessage` items; a `response_item` of the
+  role `user` can also be the program's. The model's words are in `response_item`.
 - An exit code is only in the text of a result.
 - A session that was killed has a call without a result, and a task without its end.
 - Files of 2025 have rows without `payload`.
@@ -98,7 +100,7 @@ READER: Final = Reader(SOURCE, locations, discover, read)
 
 @dataclass(slots=True)
 class _Log:
-    """What a file says, in its order. `heard` are the user's words as events, `typed` as items."""
+    """The content of a file, in its order. `heard` are the user's words as events, `typed` as items."""
 
     entries: list[tuple[str, Any]] = field(default_factory=list)
     meta: Json = field(default_factory=dict)

@@ -1,4 +1,6 @@
-"""Reader of Gemini CLI's sessions: a file of JSON lines, or of JSON, for each, below `~/.gemini/tmp/PROJECT/chats`.
+"""Reader of Gemini CLI's sessions: a file of JSON lines, or of JSON, for each.
+
+They are below `~/.gemini/tmp/PROJECT/chats`.
 
 Traps that it knows (seen in 0.61):
 

@@ -1,4 +1,4 @@
-"""Reader of sessions as JSON lines: those of `assay sessions export`, records with a request and a response, and messages.
+"""Reader of sessions as JSON lines: exported ones, other records, and messages.
 
 | a line is | example |
 |---|---|

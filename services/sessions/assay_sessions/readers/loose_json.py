@@ -15,7 +15,7 @@ LINE_MAX: Final = 256 * 1024 * 1024
 
 
 class DamagedError(ValueError):
-    """Raised for a text that is no JSON. The message has no part of it."""
+    """Raised for a text that is not JSON. The message has no part of it."""
 
 
 def loads(data: bytes | str) -> Any:
@@ -105,7 +105,10 @@ def amount(value: Any) -> float:
 
 
 def arguments(value: Any) -> Json:
-    """Return the arguments of a call, which some agents write as JSON text. A text that is none stands under `raw`."""
+    """Return the arguments of a call, which some agents write as JSON text.
+
+    A text that is none stands under `raw`.
+    """
     if isinstance(value, dict):
         return value
     if isinstance(value, str) and value:

@@ -53,7 +53,7 @@ def discover(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def read(store: Path, since: datetime | None) -> Found:
-    """Yield the sessions of a data folder, a database, a folder of exports or one export, and then the problems."""
+    """Yield the sessions of a data folder, a database or exports, and then the problems."""
     problems = Problems()
     sources: dict[str, Source] = {}
     if store.is_dir():

@@ -19,7 +19,7 @@ _STOPPED: Final = ("interrupt", "abort", "cancel")
 
 
 def conversation(rows: Iterable[Json], problems: Problems, name: str) -> Conversation:
-    """Return the words and calls of a session. A row has its `type` beside its data."""
+    """Return the words and calls of a session. A row has its `type` next to its data."""
     found = Conversation()
     for row in rows:
         kind = row.get("type")

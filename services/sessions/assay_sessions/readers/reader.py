@@ -69,7 +69,10 @@ class Problems:
         self._counts[kind, path, detail] += 1
 
     def unknown(self, path: str, place: str, name: object) -> None:
-        """Count a type that the reader does not know. A name that does not look like a type's is not repeated."""
+        """Count a type that the reader does not know.
+
+        A name that does not look like a type's is not repeated.
+        """
         known = isinstance(name, str) and _TYPE.fullmatch(name)
         self.add("unknown_type", path, f"{place} {name if known else '(no name)'}")
 
@@ -103,7 +106,7 @@ class Conversation:
     def model(self, items: Iterable[str | Call], *, interrupted: bool = False) -> None:
         """Add the texts and calls of one message of the model, in their order.
 
-        A text after a call becomes a message of its own, so that the last message shows if the model spoke last.
+        A text after a call becomes a separate message, so that the last message shows if the model spoke last.
         """
         texts: list[str] = []
         calls: list[Call] = []

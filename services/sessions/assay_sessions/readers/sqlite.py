@@ -17,7 +17,9 @@ _BESIDE: Final = ("-wal", "-journal")
 
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database for reading, with the turns that are only in its write-ahead log. Texts are returned as bytes.
+    """Open a database for reading, with the turns that are only in its write-ahead log.
+
+    Texts are returned as bytes.
 
     No file is created or modified, and no lock keeps the program from writing. With a log and its shared memory, the database is
     read where it is. With a log alone, SQLite would create the shared memory, so a private copy is read; the same happens if
@@ -60,7 +62,7 @@ def rows(cursor: sqlite3.Cursor) -> Iterator[dict[str, Any]]:
 
 
 def has_lost_log(path: Path) -> bool:
-    """Tell if a database was written with a write-ahead log that is not beside it."""
+    """Tell if a database was written with a write-ahead log that is not next to it."""
     with path.open("rb") as file:
         head = file.read(20)
     return head[18:20] == b"\x02\x02" and not _beside(path, "-wal").exists()
