@@ -21,6 +21,7 @@ ANYWHERE = frozenset(
         "needs assay-scrubber[kingfisher]",
         "needs google-adk",
         "needs agentevals",
+        "needs google-cloud-aiplatform",
         "the kernel has no Landlock",
         "only root can take another account",
         "the kernel's Landlock cannot refuse TCP",

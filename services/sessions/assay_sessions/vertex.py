@@ -5,6 +5,7 @@ others than `AGENT_KEYS`; a test compares them. Files are read with pandas, whic
 `Content` objects, never texts.
 """
 
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 from assay_sessions.document import agent_events, derived
@@ -69,45 +70,56 @@ def vertex_agent(document: Json) -> Json | Refusal:
 def _refused(document: Json) -> Refusal | None:
     if not document["request"]["contents"]:
         return Refusal("no turn of the user")
-    if not document["response"]["candidates"]:
-        return Refusal("no final answer")
-    if document["metadata"].get("status", "answered") != "answered":
+    status = document["metadata"].get("status", "answered")
+    if status == "aborted":
         return Refusal("it was aborted before its answer was complete")
+    if status != "answered" or not document["response"]["candidates"]:
+        return Refusal("no final answer")
     return None
 
 
 def _turns(contents: list[Json], events: list[Json]) -> list[Json]:
     """Group contents and calls into turns, each of which begins with the user."""
     calls: dict[int, list[Json]] = {}
-    for event in events:
-        calls.setdefault(event["turn"], []).append(event)
+    for event, identity in zip(events, _identities(events), strict=True):
+        calls.setdefault(event["turn"], []).extend(_called(event, identity))
     turns: list[list[Json]] = []
-    place = 0
     for number, content in enumerate(contents, 1):
         if content["role"] == "user" or not turns:
             turns.append([])
-        before: list[Json] = []
-        for event in calls.get(number, []):
-            before += _called(event, place)
-            place += 1
         spoken = [_said(content)] if any(part.get("text") for part in content["parts"]) else []
-        turns[-1] += [*spoken, *before] if content["role"] == "user" else [*before, *spoken]
+        called = calls.pop(number, [])
+        turns[-1] += [*spoken, *called] if content["role"] == "user" else [*called, *spoken]
     return [
         {"turn_index": number, "turn_id": f"turn_{number}", "events": events} for number, events in enumerate(turns)
     ]
+
+
+def _identities(events: list[Json]) -> list[str]:
+    """Return an id for each call: its own, or a new one if it has none or another call of the session has the same."""
+    own = {str(event["call_id"]) for event in events if event.get("call_id")}
+    made: list[str] = []
+    seen: set[str] = set()
+    for place, event in enumerate(events):
+        identity = str(event.get("call_id") or "")
+        if not identity or identity in seen:
+            names = (f"call_{place}" + "_again" * times for times in count())
+            identity = next(name for name in names if name not in own and name not in seen)
+        seen.add(identity)
+        made.append(identity)
+    return made
 
 
 def _said(content: Json) -> Json:
     return {"author": "user" if content["role"] == "user" else AGENT, "content": content}
 
 
-def _called(event: Json, place: int) -> list[Json]:
+def _called(event: Json, identity: str) -> list[Json]:
     """Return the two events of a call.
 
     The role `tool` keeps the SDK from beginning a new turn at a result.
     """
     call, response = event["function_call"], event["function_response"]
-    identity = event.get("call_id") or f"call_{place}"
     made: dict[str, Any] = {"id": identity, "name": call["name"], "args": call["args"]}
     answered = {"id": identity, "name": response["name"], "response": response["response"]}
     return [
