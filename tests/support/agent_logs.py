@@ -119,9 +119,21 @@ GEMINI_START = {"sessionId": "g-1", "startTime": AT.format(0), "lastUpdated": AT
 GEMINI_CONTEXT = gemini(9, "user", [{"text": "<session_context>\nThis is the Gemini CLI."}])
 
 
+_OTEL = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.input.messages": '[{"role": "user", "parts": [{"type": "text", "content": "work"}]}]',
+    "gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]',
+}
+_SPAN = {
+    "traceId": "t1",
+    "spanId": "s1",
+    "startTimeUnixNano": "1780000000000000000",
+    "attributes": [{"key": key, "value": {"stringValue": text}} for key, text in _OTEL.items()],
+}
 GOOD: dict[str, tuple[str, list[Json]]] = {
     "claude-code": ("c-1.jsonl", Claude().user("work").model("m1", words("Done.")).rows),
     "codex": ("rollout-x.jsonl", codex(*typed("work"), *spoken("Done."))),
     "gemini": ("session-1.jsonl", [GEMINI_START, gemini(1, "user", "work"), gemini(2, "gemini", "Done.")]),
+    "otel": ("t.jsonl", [{"resourceSpans": [{"scopeSpans": [{"spans": [_SPAN]}]}]}]),
     "jsonl": ("s.jsonl", [{"role": "user", "content": "work"}, {"role": "assistant", "content": "Done."}]),
 }

@@ -88,7 +88,10 @@ def locations(home: Path, environment: Mapping[str, str]) -> list[Path]:
 
 
 def discover(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the folders of projects, and the files that are named themselves. A folder that cannot be listed is one too."""
+    """Yield the folders of projects, and the files that are named themselves.
+
+    A folder that cannot be listed is a store too: reading it tells why.
+    """
     for path in paths:
         root = path / "projects" if is_folder(path / "projects") else path
         try:

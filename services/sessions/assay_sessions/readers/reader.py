@@ -19,6 +19,7 @@ ProblemKind = Literal[
     "missing_wal",  # a database without tables whose write-ahead log was not copied with it
     "unknown_schema",  # a database or a file without anything the reader knows
     "unknown_type",  # a row or an item of a type that the reader does not know
+    "no_content",  # a span without messages: `detail` names the setting that makes an instrumentation write them
     "no_session_id",  # a conversation without an id and without a name to make one from
 ]
 #: Names of types are part of a format. Anything else in their place may be captured text.
@@ -153,7 +154,10 @@ def passed_ms(start: datetime | None, end: datetime | None) -> float | None:
 
 
 def changed_before(path: Path, since: datetime | None) -> bool:
-    """Return True if a file did not change at `since` or later. One that cannot be looked at is False: reading it tells why."""
+    """Return True if a file did not change at `since` or later.
+
+    One that cannot be looked at is False: reading it tells why.
+    """
     try:
         return since is not None and path.stat().st_mtime < since.timestamp()
     except OSError:
