@@ -244,7 +244,7 @@ def _kind_of_text(blocks: list[Any]) -> str:
 def _session_of(context: Any) -> str | None:
     """Return a name for the client's session of the transport: streamable HTTP has one, stdio has none.
 
-    It is a hash: whoever has the id itself can speak in the session.
+    It is a hash: anyone who has the id itself can speak in the session.
     """
     with suppress(Exception):
         session = context.request.headers.get("mcp-session-id")
