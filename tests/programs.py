@@ -15,6 +15,14 @@ DEBIAN = {
     ("jq",): "jq",
 }
 
+#: Coding agents that Debian has no package of, and the npm package of each. Tests with them run where they are installed.
+NPM = {
+    "opencode": "opencode-ai",
+    "claude": "@anthropic-ai/claude-code",
+    "codex": "@openai/codex",
+    "gemini": "@google/gemini-cli",
+}
+
 
 def found(name: str) -> str | None:
     """The path of a program of the table, whichever of its names it has here."""
@@ -34,6 +42,21 @@ def needed(name: str) -> str:
         import pytest  # .ci/run has none yet
 
         pytest.skip(lacking(name))
+    return path
+
+
+def lacking_agent(name: str) -> str:
+    """Why a test that needs this agent is skipped."""
+    return f"needs {name} (npm: {NPM[name]})"
+
+
+def needed_agent(name: str) -> str:
+    """The path of a coding agent; where it is not installed, the test is skipped."""
+    path = shutil.which(name)
+    if path is None:
+        import pytest
+
+        pytest.skip(lacking_agent(name))
     return path
 
 

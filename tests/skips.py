@@ -12,6 +12,8 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
 
+from tests.programs import NPM, lacking_agent
+
 #: Reasons that hold on a machine with every program: what its kernel forbids, and what is no part of the workspace's lock.
 ANYWHERE = frozenset(
     {
@@ -23,6 +25,7 @@ ANYWHERE = frozenset(
         "needs agentevals",
         "needs google-cloud-aiplatform",
         "the kernel has no Landlock",
+        *map(lacking_agent, NPM),
         "only root can take another account",
         "the kernel's Landlock cannot refuse TCP",
     }

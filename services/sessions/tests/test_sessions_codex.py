@@ -29,6 +29,7 @@ def event(kind: str, **fields: Any) -> tuple[str, Json]:
         ('{"answer": 42}', "2 exec success"),
         ("unsupported call: exec", "2 exec error unknown_name"),
         ("exec command rejected by user", "2 exec refused user_refused"),
+        ("Wall time: 0.1 seconds\naborted by user", "2 exec error interrupted"),
         ("aborted by user after 3.1s", "2 exec error interrupted"),
         ("failed to parse function arguments: x", "2 exec error invalid_arguments"),
         ("the manual says: Exit code: 2", "2 exec success"),

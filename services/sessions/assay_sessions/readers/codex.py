@@ -70,6 +70,7 @@ _CALLS: Final = frozenset(
     {"function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call"}
 )
 _EXIT: Final = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)", re.MULTILINE)
+_WALL_TIME: Final = re.compile(r"\AWall time: [^\n]*\n")
 _ROLLOUT: Final = re.compile(r"rollout-.{19}-(.+)")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -292,7 +293,7 @@ def _result(item: Json, answer: Json | None) -> tuple[Result, str]:
         code = int(found[1])
     if code is not None:
         return results.of_exit(code), words
-    return results.by_text(words) or (
+    return results.by_text(_WALL_TIME.sub("", words)) or (
         Result("error", results.TOOL_ERROR) if success is False else results.SUCCESS
     ), words
 
