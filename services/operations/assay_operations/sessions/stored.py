@@ -67,7 +67,10 @@ class Seen:
 
 
 class Known:
-    """The newest revision of each session, and the digests that it has: several if two logs differ at one time of change."""
+    """The newest revision of each session, with its digests.
+
+    It has several if two logs of one session differ at the same time of change.
+    """
 
     def __init__(self, revisions: Iterable[tuple[str, int, Iterable[str]]] = ()) -> None:
         self._of = {session: (number, set(digests)) for session, number, digests in revisions}
