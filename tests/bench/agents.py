@@ -50,6 +50,17 @@ QUESTIONS = {
             "GROUP BY project, tool_name"
         ),
     ),
+    "calls, errors and p95 by tool, 24 hours": (
+        (
+            "SELECT sum(events), project, tool, sumMap(statuses), "
+            "quantileExactWeightedArray(0.95)(mapKeys(latency_us), mapValues(latency_us)) / 1000 "
+            "FROM rollup_hour WHERE kind = 'tool_call' AND hour >= toStartOfHour(now()) - INTERVAL 24 HOUR GROUP BY project, tool"
+        ),
+        (
+            "SELECT count(), project, tool_name, countIf(status = 'error'), quantile(0.95)(duration_ms) FROM tool_calls "
+            "WHERE event_time >= toStartOfHour(now()) - INTERVAL 24 HOUR GROUP BY project, tool_name"
+        ),
+    ),
     "error rate by hour, 7 days": (
         "SELECT sum(events), hour, sumMap(statuses)['error'] FROM rollup_hour WHERE kind = 'tool_call' GROUP BY hour",
         "SELECT count(), toStartOfHour(event_time) AS hour, countIf(status = 'error') FROM tool_calls GROUP BY hour",

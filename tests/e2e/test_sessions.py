@@ -3,8 +3,10 @@
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -83,6 +85,30 @@ def test_a_session_that_grew_replaces_its_earlier_revision(system: System, tmp_p
         assert " 1 new or changed" in imported(system, log, "--project", "grown")
     assert [row["metadata"]["total_turns"] for row in exported(system, "grown").values()] == [4]
     assert imported(system, tmp_path / "0.db", "--project", "grown").endswith("0 new or changed, 1 already stored")
+
+
+def test_watching_imports_the_next_turn_and_ends_with_ctrl_c(system: System, tmp_path: Path) -> None:
+    log = tmp_path / "opencode.db"
+    start = int(time.time() * 1000)
+    database(log, "1.18", [Session("watched", [user("List."), assistant("Two.")], start_ms=start)])
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    command = [sys.executable, "-m", "assay_cli", "sessions", "import", "--from", "opencode", str(log), "--watch"]
+    with subprocess.Popen(
+        [*command, "--project", "watched", "--data", str(system.data)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as watching:
+        assert watching.stdout
+        assert " 1 new or changed" in watching.stdout.readline()
+        log.unlink()
+        turns = [user("List."), assistant("Two."), user("Thanks."), assistant("Welcome.")]
+        database(log, "1.18", [Session("watched", turns, start_ms=start + 1_000)])
+        assert " 1 new or changed" in watching.stdout.readline()
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(30) in (0, 130)
+    until(lambda: len(exported(system, "watched")) == 1, "it is stored", 60)
+    assert [row["metadata"]["total_turns"] for row in exported(system, "watched").values()] == [4]
 
 
 def test_the_export_continues_where_the_one_before_ended(system: System, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ transport. This module imports nothing of it, so that a program needs only the v
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
+from hashlib import sha256
 from typing import Any
 
 import orjson
@@ -241,11 +242,14 @@ def _kind_of_text(blocks: list[Any]) -> str:
 
 
 def _session_of(context: Any) -> str | None:
-    """Return the client's session of the transport: streamable HTTP has one, stdio has none."""
+    """Return a name for the client's session of the transport: streamable HTTP has one, stdio has none.
+
+    It is a hash: anyone who has the id itself can speak in the session.
+    """
     with suppress(Exception):
         session = context.request.headers.get("mcp-session-id")
         if isinstance(session, str) and session:
-            return session[:NAME_MAX_CHARS]
+            return f"mcp-{sha256(session.encode()).hexdigest()[:24]}"
     return None
 
 

@@ -50,8 +50,8 @@ class Imported:
     problems: Counter[Problem] = field(default_factory=Counter)
     #: Sent, and not complete in the store when the wait was over.
     not_stored: int = 0
-    #: Time of the last change of any session that was read, in Unix milliseconds.
-    newest_ms: int = 0
+    #: The newest revision of each session, in the store or sent. Pass the result on to import again without asking the store.
+    known: dict[str, tuple[int, str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,9 @@ def import_sessions(
     publishing, reading = settings_for("producer", data), settings_for("sre", data)
     project = project or publishing.capture.project
     with open_store(reading.store) as store:
-        known = complete_revisions(store, project)
+        if done.known is None:
+            done.known = complete_revisions(store, project)
+        known = done.known
         sent: dict[str, tuple[int, str]] = {}
         publisher = _Publisher(publishing, project)
         for made in _revisions(stores, since, done, known, progress):
@@ -140,7 +142,6 @@ def _revisions(
                 continue
             made = revision(item)
             done.found[item.source] += 1
-            done.newest_ms = max(done.newest_ms, made.number)
             if made.key <= known.get(made.session_id, (-1, "")):
                 done.unchanged[item.source] += 1
             else:
@@ -153,13 +154,20 @@ class _Publisher:
 
     def __init__(self, settings: "Settings", project: str) -> None:
         from assay_schema.streams import CAPTURE, shard_of
-        from assay_scrubber.engine import Scrubber
-        from assay_scrubber.policy import Policy
 
         self._settings = settings
         self._key = CAPTURE.key(shard_of(project, settings.redis.shards))
         self._waiting: list[bytes] = []
-        self.cut = safe_cut(Scrubber(Policy()))
+        self._cut: Callable[[str, int], int] | None = None
+
+    def cut(self, text: str, most: int) -> int:
+        """Choose the place to cut a long text. The scrubber is loaded for the first one: most sessions have none."""
+        if self._cut is None:
+            from assay_scrubber.engine import Scrubber
+            from assay_scrubber.policy import Policy
+
+            self._cut = safe_cut(Scrubber(Policy()))
+        return self._cut(text, most)
 
     def send(self, events: Sequence[bytes]) -> None:
         """Take events, and append those that are waiting if they are many."""

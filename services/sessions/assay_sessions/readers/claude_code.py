@@ -56,7 +56,7 @@ _SILENT: Final = frozenset(
     }
 )
 _USES: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
-#: What a message of the model consists of, beside results of tools that the API ran.
+#: What a message of the model consists of, in addition to results of tools that the API ran.
 _BLOCKS: Final = _USES | {"text", "thinking", "redacted_thinking", "image", "document"}
 #: Beginnings of texts that the program writes in the user's name.
 _NOT_WORDS: Final = (

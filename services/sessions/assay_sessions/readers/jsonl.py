@@ -105,7 +105,10 @@ def _of_document(row: Json, changed: datetime, name: str, problems: Problems) ->
 
 
 def _messages(row: Json, *, answered: bool) -> Iterator[Message]:
-    """Yield the turns of a document, each with its calls. Calls of a turn of the user belong to the answer to it."""
+    """Yield the turns of a document, each with its calls.
+
+    Calls of a turn of the user belong to the answer to it.
+    """
     contents = _objects(mapping(row.get("request")).get("contents"))
     candidates = _objects(mapping(row.get("response")).get("candidates"))
     contents += [content for candidate in candidates if (content := mapping(candidate.get("content")))]

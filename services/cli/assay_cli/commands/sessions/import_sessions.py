@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +12,13 @@ from assay_cli.exit_codes import FINDING
 from assay_cli.options import DataDirectory
 from assay_cli.output.terminal import echo, ends_quietly
 from assay_operations.clients import DEFAULT_DATA
+from assay_operations.errors import OperationError
 from assay_operations.sessions.importing import Imported, import_sessions, sources
 from assay_operations.time_bounds import moment_ms
 
-#: Seconds between looks with --watch.
+#: Seconds between looks with --watch, and how far each goes back before the last one.
 _WATCH_S = 2.0
+_OVERLAP = timedelta(minutes=2)
 
 
 def import_logs(
@@ -48,12 +50,18 @@ def import_logs(
     with ends_quietly():
         start = None if since is None else _moment(since)
         done = _once(data, agents or (), paths or (), start, project, service, quiet=quiet)
+        looked = datetime.now(UTC)
         while watch:
             time.sleep(_WATCH_S)
-            again = datetime.fromtimestamp(done.newest_ms / 1000, UTC) if done.newest_ms else start
-            stores = sources(agents or (), paths or ())
-            found = import_sessions(data, stores, since=again, project=project, service=service)
-            done.newest_ms = max(done.newest_ms, found.newest_ms)
+            # What is known is not sent again, so the overlap costs little. Clocks of logs may be behind.
+            since_then, looked = looked - _OVERLAP, datetime.now(UTC)
+            found = Imported(known=done.known)
+            try:
+                stores = sources(agents or (), paths or ())
+                import_sessions(data, stores, since=since_then, project=project, service=service, done=found)
+            except OperationError as error:
+                looked = since_then + _OVERLAP
+                echo(f"assay: {error}; trying again", err=True)
             if found.sent:
                 echo(_summary(found))
         if done.not_stored:
