@@ -212,6 +212,18 @@ def test_a_retry_says_nothing_twice_and_a_batch_that_was_sent_twice_counts_once(
     assert found.tokens["output"] == 14
 
 
+def test_a_model_whose_history_was_rewritten_is_heard_once(tmp_path: Path) -> None:
+    summary = said("assistant", "a summary")
+    path = saved(
+        tmp_path / "t.json",
+        chat(1, [said("user", "one")], [said("assistant", "A.")]),
+        chat(2, [summary, said("user", "two")], [], status={"code": 2}),
+        chat(3, [summary, said("user", "two")], [said("assistant", "B.")]),
+    )
+    [found], _ = read("otel", path)
+    assert shown(found)[:2] == (["user: one", "model: A.", "user: two"], "B.")
+
+
 def test_a_sub_agent_below_a_tool_is_a_session_of_its_own_and_a_tool_below_a_tool_is_none(tmp_path: Path) -> None:
     delegate = said("assistant", asks("c1", "delegate"), asks("c2", "search"))
     path = saved(
