@@ -6,7 +6,7 @@ Spans `chat`, `invoke_agent` and `execute_tool` with one `gen_ai.conversation.id
 - Each `chat` span has all messages so far as its input. They are read once.
 - A result of a tool is in its span, or in the input of the next `chat` span.
 - Spans below a span of a tool are a sub-agent's: a session that is separate, linked to that of the call.
-- Most instrumentations write no messages by default. Sessions without any words are counted, and not read.
+- Most instrumentations write no messages unless a setting turns that on. Sessions without any words are counted, and not read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
