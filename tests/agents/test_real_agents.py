@@ -145,15 +145,15 @@ class OpenCode:
         self.url = url
         self.model = {"providerID": "loopback", "modelID": "m-1"}
 
-    def ask(self, path: str, body: Json | None = None) -> Any:
+    def ask(self, path: str, body: Json | None = None, timeout: float = 120) -> Any:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, {"content-type": "application/json"})
-        with urllib.request.urlopen(request, timeout=120) as answer:
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
             return json.loads(answer.read() or b"null")
 
     def is_up(self) -> bool:
         try:
-            self.ask("/session")
+            self.ask("/session", timeout=3)  # one that comes while it starts has no answer
         except OSError:
             return False
         return True
@@ -203,19 +203,22 @@ def test_opencode(home: Home) -> None:
     sub_agent = {"description": "count", "prompt": "SUBJOB count", "subagent_type": "general"}
     played["SCENE delegate"] = [Reply("I delegate.", [("task", sub_agent)]), Reply("Counted.")]
     played["SCENE missing"] = [Reply("", [("read", {"filePath": str(home.work / "none.txt")})]), Reply("Gone.")]
+    played["SCENE hello"] = [Reply("Hi.")]
     with AgentModel(played) as model, opencode(home, model) as server:
         server.session("SCENE work", "SCENE thanks")
         server.session("SCENE fail")
         server.abort("SCENE story", model.stalled.is_set)
         server.abort("SCENE sleep", (home.work / "asleep").exists)
         server.session("SCENE delegate")
-        compacted = server.session("SCENE missing")
+        server.session("SCENE missing")
+        compacted = server.session("SCENE hello")
         server.ask(f"/session/{compacted}/summarize", server.model)
         server.say(compacted, "SCENE thanks")
+        messages = server.ask(f"/session/{compacted}/message")
+        assert [each["info"].get("finish") for each in messages if each["info"].get("summary") is True] == ["stop"]
         while_running = told(home.sessions("opencode"))
     found = home.sessions("opencode")
     calls = ["2 read success", "2 bash success 0", "2 bash error exit_code 3", "2 no_such_tool error unknown_name"]
-    missing = ["user: SCENE missing", "model: Gone.", "user: SCENE thanks"]
     assert told(found) == {
         "SCENE work": (WORKED, "Welcome.", calls, "answered"),
         "SCENE fail": (["user: SCENE fail"], None, [], "unanswered"),
@@ -223,7 +226,8 @@ def test_opencode(home: Home) -> None:
         "SCENE sleep": (["user: SCENE sleep"], "Wait.", ["2 bash error interrupted"], "aborted"),
         "SCENE delegate": (["user: SCENE delegate"], "I delegate.\n\nCounted.", ["2 task success"], "answered"),
         "SUBJOB count": (["user: SUBJOB count"], "One file.", ["2 bash success 0"], "answered"),
-        "SCENE missing": (missing, "Welcome.", ["2 read error tool_error"], "answered"),
+        "SCENE missing": (["user: SCENE missing"], "Gone.", ["2 read error tool_error"], "answered"),
+        "SCENE hello": (["user: SCENE hello", "model: Hi.", "user: SCENE thanks"], "Welcome.", [], "answered"),
     }
     assert while_running == told(found)
     [child] = [each for each in found if each.parent_session_id]

@@ -6,6 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.json_format import MessageToJson
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from assay_sessions.document import document
 from assay_sessions.readers import READERS, Problem
@@ -212,6 +218,18 @@ def test_a_retry_says_nothing_twice_and_a_batch_that_was_sent_twice_counts_once(
     assert found.tokens["output"] == 14
 
 
+def test_a_model_whose_history_was_rewritten_is_heard_once(tmp_path: Path) -> None:
+    summary = said("assistant", "a summary")
+    path = saved(
+        tmp_path / "t.json",
+        chat(1, [said("user", "one")], [said("assistant", "A.")]),
+        chat(2, [summary, said("user", "two")], [], status={"code": 2}),
+        chat(3, [summary, said("user", "two")], [said("assistant", "B.")]),
+    )
+    [found], _ = read("otel", path)
+    assert shown(found)[:2] == (["user: one", "model: A.", "user: two"], "B.")
+
+
 def test_a_sub_agent_below_a_tool_is_a_session_of_its_own_and_a_tool_below_a_tool_is_none(tmp_path: Path) -> None:
     delegate = said("assistant", asks("c1", "delegate"), asks("c2", "search"))
     path = saved(
@@ -332,3 +350,30 @@ def test_stores_are_named_files(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("")
     assert list(reader.discover([tmp_path])) == [path]
     assert list(reader.read(path, datetime(2100, 1, 1, tzinfo=UTC))) == []
+
+
+def test_spans_that_the_real_sdk_writes_are_a_session(tmp_path: Path) -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider(resource=Resource({"service.name": "helper"}))
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    tracer = provider.get_tracer("agent")
+
+    def operation(name: str, **attributes: Any) -> Any:
+        own = {f"gen_ai.{key.replace('__', '.')}": each for key, each in attributes.items()}
+        return tracer.start_as_current_span(name, attributes={"gen_ai.operation.name": name} | own)
+
+    with operation("invoke_agent", conversation__id="conv-1", agent__name="helper"):
+        with operation("chat", input__messages=json.dumps(FIRST), output__messages=json.dumps([ASKED])):
+            pass
+        with operation("execute_tool", tool__name="weather", tool__call__id="c1"):
+            pass
+        with pytest.raises(TimeoutError), operation("execute_tool", tool__name="time", tool__call__id="c2"):
+            raise TimeoutError("took too long")
+        with operation("chat", input__messages=json.dumps(SECOND), output__messages=json.dumps([ANSWER])):
+            pass
+    path = tmp_path / "traces.json"
+    path.write_text(MessageToJson(encode_spans(exporter.get_finished_spans())))
+    [found], problems = read("otel", path)
+    assert problems == []
+    assert (found.session_id, found.extra) == ("conv-1", {"agent": "helper", "service": "helper"})
+    calls = ["2 weather success", "2 time error timeout"]
+    assert shown(found) == (["user: Weather in Bonn?"], "I look.\n\nSunny.", calls, "answered")

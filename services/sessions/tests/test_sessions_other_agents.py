@@ -29,6 +29,7 @@ from tests.support.agent_logs import (
     words,
     written,
 )  # fmt: skip
+from tests.support.opencode_logs import Session, assistant, export, user
 
 # Claude Code
 
@@ -189,6 +190,22 @@ def test_what_is_damaged_or_unknown_is_counted_without_its_content_and_the_rest_
     kinds = {each.kind for each in problems}
     assert kinds == {"damaged", "unknown_type"}
     assert {each.path for each in problems} == {name}
+
+
+@pytest.mark.parametrize("agent", GOOD)
+@pytest.mark.parametrize("other", READERS)
+def test_a_file_of_another_agent_has_no_session_and_is_reported(agent: str, other: str, tmp_path: Path) -> None:
+    name, rows = GOOD[agent]
+    sessions, problems = read(other, written(tmp_path / name, rows))
+    assert (len(sessions), problems == []) == ((1, True) if other == agent else (0, False))
+
+
+def test_an_export_of_opencode_is_no_session_of_another_agent(tmp_path: Path) -> None:
+    path = tmp_path / "session.json"
+    export(path, Session("a", [user("Go."), assistant("OK.")]))
+    for agent in READERS:
+        sessions, problems = read(agent, path)
+        assert (len(sessions), problems == []) == ((1, True) if agent == "opencode" else (0, False))
 
 
 @pytest.mark.parametrize("agent", GOOD)

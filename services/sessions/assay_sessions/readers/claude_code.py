@@ -157,7 +157,7 @@ def _session(path: Path, origin: str | None, problems: Problems) -> Transcript |
     _count_unknown(rows, path.name, problems)
     own = [row for row in rows if sub_agent or row.get("isSidechain") is not True]
     spoken = [row for row in own if row.get("type") in {"user", "assistant", "attachment"}]
-    if not any(row.get("type") in {"user", "assistant"} for row in spoken):
+    if not any(row.get("type") in {"user", "assistant"} and isinstance(row.get("message"), dict) for row in spoken):
         return None
     kept = _path(own)
     found = _conversation(spoken, kept)

@@ -74,6 +74,9 @@ def _session(path: Path, problems: Problems) -> Transcript | None:
         info, messages = _replayed(lines(path, problems), path.name, problems)
     if not info and not messages:
         return None
+    if not info.get("sessionId") and not any(message.get("type") in {"user", "gemini"} for message in messages):
+        problems.add("unknown_schema", path.name)
+        return None
     found = _conversation(messages, path.name, problems)
     times = [moment for message in messages if (moment := from_text(message.get("timestamp")))]
     started, changed = from_text(info.get("startTime")), from_text(info.get("lastUpdated"))

@@ -145,10 +145,21 @@ class _Talk:
 
     def hear(self, given: Sequence[_Item]) -> None:
         """Add what is new in the input of a model, which has what was said before, a part of it, or none of it."""
-        known = next((n for n in range(min(len(given), len(self.said)), 0, -1) if self.said[-n:] == list(given[:n])), 0)
+        known = next(
+            (
+                n
+                for n in range(min(len(given), len(self.said)), 0, -1)
+                if self.said[-n] == given[0] and self._ends_with(given[:n])
+            ),
+            0,
+        )
         if not known and self.said:  # sent alone, or after a summary of what was said before
             known = max((number for number, item in enumerate(given, 1) if item.role != "user"), default=0)
+            known = len(given) if self._ends_with(given[known:]) else known
         self.said += given[known:]
+
+    def _ends_with(self, given: Sequence[_Item]) -> bool:
+        return bool(given) and self.said[-len(given) :] == list(given)
 
 
 def _session(

@@ -81,13 +81,14 @@ def _is_one_text(path: Path) -> bool:
 def _span(span: Json, resource: Json) -> Span:
     attributes = _attributes(span.get("attributes"))
     status = mapping(span.get("status"))
-    message = text(status.get("message"))
+    message, raised = text(status.get("message")), "error"
     for event in map(mapping, items(span.get("events"))):
         own = _attributes(event.get("attributes"))
         if event.get("name") == _DETAILS:
             attributes = own | attributes
         elif event.get("name") == "exception":
             message = message or text(own.get("exception.message"))
+            raised = some_text(own.get("exception.type")) or raised
     failed = status.get("code") in (2, "STATUS_CODE_ERROR")
     return Span(
         trace_id=text(span.get("traceId")),
@@ -96,7 +97,7 @@ def _span(span: Json, resource: Json) -> Span:
         attributes=attributes,
         started=_moment(span.get("startTimeUnixNano")),
         ended=_moment(span.get("endTimeUnixNano")),
-        error=some_text(attributes.get("error.type")) or ("error" if failed else None),
+        error=some_text(attributes.get("error.type")) or (raised if failed else None),
         message=message,
         resource=resource,
     )
