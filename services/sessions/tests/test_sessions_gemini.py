@@ -76,6 +76,17 @@ def test_a_session_goes_on_after_it_was_rewound(tmp_path: Path, to: Any) -> None
     assert shown(found)[:2] == (["user: one", "model: A.", "user: three"], "C.")
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"$set": {"messages": [GEMINI_CONTEXT]}}],
+        [gemini(1, "user", "a prompt that is taken back"), {"$set": {"messages": [GEMINI_CONTEXT]}}],
+    ],
+)
+def test_a_file_without_words_and_calls_is_no_session(tmp_path: Path, rows: list[Json]) -> None:
+    assert read("gemini", written(tmp_path / "session-1.jsonl", [GEMINI_START, *rows])) == ([], [])
+
+
 def test_thoughts_notes_and_contexts_are_no_words(tmp_path: Path) -> None:
     thought: Json = {"text": "I think.", "thought": True}
     rows = [

@@ -1,5 +1,6 @@
 """Sessions of Claude Code, Codex and Gemini CLI, from invented logs in the form that the real programs wrote."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -224,6 +225,16 @@ def test_an_older_session_is_left_out_by_since_and_the_file_is_found(agent: str,
     assert any(store == log or store == log.parent for store in stores)
     assert len(read(agent, log, datetime(2020, 1, 1, tzinfo=UTC))[0]) == 1
     assert read(agent, log, datetime(2100, 1, 1, tzinfo=UTC)) == ([], [])
+
+
+@pytest.mark.parametrize("agent", sorted(set(GOOD) - {"jsonl"}))  # its lines need no times: then they have their file's
+def test_a_session_that_is_newer_than_the_time_of_its_file_is_read(agent: str, tmp_path: Path) -> None:
+    name, rows = GOOD[agent]
+    log = written(tmp_path / name, rows)
+    [found], _ = read(agent, log)
+    seconds = found.updated.timestamp() - 0.01  # the tick of the kernel's clock before it
+    os.utime(log, (seconds, seconds))
+    assert read(agent, log, found.updated) == ([found], [])
 
 
 AS_NOBODY = """

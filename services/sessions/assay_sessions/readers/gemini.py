@@ -7,6 +7,8 @@ Traps that it knows (seen in 0.61):
 - A message of the model is written again, with the same `id`, when its calls have ended: the last one counts.
 - A resumed session writes its fields again, and replaces its messages by `$set`; these have calls as parts of the content, without
   their status. The message that was written before says more, and is kept. A result can have the `id` of the message with its call.
+- A session that is resumed in a later minute leaves a second file with its id, which has only the context, and a prompt whose
+  model failed is taken back. A file without words and calls is left out.
 - An exit code is only in the text of a result, whose status is `success`.
 """
 
@@ -78,6 +80,8 @@ def _session(path: Path, problems: Problems) -> Transcript | None:
         problems.add("unknown_schema", path.name)
         return None
     found = _conversation(messages, path.name, problems)
+    if not found.messages:
+        return None
     times = [moment for message in messages if (moment := from_text(message.get("timestamp")))]
     started, changed = from_text(info.get("startTime")), from_text(info.get("lastUpdated"))
     models = [model for message in messages if (model := some_text(message.get("model")))]

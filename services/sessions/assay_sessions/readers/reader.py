@@ -22,6 +22,8 @@ ProblemKind = Literal[
     "no_content",  # a span without messages: `detail` names the setting that makes an instrumentation write them
     "no_session_id",  # a conversation without an id and without a name to make one from
 ]
+#: How far the time of a file may be behind the times in it, in seconds.
+_TICK_S: Final = 2
 #: Names of types are part of a format. Anything else in their place may be captured text.
 _TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./:-]{0,63}")
 
@@ -156,10 +158,11 @@ def passed_ms(start: datetime | None, end: datetime | None) -> float | None:
 def changed_before(path: Path, since: datetime | None) -> bool:
     """Return True if a file did not change at `since` or later.
 
+    File systems keep the time of the kernel's last tick, and some only two seconds, so a file can seem older than what is in it.
     One that cannot be looked at is False: reading it tells why.
     """
     try:
-        return since is not None and path.stat().st_mtime < since.timestamp()
+        return since is not None and path.stat().st_mtime + _TICK_S < since.timestamp()
     except OSError:
         return False
 
