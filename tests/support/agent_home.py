@@ -72,7 +72,7 @@ class Home:
         for number in (how, signal.SIGKILL):
             try:
                 os.killpg(process.pid, number)
-                process.wait(10)
+                process.wait(60)
             except (ProcessLookupError, subprocess.TimeoutExpired):
                 continue
 
