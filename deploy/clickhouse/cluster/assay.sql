@@ -3571,7 +3571,7 @@ imported AS
         any(output_tokens) AS output_tokens, max(created_at) AS created_at
     FROM `assay_base`.session_parts FINAL
     GROUP BY project, session_id, revision, digest
-    ORDER BY revision DESC, digest DESC
+    ORDER BY revision DESC, max(id) DESC
     LIMIT 1 BY project, session_id
 ),
 judged AS
@@ -3658,6 +3658,6 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (12,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (13, '0013_operations_audit.sql', '152066959cb83692ec4cd6c3662de91d3a2bff16824a75191d8ebe88604396d3');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (14, '0014_agents.sql', '967e1530941902c44968a7bd2c5be3f03a97e0e2139fd79ac6f41d36ae10d9dc');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (14, '0014_agents.sql', 'de247aa213657365732e21e4d74a3285fc123cf345772518085eeb639d208091');
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (15, '0015_tool_rollups.sql', '23491e7fba8e90e19ca168d062a061f9bca99ad90985fc3fb1ee0b309ad3a03c');

@@ -115,7 +115,7 @@ class ToolBlock:
         if exit_code and outcome.status == "success":
             outcome = Outcome("error", "exit_code")
         if status is not None:
-            outcome = Outcome(status, error_kind or (outcome.error_kind if status in FAILED else None))
+            outcome = Outcome(status, (error_kind or outcome.error_kind) if status in FAILED else None)
         elif error_kind is not None and outcome.status in FAILED:
             outcome = Outcome(outcome.status, error_kind)
         self._outcome, self._exit_code = outcome, exit_code

@@ -14,7 +14,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from assay_capture import Capture
-from assay_capture.tool_block import outcome_of
+from assay_capture.tool_block import ToolBlock, outcome_of
 from assay_schema.event_file import FIELDS
 from assay_schema.events import Event
 from assay_schema.settings import Settings
@@ -463,3 +463,16 @@ def test_nothing_is_done_while_capture_is_off(tmp_path: Any) -> None:
         call.result(Evil())
     assert off.captured_tool()(lambda value: value)(3) == 3
     assert off.stats().captured == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"), [("partial", None), ("success", None), ("error", "timeout"), ("refused", "timeout")]
+)
+def test_an_error_kind_that_the_status_does_not_allow_is_left_out_and_the_event_stays(
+    status: Any, kept: str | None
+) -> None:
+    recorded: list[dict[str, Any]] = []
+    with ToolBlock(lambda **fields: recorded.append(fields) or "", "read", None, None, {}) as block:
+        block.result(status=status, error_kind="timeout")
+    [call] = recorded
+    assert (call["status"], call["error_kind"]) == (status, kept)

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from assay_operations.errors import OperationError
 
@@ -127,7 +127,7 @@ def _sqlite(file: Path, rows: int) -> Iterator[Column]:
     if not file.is_file():
         raise OperationError("not_found", f"{file}: no such file")
     try:
-        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as database:
+        with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as database:
             tables = database.execute(
                 "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
             ).fetchall()
@@ -146,13 +146,19 @@ def _clickhouse(url: str, rows: int) -> Iterator[Column]:
     from clickhouse_connect.driver.exceptions import ClickHouseError
 
     parts = urlsplit(url)
+    try:
+        port = parts.port or 8123
+    except ValueError:  # its message quotes the address, which can contain a password
+        raise OperationError(
+            "invalid", "the address has no valid port; write special characters of a password as %XX"
+        ) from None
     database = parts.path.strip("/") or "default"
-    shown = f"{parts.scheme}://{parts.hostname}:{parts.port or 8123}"
+    shown = f"{parts.scheme}://{parts.hostname}:{port}"
     try:
         with closing(
             clickhouse_connect.get_client(
-                host=parts.hostname, port=parts.port or 8123, secure=parts.scheme == "https", username=parts.username or "default",
-                password=parts.password or "", autogenerate_session_id=False, connect_timeout=10,
+                host=parts.hostname, port=port, secure=parts.scheme == "https", username=unquote(parts.username or "default"),
+                password=unquote(parts.password or ""), autogenerate_session_id=False, connect_timeout=10,
             )
         ) as client:  # fmt: skip
             described = client.query(

@@ -93,12 +93,14 @@ def test_an_override_that_cannot_be_used_is_named(tmp_path: Path, text: str, sai
         ("postgres://host/db", "is not supported; use sqlite:///file.db"),
         ("nowhere.ndjson", "cannot be read"),
         ("http://127.0.0.1:9/db", "check the address, user and password"),
+        ("http://u:hunter2/secret@127.0.0.1:9/db", "no valid port"),
     ],
 )
 def test_a_source_that_cannot_be_read_says_what_can(source: str, said: str) -> None:
     with pytest.raises(OperationError) as refused:
         list(columns_of(source, 5))
     assert said in str(refused.value)
+    assert "hunter2" not in str(refused.value)
 
 
 def test_a_file_that_is_no_database_or_no_rows_is_an_error_without_its_content(tmp_path: Path) -> None:

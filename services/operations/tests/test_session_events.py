@@ -9,12 +9,15 @@ import pytest
 
 from assay_operations.sessions.cutting import safe_cut
 from assay_operations.sessions.events import revision, session_events
+from assay_operations.sessions.stored import Known
 from assay_schema.events import SessionEvent
 from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.validation import event_time_ok, parse_event
 from assay_scrubber.engine import Scrubber
+from assay_scrubber.finding import Finding, Scrubbed
 from assay_scrubber.policy import Policy
-from assay_sessions.parts import join
+from assay_scrubber.taxonomy import Category
+from assay_sessions.parts import PartsError, join
 from assay_sessions.record import Call, Message, Transcript
 from assay_sessions.text_cut import natural_cut
 
@@ -112,6 +115,48 @@ def test_no_cut_goes_through_a_secret_or_between_it_and_its_name(secret: str) ->
         assert "h7Xk2pQz9wLm" not in found, (place, at)
 
 
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"[:36],
+        "AKIAQ3EGPLANTED77XYZ",
+        "postgres://app:h7Xk2pQz9wLm@db.example.com/shop",
+    ],
+)
+def test_nor_does_one_in_a_text_without_white_space(secret: str) -> None:
+    cut = safe_cut(SCRUBBER)
+    assert SCRUBBER.scrub(f'"a":1,"k":"{secret}","b":2').findings
+    for place in range(2, len(secret) + 8, 3):
+        filler = '{"n":[1,2,3],"ok":true},' * 60
+        text = f'{filler[: 1_000 - place]}"k":"{secret}",{filler}'
+        at = cut(text, 1_000)
+        assert 0 < at <= 1_000
+        assert SCRUBBER.scrub(text[:at]).text + SCRUBBER.scrub(text[at:]).text == SCRUBBER.scrub(text).text, (place, at)
+
+
+def test_a_text_without_any_safe_place_is_not_cut() -> None:
+    class FindsEverything:
+        def scrub(self, text: str) -> Any:
+            return Scrubbed("", [Finding("secret", Category.CREDENTIAL, 0, len(text))]) if text else Scrubbed("", [])
+
+    with pytest.raises(PartsError, match="hide nothing from the scrubber"):
+        safe_cut(FindsEverything())("x" * 5_000, 1_000)  # type: ignore[arg-type]
+
+
 def test_where_nothing_is_found_the_cut_is_the_natural_one() -> None:
     text = "one two three\n" * 100
     assert safe_cut(SCRUBBER)(text, 1_000) == natural_cut(text, 1_000)
+
+
+def test_what_is_known_is_the_newest_revision_with_each_of_its_digests() -> None:
+    known = Known([("a", 5, ["x", "y"])])
+    assert [known.has("a", key) for key in ((4, "z"), (5, "x"), (5, "y"), (5, "a"), (5, "z"), (6, "x"))] == [
+        True, True, True, False, False, False,
+    ]  # fmt: skip
+    assert not known.has("b", (0, "x"))
+    known.add("a", (5, "z"))
+    assert known.has("a", (5, "z"))
+    assert known.has("a", (5, "x"))
+    known.add("a", (7, "q"))
+    assert not known.has("a", (7, "x"))
+    assert known.has("a", (5, "new"))

@@ -12,6 +12,7 @@ from assay_schema.validation import InvalidEvent
 from .detector import Detector
 from .projection import project
 from .registry import FAMILIES
+from .session_parts import nested
 
 #: Families that no name matches by chance. A slug may well look like the others.
 REFUSED = ("private_key", "connection_url", "jwt", "api_key", "bearer_token", "secret")
@@ -65,6 +66,8 @@ def refuse_credentials(
 
     The error states which name, but not its text.
     """
+    if kind == "session":  # the path of a continuation consists of keys
+        payload = nested(payload)
     texts: list[str | None] = [service, project, session_id]
     texts += [payload.get(name) for name in _SINGLE.get(kind, ())]
     for name in _LISTS.get(kind, ()):

@@ -165,6 +165,13 @@ def test_nor_may_a_name_of_a_tool_or_session(kind: str, name: str) -> None:
     refuse_credentials(kind, {name: None}, "search", "shop")
 
 
+def test_nor_may_the_path_of_a_continuation() -> None:
+    part = {"continues": ["function_call", URL], "text": "x"}
+    payload = {"request": {"contents": []}, "response": {"candidates": []}, "intermediate_events": [part]}
+    with pytest.raises(InvalidEvent, match=r"payload\.intermediate_events, a key: holds a credential"):
+        refuse_credentials("session", payload, "search", "shop")
+
+
 def test_nor_may_the_session_of_an_event() -> None:
     with pytest.raises(InvalidEvent, match=r"^[^:]+: session_id: holds a credential"):
         refuse_credentials("feedback", {}, "search", "shop", URL)

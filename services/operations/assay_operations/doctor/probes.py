@@ -238,7 +238,7 @@ def imported_sessions(client: "Store", late_s: float) -> tuple[int, int, float |
         " SELECT project, session_id, uniqExact(part) = max(parts) AS complete,"
         " dateDiff('second', max(created_at), now64(3)) AS waited_s"
         " FROM session_parts WHERE created_at >= now() - toIntervalDay(7)"
-        " GROUP BY project, session_id, revision, digest ORDER BY revision DESC, digest DESC LIMIT 1 BY project, session_id)",
+        " GROUP BY project, session_id, revision, digest ORDER BY revision DESC, max(id) DESC LIMIT 1 BY project, session_id)",
         parameters={"late_s": late_s},
     ).result_rows
     return int(stored), int(incomplete), float(waited_s) if stored else None

@@ -19,7 +19,7 @@ from assay_operations.errors import OperationError
 from assay_operations.sessions.cutting import safe_cut
 from assay_operations.sessions.events import Revision, revision, session_events
 from assay_operations.sessions.last_import import remember
-from assay_operations.sessions.stored import complete_revisions, waiting_for
+from assay_operations.sessions.stored import Key, Known, complete_revisions, waiting_for
 from assay_sessions.parts import PartsError
 from assay_sessions.readers import READERS, Problem, Reader
 from assay_sessions.record import Transcript
@@ -33,6 +33,8 @@ BACKLOG_MAX = 2_000
 #: Seconds until an import stops waiting for the store.
 STORED_WITHIN_S = 60.0
 _POLL_S = 0.2
+#: Seconds until an import gives up because nothing reads the log.
+_EMPTIED_WITHIN_S = 120.0
 #: Bytes that are sent at once.
 _BATCH_BYTES = 1024 * 1024
 
@@ -51,7 +53,7 @@ class Imported:
     #: Sent, and not complete in the store when the wait was over.
     not_stored: int = 0
     #: The newest revision of each session, in the store or sent. Pass the result on to import again without asking the store.
-    known: dict[str, tuple[int, str]] | None = None
+    known: Known | None = None
 
 
 @dataclass(frozen=True)
@@ -102,17 +104,16 @@ def import_sessions(
     with open_store(reading.store) as store:
         if done.known is None:
             done.known = complete_revisions(store, project)
-        known = done.known
-        sent: dict[str, tuple[int, str]] = {}
+        sent: dict[str, Key] = {}
         publisher = _Publisher(publishing, project)
-        for made in _revisions(stores, since, done, known, progress):
+        for made in _revisions(stores, since, done, sent, progress):
             try:
                 parts = list(session_events(made, project, service, time.time_ns() // 1_000_000, publisher.cut))
             except PartsError as error:
                 done.problems[Problem("unreadable", made.document["metadata"]["source"], 1, str(error))] += 1
                 continue
             publisher.send(parts)
-            known[made.session_id] = sent[made.session_id] = made.key
+            sent[made.session_id] = made.key
             done.sent[made.document["metadata"]["source"]] += 1
             done.parts += len(parts)
             done.size += sum(map(len, parts))
@@ -124,6 +125,9 @@ def import_sessions(
             while (left := waiting_for(store, project, sent)) and time.monotonic() < deadline:
                 time.sleep(_POLL_S)
             done.not_stored = len(left)
+            sent = {session: key for session, key in sent.items() if session not in left}
+        for session, key in sent.items():  # only now: what was not sent or stored is tried again
+            done.known.add(session, key)
     return done
 
 
@@ -131,7 +135,7 @@ def _revisions(
     stores: Sequence[Source],
     since: datetime | None,
     done: Imported,
-    known: Mapping[str, tuple[int, str]],
+    sent: Mapping[str, Key],
     progress: Callable[[Imported], None],
 ) -> Iterator[Revision]:
     """Yield the revisions that are newer than those of the store, one at a time."""
@@ -142,7 +146,8 @@ def _revisions(
                 continue
             made = revision(item)
             done.found[item.source] += 1
-            if made.key <= known.get(made.session_id, (-1, "")):
+            assert done.known is not None
+            if done.known.has(made.session_id, made.key) or made.key <= sent.get(made.session_id, (-1, "")):
                 done.unchanged[item.source] += 1
             else:
                 yield made
@@ -155,7 +160,7 @@ class _Publisher:
     def __init__(self, settings: "Settings", project: str) -> None:
         from assay_schema.streams import CAPTURE, shard_of
 
-        self._settings = settings
+        self._settings, self._project = settings, project
         self._key = CAPTURE.key(shard_of(project, settings.redis.shards))
         self._waiting: list[bytes] = []
         self._cut: Callable[[str, int], int] | None = None
@@ -163,10 +168,10 @@ class _Publisher:
     def cut(self, text: str, most: int) -> int:
         """Choose the place to cut a long text. The scrubber is loaded for the first one: most sessions have none."""
         if self._cut is None:
+            from assay_operations.scrub import policies
             from assay_scrubber.engine import Scrubber
-            from assay_scrubber.policy import Policy
 
-            self._cut = safe_cut(Scrubber(Policy()))
+            self._cut = safe_cut(Scrubber(policies(None).of(self._project)))
         return self._cut(text, most)
 
     def send(self, events: Sequence[bytes]) -> None:
@@ -189,7 +194,13 @@ class _Publisher:
         self._waiting = []
 
     async def _append(self, client: "Client") -> None:
-        while int(await client.xlen(self._key)) > BACKLOG_MAX:  # noqa: ASYNC110 - another process empties it
+        deadline = time.monotonic() + _EMPTIED_WITHIN_S
+        while int(await client.xlen(self._key)) > BACKLOG_MAX:  # another process empties it
+            if time.monotonic() > deadline:
+                raise OperationError(
+                    "unavailable",
+                    f"more than {BACKLOG_MAX:,} captured entries wait, and nothing empties the log; see assay doctor, then import again",
+                )
             await asyncio.sleep(_POLL_S)
         for event in self._waiting:
             await client.xadd(self._key, {"data": event})

@@ -1,6 +1,6 @@
 """Sessions in the store: which revisions are complete, and their documents."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 Key = tuple[int, str]
 #: Sessions that are looked up at once.
 _PAGE = 500
-_NEWEST_COMPLETE = """SELECT session_id, max((revision, digest)) FROM
+_NEWEST_COMPLETE = """SELECT session_id, revision, groupUniqArray(digest) FROM
 (
     SELECT session_id, revision, digest FROM session_parts WHERE project = {project:String}
     GROUP BY session_id, revision, digest HAVING uniqExact(part) = max(parts)
 )
-GROUP BY session_id"""
+GROUP BY session_id, revision ORDER BY revision DESC LIMIT 1 BY session_id"""
 _COMPLETE_OF = """SELECT session_id, revision, digest FROM session_parts
 WHERE project = {project:String} AND session_id IN {sessions:Array(String)}
 GROUP BY session_id, revision, digest HAVING uniqExact(part) = max(parts)"""
@@ -36,7 +36,7 @@ _NEWEST = """SELECT * FROM
           AND (empty({sessions:Array(String)}) OR session_id IN {sessions:Array(String)})
           AND (NOT {of_people:Bool} OR parent_session_id IS NULL)
     )
-    GROUP BY project, session_id, revision, digest ORDER BY revision DESC, digest DESC LIMIT 1 BY project, session_id
+    GROUP BY project, session_id, revision, digest ORDER BY revision DESC, max(id) DESC LIMIT 1 BY project, session_id
 )
 ORDER BY revision, session_id"""
 _PARTS = """SELECT part, parts, title, toString(created), request, response, intermediate_events, metadata FROM session_parts
@@ -66,22 +66,42 @@ class Seen:
     incomplete: list[str] = field(default_factory=list)
 
 
-def complete_revisions(client: "Client", project: str) -> dict[str, Key]:
-    """Return the newest complete revision of each session of a project, by session."""
+class Known:
+    """The newest revision of each session, with its digests.
+
+    It has several if two logs of one session differ at the same time of change.
+    """
+
+    def __init__(self, revisions: Iterable[tuple[str, int, Iterable[str]]] = ()) -> None:
+        self._of = {session: (number, set(digests)) for session, number, digests in revisions}
+
+    def has(self, session: str, key: Key) -> bool:
+        """Return True if this revision is known, or a newer one."""
+        number, digests = self._of.get(session, (-1, set[str]()))
+        return key[0] < number or (key[0] == number and key[1] in digests)
+
+    def add(self, session: str, key: Key) -> None:
+        """Add a revision."""
+        number, digests = self._of.get(session, (-1, set[str]()))
+        if key[0] >= number:
+            self._of[session] = (key[0], {key[1]} | (digests if key[0] == number else set()))
+
+
+def complete_revisions(client: "Client", project: str) -> Known:
+    """Return the newest complete revision of each session of a project."""
     found = client.query(_NEWEST_COMPLETE, parameters={"project": project}).result_rows
-    return {str(session): (int(key[0]), str(key[1])) for session, key in found}
+    return Known((str(session), int(number), map(str, digests)) for session, number, digests in found)
 
 
 def waiting_for(client: "Client", project: str, wanted: dict[str, Key]) -> dict[str, Key]:
     """Return those of the wanted revisions that are not complete yet."""
-    stored: dict[str, Key] = {}
+    stored: set[tuple[str, int, str]] = set()
     names = list(wanted)
     for start in range(0, len(names), _PAGE):
         page = {"project": project, "sessions": names[start : start + _PAGE]}
         rows = client.query(_COMPLETE_OF, parameters=page).result_rows
-        for session, number, digest in rows:
-            stored[str(session)] = max(stored.get(str(session), (0, "")), (int(number), str(digest)))
-    return {session: key for session, key in wanted.items() if stored.get(session, (0, "")) < key}
+        stored |= {(str(session), int(number), str(digest)) for session, number, digest in rows}
+    return {session: key for session, key in wanted.items() if (session, *key) not in stored}
 
 
 def documents(client: "Client", chosen: Chosen, seen: Seen) -> Iterator[dict[str, Any]]:

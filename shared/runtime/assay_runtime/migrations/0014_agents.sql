@@ -496,7 +496,7 @@ imported AS
         any(output_tokens) AS output_tokens, max(created_at) AS created_at
     FROM ${base}.session_parts FINAL
     GROUP BY project, session_id, revision, digest
-    ORDER BY revision DESC, digest DESC
+    ORDER BY revision DESC, max(id) DESC
     LIMIT 1 BY project, session_id
 ),
 judged AS

@@ -1,4 +1,5 @@
 -- The same call, tool and arguments, made again and again in one run of a server and one conversation.
+-- Arguments are compared as stored: texts over 2 KiB of equal size, and values below `filters`, look equal.
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
 -- times UInt32 = 3: minimum number of calls
