@@ -110,6 +110,6 @@ def scenes(work: Path, read: tuple[str, Json], shell: Callable[[str], tuple[str,
         "SCENE thanks": [Reply("Welcome.")],
         "SCENE fail": [Reply(status=400)],
         "SCENE story": [Reply("Once upon", stall=True)],
-        "SCENE sleep": [Reply("Wait.", [shell(f"touch {work}/asleep; sleep 300")]), Reply("x")],
+        "SCENE sleep": [Reply("Wait.", [shell(f"touch {work}/asleep; sleep 60")]), Reply("x")],
         "SUBJOB count": [Reply("", [shell("ls | wc -l")]), Reply("One file.")],
     }
