@@ -72,7 +72,7 @@ class Home:
         for number in (how, signal.SIGKILL):
             try:
                 os.killpg(process.pid, number)
-                process.wait(10)
+                process.wait(60)
             except (ProcessLookupError, subprocess.TimeoutExpired):
                 continue
 
@@ -110,6 +110,6 @@ def scenes(work: Path, read: tuple[str, Json], shell: Callable[[str], tuple[str,
         "SCENE thanks": [Reply("Welcome.")],
         "SCENE fail": [Reply(status=400)],
         "SCENE story": [Reply("Once upon", stall=True)],
-        "SCENE sleep": [Reply("Wait.", [shell(f"touch {work}/asleep; sleep 300")]), Reply("x")],
+        "SCENE sleep": [Reply("Wait.", [shell(f"touch {work}/asleep; sleep 60")]), Reply("x")],
         "SUBJOB count": [Reply("", [shell("ls | wc -l")]), Reply("One file.")],
     }

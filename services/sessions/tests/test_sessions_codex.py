@@ -24,6 +24,7 @@ def event(kind: str, **fields: Any) -> tuple[str, Json]:
     ("output", "call"),
     [
         ("Wall time: 1\nProcess exited with code 0\nOutput:\nProcess exited with code 9", "2 exec success 0"),
+        ("Wall time: 1\nOutput:\nProcess exited with code 9", "2 exec success"),
         ("Exit code: 2\nWall time: 1 seconds\nOutput:\nno", "2 exec error exit_code 2"),
         ('{"output": "no", "metadata": {"exit_code": 4}}', "2 exec error exit_code 4"),
         ('{"answer": 42}', "2 exec success"),

@@ -1,6 +1,7 @@
 """JSON lines as sessions: exported documents come back as they were, and other records and messages are understood."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,6 +17,7 @@ from tests.support.opencode_logs import ABORTED, START_MS, Session, assistant, d
 from tests.support.random_sessions import TRANSCRIPTS
 
 Json = dict[str, Any]
+START = datetime(2026, 11, 25, tzinfo=UTC)
 
 
 def read(path: Path) -> tuple[list[Transcript], list[Problem]]:
@@ -56,6 +58,17 @@ def test_any_exported_session_comes_back_exactly(transcript: Transcript) -> None
     with TemporaryDirectory() as folder:
         [found], problems = read(lines(Path(folder) / "s.jsonl", derived(made)))
     assert problems == []
+    assert document(found) == made
+
+
+def test_a_session_that_ended_with_a_call_stays_unanswered_though_it_said_something_before(tmp_path: Path) -> None:
+    made = document(
+        Transcript(
+            "s1", "codex", START, START, (Message("user", "Go."), Message("model", "I look.", (Call("ls", {}),)))
+        )
+    )
+    assert (made["metadata"]["status"], len(made["response"]["candidates"])) == ("unanswered", 1)
+    [found], _ = read(lines(tmp_path / "s.jsonl", derived(made)))
     assert document(found) == made
 
 

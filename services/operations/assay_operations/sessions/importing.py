@@ -67,11 +67,13 @@ class Source:
 def sources(agents: Sequence[str], paths: Sequence[Path], environment: Mapping[str, str] | None = None) -> list[Source]:
     """Return the stores to read, of these agents (default: all), at these paths or the usual places.
 
-    Raises `OperationError` for an unknown agent, and for a path that does not exist.
+    Raises `OperationError` for an unknown agent, for a path without one, and for a path that does not exist.
     """
     for agent in agents:
         if agent not in READERS:
             raise OperationError("invalid", f"--from: {agent!r} is not one of {', '.join(READERS)}")
+    if paths and not agents:  # another agent's reader would report what it does not understand
+        raise OperationError("invalid", f"{paths[0]}: name the agent whose log it is: --from {', '.join(READERS)}")
     for path in paths:
         if not path.exists():
             raise OperationError("not_found", f"{path}: does not exist")

@@ -23,7 +23,8 @@ _OVERLAP = timedelta(minutes=2)
 
 def import_logs(
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Files or folders; default: the usual places.")
+        list[Path] | None,
+        typer.Argument(metavar="[PATH]...", help="Files or folders, with --from; default: the usual places."),
     ] = None,
     agents: Annotated[
         list[str] | None,
@@ -105,7 +106,7 @@ def _once(
 
 def _nothing(agents: Sequence[str], paths: Sequence[Path]) -> None:
     where = ", ".join(map(str, paths)) or f"the usual places of {', '.join(agents) or 'any agent'}"
-    echo(f"no sessions in {where}; name a file or folder: assay sessions import PATH", err=True)
+    echo(f"no sessions in {where}; name a file or folder: assay sessions import --from AGENT PATH", err=True)
 
 
 def _summary(done: Imported) -> str:
