@@ -211,6 +211,34 @@ def test_checks_find_the_session_that_breaks_a_rule_and_exit_with_1(system: Syst
     assert assay(system, "sessions", "check", "--rules", str(rules), code=2) == ""
 
 
+def test_what_cannot_be_imported_is_named_and_exits_with_2(system: System, tmp_path: Path) -> None:
+    odd = tmp_path / "odd.jsonl"
+    odd.write_text('{"vision": 1}\nnot json\n{"messages": []}\n')
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    start = [sys.executable, "-m", "assay_cli", "sessions", "import", "--data", str(system.data)]
+
+    def run(*options: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [*start, *options], capture_output=True, text=True, env=environment, timeout=60, check=False
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    code, out, said = run("--from", "jsonl", str(odd))
+    assert (code, out) == (2, "0 sessions found: 0 new or changed, 0 already stored\n")
+    assert [line.split(" in ")[0] for line in said.splitlines()] == [
+        "not read: damaged (line)", "not read: no session id (line)", "not read: unknown type (line vision)",
+    ]  # fmt: skip
+    for options, words in (
+        ((str(odd),), "--from"),
+        (("--from", "jsonl", str(odd), "--project", "bad name!"), "'bad name!' is not the name of a project"),
+        (("--from", "jsonl", str(tmp_path / "gone")), "does not exist"),
+    ):
+        code, out, said = run(*options)
+        assert (code, out) == (2, "")
+        assert words in said
+        assert "Traceback" not in said
+
+
 def test_a_part_that_never_arrives_leaves_its_session_incomplete_and_out_of_every_export(
     system: System, tmp_path: Path
 ) -> None:

@@ -125,7 +125,9 @@ def read_overrides(file: Path) -> "dict[str, Classification]":
 
 def _sqlite(file: Path, rows: int) -> Iterator[Column]:
     if not file.is_file():
-        raise OperationError("not_found", f"{file}: no such file")
+        raise OperationError(
+            "not_found", f"{file}: no such file; an absolute path has four slashes: sqlite:////var/shop.db"
+        )
     try:
         with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as database:
             tables = database.execute(

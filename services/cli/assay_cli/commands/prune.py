@@ -27,7 +27,7 @@ def prune(
     project: Annotated[str | None, typer.Option(help="Only this project; default: all.")] = None,
     kind: Annotated[
         str | None,
-        typer.Option(metavar="retrieval|answer|feedback", help="Only this kind, and no failures; default: all."),
+        typer.Option(metavar="KIND", help=f"Only this kind, and no failures: {', '.join(Kind)}; default: all."),
     ] = None,
     yes: Yes = False,
     comment: Comment = "",

@@ -31,7 +31,7 @@ def tail(
     no_follow: Annotated[bool, typer.Option("--no-follow", help="Print the events so far and exit.")] = False,
     as_json: AsJsonLines = False,
     kind: Annotated[
-        str | None, typer.Option(metavar="retrieval|answer|feedback", help="Only this kind; default: all.")
+        str | None, typer.Option(metavar="KIND", help=f"Only this kind: {', '.join(Kind)}; default: all.")
     ] = None,
     project: Annotated[str | None, typer.Option(help="Only this project; default: all.")] = None,
     file: Annotated[

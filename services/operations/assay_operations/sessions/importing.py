@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from re import fullmatch
 from typing import TYPE_CHECKING
 
 from assay_operations.clients import open_store, settings_for, with_redis
@@ -20,6 +21,7 @@ from assay_operations.sessions.cutting import safe_cut
 from assay_operations.sessions.events import Revision, revision, session_events
 from assay_operations.sessions.last_import import remember
 from assay_operations.sessions.stored import Key, Known, complete_revisions, waiting_for
+from assay_schema.limits import PROJECT_PATTERN, PROJECT_RULE
 from assay_sessions.parts import PartsError
 from assay_sessions.readers import READERS, Problem, Reader
 from assay_sessions.record import Transcript
@@ -100,6 +102,8 @@ def import_sessions(
 
     With `wait`, it returns when the store has them, or after a minute. Raises `OperationError` if Redis or the store is away.
     """
+    if project is not None and not fullmatch(PROJECT_PATTERN, project):
+        raise OperationError("invalid", f"--project: {project!r} is not the name of a project: {PROJECT_RULE}")
     done = Imported() if done is None else done
     publishing, reading = settings_for("producer", data), settings_for("sre", data)
     project = project or publishing.capture.project

@@ -59,7 +59,8 @@ def document(data: Path, session_id: str, project: str | None = None) -> dict[st
             "not_found",
             "parts of this session have not arrived yet; try again in a moment, or see assay doctor"
             if seen.incomplete
-            else "no session with this id was imported; list them with assay sessions list",
+            else f"no session {session_id[:100]!r} was imported; list them with assay sessions list --subagents (show needs the whole id, "
+            "and a session of source capture has no transcript)",
         )
     return found[0]
 

@@ -28,7 +28,7 @@ _TICK_S: Final = 2
 _TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./:-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Problem:
     """Something that a reader could not read, or did not understand. The rest was read.
 

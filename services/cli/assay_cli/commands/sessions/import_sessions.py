@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from assay_cli.exit_codes import FINDING
+from assay_cli.exit_codes import FINDING, OPERATIONAL
 from assay_cli.options import DataDirectory
 from assay_cli.output.terminal import echo, ends_quietly
 from assay_operations.clients import DEFAULT_DATA
@@ -46,7 +46,8 @@ def import_logs(
 
     Repeat it at will: what is stored is not sent again.
 
-    It only reads the logs, also while the agent runs. Text is scrubbed before it is stored, like everything that is captured.
+    It only reads the logs, also while the agent runs. Text is scrubbed before it is stored, like everything that is captured. Exit code
+    1: not all are stored, 2: a path that was named has no session.
     """
     with ends_quietly():
         start = None if since is None else _moment(since)
@@ -67,6 +68,8 @@ def import_logs(
                 echo(_summary(found))
         if done.not_stored:
             raise typer.Exit(FINDING)
+        if paths and not done.found:  # a script has to see that a log it named gave nothing
+            raise typer.Exit(OPERATIONAL)
 
 
 def _once(
