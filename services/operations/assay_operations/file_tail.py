@@ -92,6 +92,8 @@ def follow_file(
                 tell(f"{path} does not exist; waiting for it")
             missing = gone
             time.sleep(PAUSE_S)
+    except BrokenPipeError:  # of the reader of the output, not of the file
+        raise
     except OSError as error:
         raise OperationError("refused", f"cannot read {path}: {error.strerror or type(error).__name__}") from None
     finally:
@@ -162,9 +164,10 @@ class Follower:
         if self._file is None:
             yield from self._begin()
             return
-        if self._file.is_cut() or (not self._file.offset and self._rotated_unseen()):
+        replaced = self._replaced()
+        if self._file.is_cut() or (not self._file.offset and not replaced and self._rotated_unseen()):
             yield from self._after(copied=True)
-        elif self._replaced():
+        elif replaced:
             yield from self._file.read()  # what was written after the last look
             yield from self._after(copied=False)
         else:

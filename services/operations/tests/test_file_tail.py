@@ -256,3 +256,23 @@ def test_the_option_comes_before_the_environment_and_that_before_the_default(tmp
     assert file_path("auto", named) == Path("/named.jsonl")
     assert file_path("auto", {"XDG_STATE_HOME": "/state"}) == Path("/state/assay/events.jsonl")
     assert file_path("auto", {}) == Path.home() / ".local/state/assay/events.jsonl"
+
+
+def test_a_file_that_was_empty_and_was_rotated_twice_before_the_next_look_loses_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b"")
+    follower = Follower(path, 0)
+    assert list(follower.lines()) == []
+
+    def write(first: int) -> None:
+        with path.open("ab") as file:
+            file.writelines(b'{"n": %d}\n' % number for number in range(first, first + 5))
+
+    write(0)
+    path.rename(tmp_path / "events.jsonl.1")
+    write(5)
+    (tmp_path / "events.jsonl.1").rename(tmp_path / "events.jsonl.2")
+    path.rename(tmp_path / "events.jsonl.1")
+    write(10)
+    assert [event["n"] for _, event in follower.lines()] == list(range(15))
+    follower.close()
