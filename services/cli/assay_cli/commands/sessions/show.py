@@ -7,9 +7,11 @@ import typer
 
 from assay_cli.options import AsJson, AsJsonLines, DataDirectory
 from assay_cli.output.rows import show_rows
+from assay_cli.output.rubric import as_text
 from assay_cli.output.terminal import echo, emit, ends_quietly
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.sessions.listing import document, lines, sessions
+from assay_operations.sessions.verdicts import latest_verdict
 from assay_sessions.document import derived
 
 #: Characters of the result of a tool call that `show` prints.
@@ -39,11 +41,13 @@ def show(
     as_json: AsJson = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Show an imported session: turns, tool calls and their results, as they are stored."""
+    """Show an imported session as it is stored: turns, tool calls and results, and the judge's verdict."""
     with ends_quietly():
         found = document(data, session_id, project)
+        verdict = latest_verdict(data, session_id, project)
         if as_json:
-            emit(orjson.dumps(derived(found)).decode())
+            judged = {"judged": verdict.document()} if verdict else {}
+            emit(orjson.dumps(derived(found) | judged).decode())
             return
         echo(f"{found['title'] or session_id} ({found['metadata'].get('source')}, {found['metadata'].get('status')})\n")
         for line in lines(found):
@@ -51,3 +55,5 @@ def show(
             if line.detail:
                 rest = len(line.detail) - _RESULT_MAX
                 echo("      " + line.detail[:_RESULT_MAX] + (f" ... {rest:,} more characters" if rest > 0 else ""))
+        if verdict:
+            echo("\n" + as_text(verdict))
