@@ -56,6 +56,7 @@ def exported(system: System, project: str) -> dict[str, dict[str, Any]]:
     lines = assay(system, "sessions", "export", "--quiet", "--project", project).splitlines()
     found = {row["session_id"]: row for row in map(json.loads, lines)}
     assert len(found) == len(lines)
+    assert [row.pop("project") for row in found.values()] == [project] * len(found)
     return found
 
 
@@ -198,7 +199,7 @@ def test_checks_find_the_session_that_breaks_a_rule_and_exit_with_1(system: Syst
         str(tmp_path / "checks.md"),
     )
     shown = assay(system, "sessions", "check", "--project", "checked", "--quiet", *options, code=1)
-    assert "no_loops: ses_loop" in shown
+    assert "no_loops: checked/ses_loop" in shown
     assert 'failures="1"' in (tmp_path / "checks.xml").read_text()
     assert "ses_loop" in (tmp_path / "checks.md").read_text()
     one = ("--session", "ses_fine", "--project", "checked", "--inconclusive", "pass", "--quiet")
@@ -207,6 +208,18 @@ def test_checks_find_the_session_that_breaks_a_rule_and_exit_with_1(system: Syst
     file.write_text(assay(system, "sessions", "export", "--quiet", "--project", "checked"))
     from_file = assay(system, "sessions", "check", str(file), "--quiet", *options[:2], code=1)
     assert from_file == shown
+    imported(system, log, "--project", "checked-too")
+    until(lambda: len(exported(system, "checked-too")) == 2, "both are stored", 60)
+    session = ("--session", "ses_loop", "--quiet", *options[:2])
+    both = assay(system, "sessions", "check", *session, code=1)
+    assert "no_loops: checked/ses_loop" in both
+    assert "no_loops: checked-too/ses_loop" in both
+    file.write_text(assay(system, "sessions", "export", "--quiet"))
+    for place in ((), (str(file),)):
+        alone = assay(system, "sessions", "check", *place, *session, "--project", "checked-too", code=1)
+        assert "no_loops: checked-too/ses_loop" in alone
+        assert "checked/ses_loop" not in alone
+    assert assay(system, "sessions", "check", str(file), "--since", "1h", code=2) == ""
     rules.write_text("[rules.no_lops]\n")
     assert assay(system, "sessions", "check", "--rules", str(rules), code=2) == ""
 

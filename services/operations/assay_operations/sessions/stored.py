@@ -106,7 +106,7 @@ def waiting_for(client: "Client", project: str, wanted: dict[str, Key]) -> dict[
 
 
 def documents(client: "Client", chosen: Chosen, seen: Seen) -> Iterator[dict[str, Any]]:
-    """Yield the documents of the chosen sessions, scrubbed, the oldest first.
+    """Yield the documents of the chosen sessions with their `project`, scrubbed, the oldest first.
 
     Each is in its newest revision. A session whose newest revision is not complete is counted in `seen`, and left out. Raises
     `OperationError` if parts are missing that were there a moment ago.
@@ -140,6 +140,7 @@ def document_of(
         raise OperationError("unavailable", "parts of a session were deleted meanwhile; run it again")
     fragments = [
         {
+            "project": project,
             "session_id": session,
             "title": title,
             "created": created.replace(" ", "T")[:23] + "Z",
