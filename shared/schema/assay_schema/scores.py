@@ -61,6 +61,12 @@ SESSION_METRICS = frozenset(
     }
 )
 
+
+def things_of(metric: str) -> str:
+    """Return what a metric is measured on, in the plural."""
+    return "sessions" if metric in SESSION_METRICS else "answers"
+
+
 #: Metrics that are better when lower.
 LOWER_IS_BETTER = frozenset({Metric.HALLUCINATION_RATE})
 
@@ -109,9 +115,9 @@ class ClaimVerdict(Model):
 class RubricItem(Model):
     """One item of a session's rubric, and the verdict on it."""
 
-    dimension: Literal[
-        "task_success", "tool_use", "trajectory", "groundedness", "safety", "instruction_following"
-    ] = Field(description="What the item is about. The set is closed.")
+    dimension: Literal["task_success", "tool_use", "trajectory", "groundedness", "safety", "instruction_following"] = (
+        Field(description="What the item is about. The set is closed.")
+    )
     criterion: Annotated[str, StringConstraints(min_length=1, max_length=1_000)] = Field(
         description="Statement about the session, where true is good: written by the judge's model, and scrubbed."
     )
@@ -177,9 +183,7 @@ class Score(Model):
     verdicts: Annotated[list[ClaimVerdict], Field(max_length=VERDICTS_MAX)] = Field(
         default_factory=list, description="Verdict and evidence of each claim, in the answer's order."
     )
-    session_id: Name | None = Field(
-        default=None, description="The session that was judged; null for an answer."
-    )
+    session_id: Name | None = Field(default=None, description="The session that was judged; null for an answer.")
     revision: Count = Field(default=0, description="The revision of the session that was judged; 0 for an answer.")
     rubric: Annotated[list[RubricItem], Field(max_length=RUBRIC_ITEMS_MAX)] = Field(
         default_factory=list, description="The rubric of the session, with the verdict on each item."

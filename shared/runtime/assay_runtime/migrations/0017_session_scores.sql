@@ -161,3 +161,35 @@ FULL JOIN captured AS c ON i.project = c.project AND i.session_id = c.session_id
 LEFT JOIN judged AS j ON j.project = if(i.session_id != '', i.project, c.project) AND j.session_id = if(i.session_id != '', i.session_id, c.session_id)
 LEFT JOIN rubrics AS r ON r.project = if(i.session_id != '', i.project, c.project) AND r.session_id = if(i.session_id != '', i.session_id, c.session_id)
 COMMENT 'Sessions: one row for each, imported or known from captured events. A session with complete = false is still arriving.';
+
+CREATE OR REPLACE VIEW ${views}.judging_by_day
+(
+    day Date COMMENT 'Day of the answers or sessions (UTC).',
+    project LowCardinality(String) COMMENT 'The tenant.',
+    fingerprint LowCardinality(String) COMMENT 'The judge.',
+    backend LowCardinality(String) COMMENT 'Who judged.',
+    kind LowCardinality(String) COMMENT 'answer or session: of which all the counts are.',
+    answers UInt64 COMMENT 'Answers (or sessions) that the judge saw, sampled or not.',
+    sampled UInt64 COMMENT 'Answers that were to be judged.',
+    base UInt64 COMMENT 'Those of them in the unbiased base stream.',
+    scored UInt64 COMMENT 'Answers with a score.',
+    abstained UInt64 COMMENT 'Answers that make no claim to judge.',
+    no_context UInt64 COMMENT 'Answers without a passage to judge them by.',
+    judge_error UInt64 COMMENT 'Answers that the judge failed on.',
+    skipped_budget UInt64 COMMENT 'Answers passed over because the budget was used up.',
+    coverage Float64 COMMENT 'Share of sampled answers that ended with a score, an abstention or no context: the rest is missing. 1 when none was sampled.',
+    checks_failed UInt64 COMMENT 'Answers that failed a check of layer 1.',
+    cost_usd Float64 COMMENT 'What judging cost, in US dollars.'
+)
+DEFINER = CURRENT_USER SQL SECURITY DEFINER
+AS SELECT
+    toDate(event_time, 'UTC') AS day, s.project AS project, s.fingerprint AS fingerprint, any(s.backend) AS backend,
+    if(s.session_id IS NULL, 'answer', 'session') AS kind, count() AS answers,
+    countIf(status != 'not_sampled') AS sampled, countIf(s.base AND status != 'not_sampled') AS base,
+    countIf(status = 'scored') AS scored, countIf(status = 'abstained') AS abstained, countIf(status = 'no_context') AS no_context,
+    countIf(status = 'judge_error') AS judge_error, countIf(status = 'skipped_budget') AS skipped_budget,
+    if(sampled = 0, 1, (scored + abstained + no_context) / sampled) AS coverage,
+    countIf(arrayExists(passed -> NOT passed, mapValues(checks))) AS checks_failed, sum(s.cost_usd) AS cost_usd
+FROM ${base}.scores AS s FINAL
+GROUP BY day, project, fingerprint, kind
+COMMENT 'How much of the traffic was judged, by day, project and judge, and how it ended.';
