@@ -1,6 +1,9 @@
 """Replies of a correct judge about sessions, and sessions to judge, for tests."""
 
 import json
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,9 +11,13 @@ import orjson
 
 from assay_operations.sessions.events import revision, session_events
 from assay_runtime.store import Client, insert_json_rows
+from assay_schema.scores import Score
+from assay_schema.streams import SCORES
 from assay_sessions.record import Call, Message, Transcript
-from assay_writer.rows import COLUMNS, event_row
-from tests.support.anthropic_server import verdict
+from assay_writer.rows import COLUMNS, event_row, score_row
+from tests.support.anthropic_server import KEY, AnthropicServer, verdict
+from tests.support.cli import Cli
+from tests.support.redis import RedisServer
 
 
 def reply(document: dict[str, Any]) -> str:
@@ -49,10 +56,8 @@ def _verdict(item: dict[str, Any], pieces: list[dict[str, Any]]) -> dict[str, An
         case "The reply is in French":
             return {"id": item["id"], "evidence_quote": "", "verdict": "not_applicable"}
         case _:
-            found, quote = (
-                True,
-                next(f"{piece['tool']} {piece['args']}" for piece in calls if piece["tool"] in item["criterion"]),
-            )
+            named = [piece for piece in calls if piece["tool"] in item["criterion"]]
+            found, quote = True, f"{named[0]['tool']} {named[0]['args']}" if named else ""
     return {"id": item["id"], "evidence_quote": quote, "verdict": "yes" if found else "no"}
 
 
@@ -85,3 +90,41 @@ def keep_session(owner: Client, session: Transcript, project: str = "default", *
 def len_or(_: str, most: int) -> int:
     """Cut a text anywhere: these have nothing to hide."""
     return most
+
+
+class SessionJudge:
+    """The command, with the API on a socket; it stores what was published as the writer does."""
+
+    def __init__(self, cli: Cli, api: AnthropicServer, owner: Client, redis_server: RedisServer) -> None:
+        self.cli, self._owner, self._redis = cli, owner, redis_server
+        self._read = "-"
+        #: TOML of the judge's settings.
+        self.settings = f'[judge]\nbase_url = "{api.url}"\napi_key = "{KEY}"\n'
+
+    def run(self, *arguments: str, code: int = 0, extra: str = "") -> dict[str, Any]:
+        """Run it, and return its JSON."""
+        done = self.cli.call("sessions", "judge", "--json", *arguments, role="sre", extra=self.settings + extra)
+        assert done.returncode == code, done.stderr
+        self.error = done.stderr.decode()
+        return dict(json.loads(done.stdout)) if done.stdout else {}
+
+    def start(self, program: str) -> "subprocess.Popen[bytes]":
+        """Start a program in which `assay sessions judge` is the command line."""
+        config = self.cli.settings_file("sre", self.settings)
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+        return subprocess.Popen(
+            [sys.executable, "-c", program, "sessions", "judge"],
+            cwd=self.cli.directory,
+            env={**inherited, "ASSAY_CONFIG": str(config)},
+            stdout=subprocess.DEVNULL,
+        )
+
+    def stored(self) -> list[Score]:
+        """Store the scores that were published since the last look, and return them."""
+        with self._redis.client() as client:
+            entries = client.xrange(SCORES.key(), min=self._read)
+        if entries:
+            self._read = f"({entries[-1][0].decode()}"
+        for _, fields in entries:
+            insert_json_rows(self._owner, "assay_base.scores", score_row(fields[b"data"])[1], 1, COLUMNS["scores"])
+        return [Score.model_validate_json(fields[b"data"]) for _, fields in entries]

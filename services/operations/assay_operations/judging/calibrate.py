@@ -74,8 +74,8 @@ def plan_calibration(
         if len(known) < 2:
             raise OperationError(
                 "invalid",
-                f"{len(known)} of {len(given)} labelled {things_of(metric)} are in the base stream of project {project} and have a {metric} by {who};"
-                " at least 2 are needed",
+                f"{len(known)} of {len(given)} labelled {things_of(metric)} are in the base stream of project {project} "
+                f"and have a {metric} by {who}; at least 2 are needed",
             )
         live = _live(store, project, who, metric, threshold)
         replaces = _latest(store, {"project": project, "metric": metric.value, "fingerprint": who})

@@ -12,7 +12,8 @@ SELECT project, if(session_id IS NULL, 'answer', 'session') AS kind, backend, mo
     countIf(status != 'not_sampled') AS sampled, countIf(status = 'scored') AS scored,
     countIf(status = 'abstained') AS abstained, countIf(status = 'no_context') AS no_context,
     countIf(status = 'judge_error') AS judge_error, countIf(status = 'skipped_budget') AS skipped_budget,
-    countIf(status = 'not_sampled') AS not_sampled, round(avgIf(metrics['faithfulness'], base AND status = 'scored' AND kind = 'answer'), 4) AS faithfulness,
+    countIf(status = 'not_sampled') AS not_sampled,
+    round(avgIf(metrics['faithfulness'], base AND status = 'scored' AND kind = 'answer'), 4) AS faithfulness,
     round(avgIf(metrics['rubric_score'], base AND status = 'scored' AND kind = 'session'), 4) AS rubric_score,
     max(judged_at) AS last_judged
 FROM scores WHERE judged_at >= fromUnixTimestamp64Milli({since:Int64})

@@ -36,7 +36,7 @@ from assay_schema.settings import Settings
 from assay_schema.streams import SCORES, shard_of
 from assay_sessions.parts import part_event_id
 from assay_sessions.rubric import PROMPT_HASH, SCHEMA_HASH, RubricReplyError
-from assay_sessions.rubric_view import view_of
+from assay_sessions.rubric_view import View, view_of
 
 if TYPE_CHECKING:
     from assay_judge.api import Calls
@@ -318,6 +318,8 @@ class _Judging:
         return self._counts
 
     async def _one(self, client: "Redis", runner: "TaskRunner", api: "Calls", session: SessionToJudge) -> None:
+        from assay_judge.task_runner import NotJudgedError
+
         judged = session.judged
         async with self._reading:  # a session may be large, and the store's client serves one query at a time
             document = await asyncio.to_thread(
@@ -325,17 +327,24 @@ class _Judging:
             )
         view = view_of(document, self._settings.judge.max_input_bytes)
         del document
-        written = session.written
+        try:
+            score = await self._score(runner, api, session, view)
+        except NotJudgedError:  # another process is at work on it
+            self._counts["left"] += 1
+            return
+        await self._publish(client, score)
+
+    async def _score(self, runner: "TaskRunner", api: "Calls", session: SessionToJudge, view: View) -> Score:
+        judged, written = session.judged, session.written
         if written is None:
             data = await runner.run(ItemsTask(judged, view, api, self._scrubbed))
             assert data is not None  # only a publication empties a record, and nothing publishes these
             written = Written.of(data)
         if written.status is not ScoreStatus.SCORED:
-            await self._publish(client, self._unwritten(judged, written))
-            return
+            return self._unwritten(judged, written)
         data = await runner.run(VerdictsTask(judged, view, api, self._judge, written))
         assert data is not None
-        await self._publish(client, Score.model_validate_json(data))
+        return Score.model_validate_json(data)
 
     def _scrubbed(self, text: str) -> str:
         from assay_scrubber.engine import ScrubError

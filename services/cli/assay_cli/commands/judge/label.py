@@ -65,8 +65,9 @@ def label(
             store, project=project, since_ms=since_ms, seed=seed, count=count
         )
     if not rows:
+        thing = "session" if of_sessions else "answer"
         raise CommandError(
-            f"no judged {'session' if of_sessions else 'answer'} of project {project} since {since} is in the base stream; see assay judge status"
+            f"no judged {thing} of project {project} since {since} is in the base stream; see assay judge status"
         )
     left = [row for row in rows if row["event_id"] not in done]
     if list_only:
