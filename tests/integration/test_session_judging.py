@@ -340,11 +340,15 @@ def test_scores_of_sessions_are_shown_queried_and_counted_apart(judge: SessionJu
     row = json.loads(judge.cli.call("judge", "status", "--json", role="sre").stdout)
     assert (row["kind"], row["scored"], row["rubric_score"], row["faithfulness"]) == ("session", 2, 0.875, None)
     worst = [
-        json.loads(line) for line in judge.cli.call("query", "worst-sessions", "--json", role="sre").stdout.splitlines()
+        json.loads(line)
+        for line in judge.cli.call("query", "worst-sessions", "--format", "json", role="sre").stdout.splitlines()
     ]
     assert [(each["session_id"], each["value"]) for each in worst] == [("invented", 0.75), ("good", 1.0)]
     assert worst[0]["first_unmet"] == "The total is in a result"
-    (day,) = [json.loads(line) for line in judge.cli.call("query", "judging", "--json", role="sre").stdout.splitlines()]
+    (day,) = [
+        json.loads(line)
+        for line in judge.cli.call("query", "judging", "--format", "json", role="sre").stdout.splitlines()
+    ]
     assert (day["kind"], day["seen"], day["scored"]) == ("session", 2, 2)
 
 

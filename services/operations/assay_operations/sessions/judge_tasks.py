@@ -46,7 +46,7 @@ def shown_in_part(view: View) -> str:
 
 @dataclass(frozen=True)
 class Judged:
-    """A session to judge: what its score says about it, whatever the verdict."""
+    """A session to judge: what its score says about it beside the verdict."""
 
     event_id: "UUID"
     project: str
