@@ -1,4 +1,4 @@
-"""Paid tasks: money is reserved first, attempts end at a deadline, and the result is exactly one status.
+"""Paid tasks: money is reserved first, attempts end at a deadline, the result is one status.
 
 A task is what a model is asked for in one call: the verdict on an answer, or one step of judging a session. All tasks share the day's
 budget, the rate limits and the breaker.

@@ -47,7 +47,10 @@ FAILURES = Target("capture_failures", "failure_id", has_event_time=False)
 
 
 def targets(kind: Kind | None) -> list[Target]:
-    """Return the tables of a kind, with the scores of answers and sessions; without a kind all tables, failures included."""
+    """Return the tables of a kind; without a kind all, failures included.
+
+    Answers and sessions come with their scores.
+    """
     events = [
         Target(source.view, "event_id", has_event_time=True) for k, source in SOURCES.items() if kind in (None, k)
     ]

@@ -1,4 +1,4 @@
-"""Scores: the judge's verdict on one answer or session, and how it was reached. Never the answer itself.
+"""Scores: the judge's verdict on an answer or session, and how it was reached. Never its text.
 
 Every answer has one document for each judge (`fingerprint`), including answers that were not sampled, because the
 checks of layer 1 run on all. A metric is present only if it was judged: an answer without claims has no faithfulness,

@@ -7,7 +7,9 @@ _MARKS = {"yes": "+", "no": "-", "not_applicable": "n/a", "not_judged": "?"}
 
 
 def as_text(verdict: SessionVerdict) -> str:
-    """Return the score and the items of the rubric, one a line with its verdict and the turn of its evidence."""
+    """Return the score and the items of the rubric, one a line.
+
+    An item has its verdict, and the turn of its evidence."""
     score = verdict.metrics.get("rubric_score")
     head = verdict.status if score is None else f"{score:.0%} of its rubric"
     lines = [f"judged: {head} ({printable(verdict.model)}, {verdict.judged_at:%Y-%m-%d %H:%M} UTC)"]

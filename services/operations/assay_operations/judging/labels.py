@@ -49,7 +49,10 @@ def sample(store: "Store", *, project: str, since_ms: int, seed: int, count: int
 
 
 def sample_sessions(store: "Store", *, project: str, since_ms: int, seed: int, count: int) -> list[dict[str, Any]]:
-    """Sample judged sessions like `sample`, in the revision that was judged last: their event_id and key, no text."""
+    """Sample judged sessions like `sample`.
+
+    Returns their event_id and key, in the revision that was judged last; no text.
+    """
     drawn = {"project": project, "since": since_ms, "seed": seed, "count": count}
     rows = store.query(_SESSIONS, parameters=drawn).named_results()
     return [dict(row) | {"project": project} for row in rows]

@@ -1,6 +1,7 @@
-"""The two paid calls about a session, as tasks of the judge: the items of its rubric, then the verdicts on them.
+"""The two paid calls about a session, as tasks of the judge.
 
-A task's outcome stays in the judge's books until its records expire, so that a process that dies between two steps pays for none twice.
+The first writes the items of its rubric, the second gives the verdicts on them. A task's outcome stays in the judge's books until its
+records expire, so that a process that dies between two steps pays for none twice.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,7 +47,7 @@ def shown_in_part(view: View) -> str:
 
 @dataclass(frozen=True)
 class Judged:
-    """A session to judge: what its score says about it beside the verdict."""
+    """A session to judge: what its score says about it in addition to the verdict."""
 
     event_id: "UUID"
     project: str

@@ -249,7 +249,7 @@ def _written(rubric: Sequence[Any], cost_usd: float, input_tokens: int, output_t
     )
 
 
-def apply(plan: Plan, actor: Actor, *, progress: Callable[[Score], None] = lambda _: None) -> Counter[str]:
+def apply(plan: Plan, actor: Actor, *, progress: Callable[[Score], None] | None = None) -> Counter[str]:
     """Judge the planned sessions within the judge's budget, and publish their scores.
 
     Returns the counts by status. Raises `OperationError`, and `SettingsError` if the API refuses the key.
@@ -272,7 +272,7 @@ class _Judging:
     """Judging the sessions of a plan."""
 
     def __init__(
-        self, store: "Store", settings: Settings, plan: Plan, attempt: Attempt, progress: Callable[[Score], None]
+        self, store: "Store", settings: Settings, plan: Plan, attempt: Attempt, progress: Callable[[Score], None] | None
     ) -> None:
         from assay_operations.scrub import policies
         from assay_scrubber.engine import Scrubber
@@ -303,7 +303,9 @@ class _Judging:
         runner = TaskRunner(settings, self._judge.fingerprint, tariff, ledger, breaker, RaiseWhenStopped())
         try:
             for session in self._plan.not_sampled:
-                await self._publish(client, session_score(self._judge, session.judged, ScoreStatus.NOT_SAMPLED))
+                await self._publish(
+                    client, self._attempt, session_score(self._judge, session.judged, ScoreStatus.NOT_SAMPLED)
+                )
             async with _kept_alive(runner):
                 for start in range(0, len(self._plan.sampled), settings.concurrency):
                     page = self._plan.sampled[start : start + settings.concurrency]
@@ -318,7 +320,7 @@ class _Judging:
         return self._counts
 
     async def _one(self, client: "Redis", runner: "TaskRunner", api: "Calls", session: SessionToJudge) -> None:
-        from assay_judge.task_runner import NotJudgedError
+        from assay_judge.call_budget import NotJudgedError
 
         judged = session.judged
         async with self._reading:  # a session may be large, and the store's client serves one query at a time
@@ -332,7 +334,7 @@ class _Judging:
         except NotJudgedError:  # another process is at work on it
             self._counts["left"] += 1
             return
-        await self._publish(client, score)
+        await self._publish(client, self._attempt, score)
 
     async def _score(self, runner: "TaskRunner", api: "Calls", session: SessionToJudge, view: View) -> Score:
         judged, written = session.judged, session.written
@@ -367,12 +369,13 @@ class _Judging:
             output_tokens=written.output_tokens,
         )
 
-    async def _publish(self, client: "Redis", score: Score) -> None:
+    async def _publish(self, client: "Redis", attempt: Attempt, score: Score) -> None:
         shard = shard_of(score.project, self._settings.redis.shards)
         await client.xadd(SCORES.key(shard), {"data": score.model_dump_json()})
         self._counts[score.status.value] += 1
-        self._attempt.changed += 1
-        self._progress(score)
+        attempt.changed += 1
+        if self._progress:
+            self._progress(score)
 
 
 @contextlib.asynccontextmanager

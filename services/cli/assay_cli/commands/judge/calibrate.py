@@ -40,9 +40,9 @@ def calibrate(
     as_json: AsJson = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Compare the judge with human labels of a random sample of judged answers or sessions, and store the result.
+    """Compare the judge with human labels of judged answers or sessions, and store the result.
 
-    Only labels of the base stream count, because boosted ones are not representative. Exit code 1 if there are too few labels, or
+    The labels must be of a random sample. Only labels of the base stream count, because boosted ones are not representative. Exit code 1 if there are too few labels, or
     too little agreement, for alerts on this metric to be critical.
     """
     given, actor = read_labels(labels), local_actor(comment)
