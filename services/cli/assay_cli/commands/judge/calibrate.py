@@ -42,8 +42,8 @@ def calibrate(
 ) -> None:
     """Compare the judge with human labels of judged answers or sessions, and store the result.
 
-    The labels must be of a random sample. Only labels of the base stream count, because boosted ones are not representative. Exit code 1 if there are too few labels, or
-    too little agreement, for alerts on this metric to be critical.
+    The labels must be of a random sample. Only labels of the base stream count, because boosted ones are not representative. Exit code 1
+    if there are too few labels, or too little agreement, for alerts on this metric to be critical.
     """
     given, actor = read_labels(labels), local_actor(comment)
     raters = of_two(given, read_labels(second)) if second else None

@@ -51,7 +51,8 @@ def label(
 ) -> None:
     """Label a random sample of judged answers or sessions in a terminal.
 
-    The results of the judge are not shown. Each label is written before the next one is shown, so you can stop at any time. The file is for `assay judge calibrate`.
+    The results of the judge are not shown. Each label is written before the next one is shown, so you can stop at any time. The file is
+    for `assay judge calibrate`.
     """
     if output is None and not list_only:
         raise CommandError("no file for the labels: pass --output, for example --output alice.ndjson")
