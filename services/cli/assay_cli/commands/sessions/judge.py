@@ -100,5 +100,5 @@ def _line(score: Score) -> str:
 def _summary(counts: Mapping[str, int], judged: Sequence[Score], done: int) -> str:
     text = ", ".join(f"{status} {count:,}" for status, count in sorted(counts.items()))
     cost = f", {sum(score.cost_usd for score in judged):.4f} USD" if judged else ""
-    nothing = f"nothing to judge: {done:,} session(s) are done; see assay sessions list, or name one with --session"
+    nothing = f"nothing to judge: {done:,} session(s) are done, and --again judges them again; see assay sessions list"
     return f"{text}{cost}" if text else nothing
