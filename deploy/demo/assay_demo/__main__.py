@@ -100,8 +100,7 @@ def main(arguments: list[str] | None = None) -> int:
         "seconds": round(time.monotonic() - started, 3),
         "stats": stats,
         "degraded_ms": degraded_ms,
-        "agent": agent
-        and {"prefix": prefix, "tool_calls": agent.counts.tool_calls, "sessions": agent.counts.sessions},
+        "agent": agent and {"prefix": prefix, "tool_calls": agent.counts.tool_calls, "sessions": agent.counts.sessions},
     }
     lost = sum(stats["dropped"].values()) + stats["queue_entries"]
     if lost:

@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from assay_local.demo_report import megabytes, moment
-from assay_local.probes import StoreUnavailableError, lag, memory, total_stored
+from assay_local.probes import StoreUnavailableError, lag, memory, sessions, tool_calls, total_stored
 from assay_local.processes import LocalStack
 from assay_local.supervisor import State, Supervisor
 
@@ -57,10 +57,23 @@ class Status:
         if began >= self._count_at:
             pause = _COUNT_EVERY_S
             try:
-                self._stored = f"stored {await total_stored(self._store, _COUNT_TIMEOUT_S):,}"
+                self._stored = f"stored {await total_stored(self._store, _COUNT_TIMEOUT_S):,}{await self._agents()}"
                 took = time.monotonic() - began
                 pause = min(max(pause, took * _COUNT_SHARE), _COUNT_AT_LEAST_EVERY_S)
             except StoreUnavailableError:
                 self._stored = "store does not answer"
             self._count_at = time.monotonic() + pause
         return self._stored
+
+    async def _agents(self) -> str:
+        """Return tool calls and sessions by status; empty without any."""
+        calls = await tool_calls(self._store, timeout_s=_COUNT_TIMEOUT_S)
+        found = await sessions(self._store, timeout_s=_COUNT_TIMEOUT_S)
+        counts = {"tool calls": calls, "sessions": dict(found.statuses)}
+        if found.incomplete:
+            counts["sessions"]["incomplete"] = found.incomplete
+        return "".join(
+            f" | {what}: {', '.join(f'{count:,} {status}' for status, count in by_status.items())}"
+            for what, by_status in counts.items()
+            if by_status
+        )

@@ -20,8 +20,6 @@ COLUMNS = {"team": (), "email": ("contact",), "passport": ("government_id",)}
 POLICY = RefusalPolicy()
 #: A page longer than this many characters is cut.
 PAGE_MAX = 1_000
-#: Number of words of a question that a relaxed search keeps at least.
-WORDS_MIN = 1
 
 
 class ToolServer:
@@ -41,7 +39,7 @@ class ToolServer:
         hits = self._search.search(query, limit).hits
         words = query.split()
         relaxed = relax and not hits
-        while relaxed and not hits and len(words) > WORDS_MIN:
+        while relaxed and not hits and len(words) > 1:
             words.pop()
             hits = self._search.search(" ".join(words), limit).hits
         status = "empty" if not hits else "degraded" if relaxed else "success"
