@@ -141,6 +141,7 @@ def where_to_look(
         ("capture your own", f"ASSAY_CAPTURE=1 ASSAY_CONFIG={producer} {shlex.quote(python)} your_service.py"),
         ("quality", f"{program} query{option} quality"),
         ("alerts", f"{program} alerts list{option}"),
+        ("sessions of agents", f"{program} sessions list{option}"),
         ("logs", f"{data / 'logs'}/"),
     ]
     text = Text.assemble(("Where to look next\n", "bold"))

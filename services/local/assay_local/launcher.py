@@ -199,9 +199,10 @@ async def _demo(
         )
     if child.exit_code:
         logs.announce(f"the demo producer ended with exit code {child.exit_code}; its own counts: {dict(report.stats)}")
-    importing = asyncio.create_task(import_log(system, supervisor, os.environ)) if report.agent else None
-    await _until_accounted(system, report, since_ms, logs)
-    imported = await importing if importing else ""
+    imported, _ = await asyncio.gather(
+        import_log(system, supervisor, os.environ) if report.agent else asyncio.sleep(0, ""),
+        _until_accounted(system, report, since_ms, logs),
+    )
     await _until_watermark(system, admin)
     store = system.store_queries("sre")
     run = await run_details(store, DEMO_SERVICE, since_ms)

@@ -17,6 +17,8 @@ _COUNT_EVERY_S, _COUNT_AT_LEAST_EVERY_S = 5.0, 60.0
 _COUNT_SHARE = 20
 #: Timeout of a count, in seconds. The line waits for it.
 _COUNT_TIMEOUT_S = 5.0
+#: Number of stored events up to which tool calls and sessions are counted too: sessions take several times as long.
+_AGENTS_UP_TO = 1_000_000
 
 
 class Status:
@@ -57,7 +59,8 @@ class Status:
         if began >= self._count_at:
             pause = _COUNT_EVERY_S
             try:
-                self._stored = f"stored {await total_stored(self._store, _COUNT_TIMEOUT_S):,}{await self._agents()}"
+                total = await total_stored(self._store, _COUNT_TIMEOUT_S)
+                self._stored = f"stored {total:,}{await self._agents() if total <= _AGENTS_UP_TO else ''}"
                 took = time.monotonic() - began
                 pause = min(max(pause, took * _COUNT_SHARE), _COUNT_AT_LEAST_EVERY_S)
             except StoreUnavailableError:

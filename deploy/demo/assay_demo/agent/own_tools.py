@@ -8,7 +8,9 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
+
+from assay_schema.events import ToolStatus
 
 #: The only command that the agent is allowed to run.
 ALLOWED = ("python", "-m", "unittest")
@@ -20,7 +22,7 @@ class Result:
     """The result of a call, as the agent sees it."""
 
     output: str
-    status: str = "success"
+    status: ToolStatus = "success"
     error_kind: str | None = None
     exit_code: int | None = None
 
@@ -33,7 +35,7 @@ class OwnTools:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def run(self, name: Literal["write", "bash"] | str, args: Mapping[str, Any]) -> Result:
+    def run(self, name: str, args: Mapping[str, Any]) -> Result:
         """Run one of `NAMES`."""
         return self._write(**args) if name == "write" else self._bash(**args)
 
@@ -45,7 +47,7 @@ class OwnTools:
         words = tuple(shlex.split(command))
         if words[: len(ALLOWED)] != ALLOWED:
             return Result(f"only {shlex.join(ALLOWED)} is allowed", "refused", "rule_refused")
-        done = subprocess.run(  # noqa: S603  (the script's command, with this interpreter)
+        done = subprocess.run(
             [sys.executable, *words[1:]],
             cwd=self._directory,
             capture_output=True,
@@ -53,5 +55,7 @@ class OwnTools:
             timeout=_TIMEOUT_S,
             check=False,
         )
-        failed = ("error", "exit_code") if done.returncode else ("success", None)
-        return Result(done.stdout + done.stderr, *failed, exit_code=done.returncode)
+        output = done.stdout + done.stderr
+        if done.returncode:
+            return Result(output, "error", "exit_code", done.returncode)
+        return Result(output, exit_code=0)

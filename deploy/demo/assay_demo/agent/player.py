@@ -24,6 +24,8 @@ from assay_demo.search import Search
 from assay_demo.service import Reply, SearchService
 
 SUB_AGENT = "stdlib-librarian"
+#: What braces stand for before there is something to fill in, as after a search without a result.
+_NOTHING = {"found": "no page", "next": "no page", "gist": "It says nothing.", "answer": "", "report": ""}
 
 
 @dataclass(slots=True)
@@ -73,7 +75,7 @@ class Agent:
                 for number, ask in enumerate(scene.asks, 1):
                     planted = {family: make(self._rng, number).value for family, make in FAMILIES.items()}
                     session_id = f"{prefix}{scene.name}-{number}"
-                    await self._session(scene, session_id, {"ask": ask, **planted})
+                    await self._session(scene, session_id, {"ask": ask, **_NOTHING, **planted})
 
     def _client(self, name: str) -> Client:
         return Client(self._server.mcp, client_info=Implementation(name=name, version="1"))
