@@ -1,6 +1,8 @@
 """Run the demo's producer as `assay up --demo` does, in its own process."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -22,3 +24,11 @@ def run_demo(folder: Path, environment: Mapping[str, str], *arguments: str) -> s
         text=True,
         timeout=200,
     )
+
+
+def planted_in(log: Path) -> list[str]:
+    """The personal data that users of the agent wrote: e-mail address, card and connection URL of each planted session."""
+    documents = map(json.loads, log.read_text().splitlines())
+    texts = (each["request"]["contents"][0]["parts"][0]["text"] for each in documents)
+    found = (re.match(r"I am (\S+), my card is ([\d -]+) and our database is (\S+)\. ", text) for text in texts)
+    return [value for match in found if match for value in match.groups()]

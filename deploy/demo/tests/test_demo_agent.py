@@ -19,7 +19,7 @@ from assay_sessions.checks.rules_file import default_rules
 from assay_sessions.document import document
 from assay_sessions.readers import READERS
 from assay_sessions.record import Transcript
-from tests.support.demo import run_demo
+from tests.support.demo import planted_in, run_demo
 from tests.support.redis import RedisServer
 
 SCENES = read_scenes()
@@ -192,14 +192,10 @@ def test_each_rule_finds_the_scenes_that_break_it(played: Played, rule: str, sce
 
 
 def test_planted_values_reach_the_stream_and_the_log_and_no_output(played: Played) -> None:
-    planted = [each for each in played.documents if scene_of(each["session_id"]).name == "planted"]
-    assert len(planted) == len(SCENES["planted"].asks)
-    for each in planted:
-        words = each["request"]["contents"][0]["parts"][0]["text"].removeprefix("I am ").split(" and our database is ")
-        email, url = words[0].partition(",")[0], words[1].partition(". ")[0]
-        assert email in played.raw
-        assert url in played.raw
-        assert not [value for value in (email, url) if value in played.output]
+    planted = planted_in(played.log)
+    assert len(planted) == 3 * len(SCENES["planted"].asks)
+    assert [value for value in planted if value not in played.raw] == []
+    assert [value for value in planted if value in played.output] == []
 
 
 def test_a_second_run_replaces_the_log(tmp_path: Path) -> None:
