@@ -101,4 +101,4 @@ async def test_the_import_runs_where_no_settings_file_points_it_elsewhere(
     )
     assert not {"ASSAY_CONFIG", "ASSAY_REDIS_URL"} & spec.env.keys()
     shows = Spec("where", ("pwd",), os.environ, once=True, stdout_is_log=False, directory=spec.directory)
-    assert (await supervisor.run(shows)).answer == os.path.realpath(tmp_path)
+    assert (await supervisor.run(shows)).answer == str(tmp_path.resolve())  # noqa: ASYNC240
