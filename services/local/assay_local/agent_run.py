@@ -35,22 +35,32 @@ class AgentRun:
         return cls(report["prefix"], report["tool_calls"], report["sessions"]) if report else None
 
 
-async def import_log(system: LocalStack, supervisor: Supervisor, environment: Mapping[str, str]) -> str:
-    """Import the agent's log, in a process. Returns the outcome in words, also that of a failure."""
+@dataclass(frozen=True)
+class Imported:
+    """Outcome of the import of the agent's log, in words."""
+
+    succeeded: bool
+    outcome: str
+
+
+async def import_log(system: LocalStack, supervisor: Supervisor, environment: Mapping[str, str]) -> Imported:
+    """Import the agent's log, in a process. Raises nothing: a failure is an outcome."""
     command = f"assay sessions import --from jsonl {system.agent_log.name}"
     try:
         async with asyncio.timeout(_IMPORT_WITHIN_S):
             child = await supervisor.run(system.session_import(environment))
     except OperationError as error:
-        return f"failed: {error}"
+        return Imported(False, f"failed: {error}")
     except TimeoutError:
-        return f"failed: {command} did not end within {_IMPORT_WITHIN_S:.0f} s"
+        return Imported(False, f"failed: {command} did not end within {_IMPORT_WITHIN_S:.0f} s")
     if child.exit_code:
-        return f"failed: {command}: {describe_exit(child.exit_code)}{child.last_lines()}"
-    return child.answer
+        return Imported(False, f"failed: {command}: {describe_exit(child.exit_code)}{child.last_lines()}")
+    return Imported(True, child.answer)
 
 
-def agent_summary(agent: AgentRun, tool_calls: Mapping[str, int], sessions: Sessions, imported: str) -> RenderableType:
+def agent_summary(
+    agent: AgentRun, tool_calls: Mapping[str, int], sessions: Sessions, imported: Imported
+) -> RenderableType:
     """Return the table of tool calls and sessions by status, as the agent counted and as they are stored."""
     table = Table(title="The agent and its tools", title_justify="left")
     for heading in ("tool calls and sessions", "by the agent", "stored"):
@@ -66,7 +76,7 @@ def agent_summary(agent: AgentRun, tool_calls: Mapping[str, int], sessions: Sess
             )
         table.add_section()
     rows = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    rows.add_row("import", Text(imported), style="bold red" if imported.startswith("failed") else "")
+    rows.add_row("import", Text(imported.outcome), style="" if imported.succeeded else "bold red")
     if sessions.incomplete:
         rows.add_row("incomplete", f"{sessions.incomplete:,} sessions have parts that are not stored", style="bold red")
     return Group(Text(), table, rows)

@@ -200,7 +200,7 @@ async def _demo(
     if child.exit_code:
         logs.announce(f"the demo producer ended with exit code {child.exit_code}; its own counts: {dict(report.stats)}")
     imported, _ = await asyncio.gather(
-        import_log(system, supervisor, os.environ) if report.agent else asyncio.sleep(0, ""),
+        import_log(system, supervisor, os.environ) if report.agent else asyncio.sleep(0, None),
         _until_accounted(system, report, since_ms, logs),
     )
     await _until_watermark(system, admin)
@@ -216,10 +216,11 @@ async def _demo(
             memory(processes, apart=os.getpid()),
         )
     )
-    if report.agent:
+    complete = reconciled(report, run)
+    if report.agent and imported:
+        complete &= imported.succeeded
         calls, found = await tool_calls(store, DEMO_SERVICE, since_ms), await sessions(store, report.agent.prefix)
         console.show(agent_summary(report.agent, calls, found, imported))
-    complete = reconciled(report, run)
     if system.runs("judge"):
         answers = run.stored.get("answer", 0)
         complete &= await _quality(system, report, since_ms, answers, console, logs)

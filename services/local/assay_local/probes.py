@@ -167,7 +167,7 @@ async def sessions(store: StoreQueries, prefix: str = "", timeout_s: float = 20.
     """Count sessions by status: those whose id begins with `prefix`, also the captured ones that were not imported."""
     rows = await store.rows(
         "SELECT status AS name, count() AS n, countIf(NOT complete) AS incomplete FROM assay.sessions "  # noqa: S608
-        f"WHERE startsWith(session_id, {_quoted(prefix)}) GROUP BY name ORDER BY n DESC",
+        f"WHERE startsWith(session_id, {_quoted(prefix)}) GROUP BY name ORDER BY n DESC, name",
         timeout_s,
     )
     return Sessions(_counts(rows), sum(int(row["incomplete"]) for row in rows))
@@ -178,7 +178,7 @@ async def tool_calls(
 ) -> dict[str, int]:
     """Count tool calls by status: those of a producer since it started, or all."""
     where = f"WHERE {_ours(service, since_ms)} " if service else ""
-    sql = f"SELECT status AS name, count() AS n FROM assay.tool_calls {where}GROUP BY name ORDER BY n DESC"  # noqa: S608
+    sql = f"SELECT status AS name, count() AS n FROM assay.tool_calls {where}GROUP BY name ORDER BY n DESC, name"  # noqa: S608
     return _counts(await store.rows(sql, timeout_s))
 
 

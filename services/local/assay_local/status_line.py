@@ -31,10 +31,11 @@ class Status:
         self._store = system.store_queries("sre")
         self._began = time.monotonic()
         self._stored = ""
+        self._agents = ""
         self._count_at = 0.0
 
     async def line(self) -> str:
-        """Return the current line.
+        """Return the current line, and with an agent one for its tool calls and one for sessions, by status.
 
         A part of the system that does not answer is named in it, and raises nothing.
         """
@@ -42,7 +43,8 @@ class Status:
         states = [f"{name} {state}" for name, state in self._supervisor.states.items() if state is not State.READY]
         processes = {"assay up": os.getpid(), **self._supervisor.pids}
         size = megabytes(sum(memory(processes, apart=os.getpid()).values()))
-        return " | ".join([f"up {minutes}:{seconds:02}", *states, *await self._streams(), await self._count(), size])
+        parts = [f"up {minutes}:{seconds:02}", *states, *await self._streams(), await self._count(), size]
+        return " | ".join(parts) + self._agents
 
     async def _streams(self) -> list[str]:
         try:
@@ -60,23 +62,24 @@ class Status:
             pause = _COUNT_EVERY_S
             try:
                 total = await total_stored(self._store, _COUNT_TIMEOUT_S)
-                self._stored = f"stored {total:,}{await self._agents() if total <= _AGENTS_UP_TO else ''}"
+                self._stored = f"stored {total:,}"
+                self._agents = await self._count_agents() if total <= _AGENTS_UP_TO else ""
                 took = time.monotonic() - began
                 pause = min(max(pause, took * _COUNT_SHARE), _COUNT_AT_LEAST_EVERY_S)
             except StoreUnavailableError:
-                self._stored = "store does not answer"
+                self._stored, self._agents = "store does not answer", ""
             self._count_at = time.monotonic() + pause
         return self._stored
 
-    async def _agents(self) -> str:
-        """Return tool calls and sessions by status; empty without any."""
+    async def _count_agents(self) -> str:
+        """Return a line each for tool calls and sessions by status; none without any."""
         calls = await tool_calls(self._store, timeout_s=_COUNT_TIMEOUT_S)
         found = await sessions(self._store, timeout_s=_COUNT_TIMEOUT_S)
         counts = {"tool calls": calls, "sessions": dict(found.statuses)}
         if found.incomplete:
             counts["sessions"]["incomplete"] = found.incomplete
         return "".join(
-            f" | {what}: {', '.join(f'{count:,} {status}' for status, count in by_status.items())}"
+            f"\n{what}: {', '.join(f'{count:,} {status}' for status, count in by_status.items())}"
             for what, by_status in counts.items()
             if by_status
         )

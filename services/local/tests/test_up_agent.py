@@ -9,7 +9,7 @@ import pytest
 from assay_access.identities import REDIS_IDENTITIES, STORE_IDENTITIES
 from assay_access.secrets import Passwords
 from assay_access.settings_files import Ports
-from assay_local.agent_run import AgentRun, agent_summary, import_log
+from assay_local.agent_run import AgentRun, Imported, agent_summary, import_log
 from assay_local.demo_report import Report
 from assay_local.preflight import RedisBinary
 from assay_local.probes import Sessions
@@ -21,7 +21,7 @@ from tests.support.rendered import shown
 AGENT = AgentRun("demo-1-", {"success": 1200, "error": 3}, {"answered": 7, "open": 1})
 CALLS = {"success": 1200, "error": 3}
 SESSIONS = Sessions({"answered": 7, "open": 1})
-DONE = "7 sessions found (7 stdlib-agent): 7 new or changed, 0 already stored"
+DONE = Imported(True, "7 sessions found (7 stdlib-agent): 7 new or changed, 0 already stored")
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_the_summary_has_calls_and_sessions_by_status() -> None:
         "tool calls: error       │            3 │      3",
         "sessions: answered      │            7 │      7",
         "sessions: open          │            1 │      1",
-        f"import  {DONE}",
+        f"import  {DONE.outcome}",
     ):
         assert row in text
     assert "incomplete" not in text
@@ -79,18 +79,22 @@ async def test_an_import_that_fails_is_described_and_raises_nothing(tmp_path: Pa
     system.agent_log.write_text(
         '{"session_id": "s", "messages": [{"role": "user", "content": "mail ada@example.com"}]}\n'
     )
-    outcome = await import_log(system, supervisor, os.environ)
+    imported = await import_log(system, supervisor, os.environ)
+    outcome = imported.outcome
+    assert not imported.succeeded
     assert outcome.startswith("failed: assay sessions import --from jsonl sessions.jsonl: exit code 2; its last lines:")
     assert "secrets" in outcome, "it names what is missing"
     assert "ada@example.com" not in outcome
-    assert "failed: assay sessions import" in shown(agent_summary(AGENT, CALLS, SESSIONS, outcome))
+    assert "failed: assay sessions import" in shown(agent_summary(AGENT, CALLS, SESSIONS, imported))
 
 
 async def test_an_import_that_cannot_be_started_is_described(
     tmp_path: Path, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.executable", str(tmp_path / "gone"))
-    assert (await import_log(stack(tmp_path), supervisor, os.environ)).startswith("failed: cannot start import")
+    imported = await import_log(stack(tmp_path), supervisor, os.environ)
+    assert not imported.succeeded
+    assert imported.outcome.startswith("failed: cannot start import")
 
 
 async def test_the_import_runs_where_no_settings_file_points_it_elsewhere(

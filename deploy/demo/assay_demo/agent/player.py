@@ -112,11 +112,11 @@ class Agent:
 
     async def _call(self, step: Step, session: _Session) -> None:
         """Make one tool call: start a sub-agent, use a tool of the agent, or one of the server."""
-        name, args = step.call or "delegate", session.filled(step.args)
+        name, args = step.call or "delegate", session.filled(step.args or {"to": SUB_AGENT, "scene": step.delegate})
         child, began = None, time.perf_counter()
         if step.delegate:
             child = f"{session.log.session_id}-{step.delegate}"
-            result = await self._delegate(self._scenes[step.delegate], child, session)
+            result = await self._delegate(self._scenes[step.delegate], args, child, session)
         elif name in OwnTools.NAMES:
             with self._capture.calling_tool(name, args, agent_name=session.agent) as call:
                 result = self._own.run(name, args)
@@ -127,8 +127,8 @@ class Agent:
         self.counts.captured["tool_call"] += 1
         session.log.call(name, args, result, (time.perf_counter() - began) * 1000, child)
 
-    async def _delegate(self, scene: Scene, child: str, session: _Session) -> Result:
-        with self._capture.calling_tool("delegate", {"scene": scene.name}, agent_name=session.agent):
+    async def _delegate(self, scene: Scene, args: dict[str, Any], child: str, session: _Session) -> Result:
+        with self._capture.calling_tool("delegate", args, agent_name=session.agent):
             session.values["report"] = await self._session(scene, child, dict(session.values), session.log.session_id)
         return Result(session.values["report"])
 
