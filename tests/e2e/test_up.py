@@ -27,6 +27,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_grou
 ASSAY = (sys.executable, "-m", "assay_cli")
 #: Longest wait for anything here, in seconds: the machine may be busy.
 PATIENCE_S = 300
+#: The page with a sample of the summary.
+SAMPLE = Path(__file__).resolve().parents[2] / "README.md"
 #: What is started where quality is not watched, and where it is, in the order of starting.
 CORE = ("redis", "store", "writer", "scrubber")
 ALL = ("redis", "store", "notifier", "writer", "drift", "judge", "scrubber")
@@ -180,6 +182,11 @@ def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_secon
             assert "The agent and its tools" not in up.output
         if run == 2:
             assert "applied 0001" not in up.output
+            sample = counted(SAMPLE.read_text())
+            assert {"answer", "total", "email", "tool calls: success", "sessions: answered"} <= sample.keys()
+            assert {name: rows[name] for name in sample.keys() & rows.keys()} == {
+                name: numbers for name, numbers in sample.items() if name in rows
+            }, "the README shows what a run prints"
             script = scripted(read_scenes())
             for what, by_status in (("tool calls", script.tool_calls), ("sessions", script.sessions)):
                 shown = {name: row for name, row in rows.items() if name.startswith(f"{what}: ")}
