@@ -119,7 +119,7 @@ class SearchService:
 
 
 def gist(document: Document) -> str:
-    """Return the first sentence of a document's docstring that is not a signature; its title if there is none."""
+    """Return the first sentence of a document's docstring below its signature, or else its title."""
     body = document.text.partition("\n")[2].partition("\n\n")[2]
     name = document.id.rpartition(".")[2]
     prose = [sentence for sentence in sentences(body) if not sentence.startswith(f"{name}(")]

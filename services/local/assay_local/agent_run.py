@@ -20,7 +20,7 @@ _IMPORT_WITHIN_S = 200.0
 
 @dataclass(frozen=True)
 class AgentRun:
-    """What the agent of the demo did, by its own count."""
+    """Counts of the demo's agent: its tool calls and sessions, by status."""
 
     #: Beginning of the ids of its sessions.
     prefix: str

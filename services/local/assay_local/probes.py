@@ -164,7 +164,7 @@ class Sessions:
 
 
 async def sessions(store: StoreQueries, prefix: str = "", timeout_s: float = 20.0) -> Sessions:
-    """Count sessions by status: those whose id begins with `prefix`, also the captured ones that were not imported."""
+    """Count sessions by status, imported or only captured, whose id begins with `prefix`."""
     rows = await store.rows(
         "SELECT status AS name, count() AS n, countIf(NOT complete) AS incomplete FROM assay.sessions "  # noqa: S608
         f"WHERE startsWith(session_id, {_quoted(prefix)}) GROUP BY name ORDER BY n DESC, name",

@@ -1,4 +1,4 @@
-"""The agent's own tools, which no server runs: it writes files and runs tests, in a temporary directory."""
+"""The tools that the agent runs itself: write a file and run tests, in a temporary directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The agent: it plays the scenes as a client of the MCP server, with a sub-agent that is another, and logs its sessions."""
+"""The agent: a client of the MCP server that plays the scenes and logs its sessions.
+
+Its sub-agent is another client.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,10 @@ class Agent:
         self._server = ToolServer(search, capture)
 
     def play(self, file: Path, prefix: str) -> None:
-        """Play all scenes. `file` has a line for each session that does not end as `open`; ids begin with `prefix`."""
+        """Play all scenes, in sessions whose ids begin with `prefix`.
+
+        `file` has a line for each session that does not end as `open`.
+        """
         with tempfile.TemporaryDirectory() as directory, closing(LogFile(file)) as log:
             self._own, self._log = OwnTools(Path(directory)), log
             asyncio.run(self._play(prefix))

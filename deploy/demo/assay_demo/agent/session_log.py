@@ -35,7 +35,10 @@ class SessionLog:
     def call(
         self, name: str, args: dict[str, Any], result: Result, duration_ms: float, child: str | None = None
     ) -> None:
-        """Add a tool call, to the current turn of the model. `child` is the session of the sub-agent that it started."""
+        """Add a tool call to the current turn of the model.
+
+        `child` is the session of the sub-agent that it started.
+        """
         self._turn("model")
         status = result.status if result.status in _FAILED else "success"
         response = {"error" if status in _FAILED else "output": result.output}
