@@ -10,7 +10,7 @@ Traps that it knows (seen in 2.1):
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,10 +20,12 @@ from assay_sessions.readers.loose_json import arguments, items, lines, mapping, 
 from assay_sessions.readers.reader import (
     Conversation,
     Found,
+    Mark,
     Problems,
     Reader,
     below,
     changed_before,
+    file_mark,
     from_text,
     is_folder,
     is_missing,
@@ -110,13 +112,22 @@ def discover(paths: Iterable[Path]) -> Iterator[Path]:
 
 def read(store: Path, since: datetime | None) -> Found:
     """Yield the sessions of a project or a file, those of sub-agents included, and then the problems."""
+    return read_some(store, since, None)
+
+
+def pieces(store: Path) -> dict[str, Mark]:
+    """Return the files of a project, or the file, with their marks."""
+    own, agents = _files(store, Problems())
+    return {str(path): file_mark(path) for path in [*own, *agents]}
+
+
+def read_some(store: Path, since: datetime | None, only: Collection[str] | None) -> Found:
+    """Yield the sessions of some files of a project, and then the problems."""
     problems = Problems()
-    is_project = is_folder(store)
-    own = list(below(store, "*.jsonl", problems)) if is_project else [store]
-    agents = list(below(store, "agent-*.jsonl", problems, levels=3)) if is_project and not list(problems) else []
+    own, agents = _files(store, problems)
     origins = _origins(own)
-    for path in [*own, *(agent for agent in agents if agent not in own)]:
-        if changed_before(path, since):
+    for path in [*own, *agents]:
+        if changed_before(path, since) or (only is not None and str(path) not in only):
             continue
         found = _session(path, origins.get(path), problems)
         if found and (since is None or found.updated >= since):
@@ -124,7 +135,15 @@ def read(store: Path, since: datetime | None) -> Found:
     yield from problems
 
 
-READER: Final = Reader(SOURCE, locations, discover, read)
+READER: Final = Reader(SOURCE, locations, discover, read, pieces, read_some)
+
+
+def _files(store: Path, problems: Problems) -> tuple[list[Path], list[Path]]:
+    """Return the files of a project's sessions, and those of its sub-agents."""
+    is_project = is_folder(store)
+    own = list(below(store, "*.jsonl", problems)) if is_project else [store]
+    agents = list(below(store, "agent-*.jsonl", problems, levels=3)) if is_project and not list(problems) else []
+    return own, [agent for agent in agents if agent not in own]
 
 
 def _origins(paths: Sequence[Path]) -> dict[Path, str]:
