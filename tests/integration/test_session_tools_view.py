@@ -25,7 +25,9 @@ def store(client: Client, table: str, *rows: Json) -> None:
 
 
 def calls(client: Client, where: str = "1") -> list[dict[str, Any]]:
-    result = client.query(f"SELECT * FROM assay.session_tool_calls WHERE {where} ORDER BY project, session_id, part, place")
+    result = client.query(
+        f"SELECT * FROM assay.session_tool_calls WHERE {where} ORDER BY project, session_id, part, place"
+    )
     return [dict(zip(result.column_names, row, strict=True)) for row in result.result_rows]
 
 
@@ -44,7 +46,12 @@ def test_each_call_is_a_row_with_what_its_log_says(owner: Client) -> None:
     assert (one["error_kind"], one["exit_code"], one["duration_ms"], one["turn"]) == ("exit_code", 2, 12.5, 3)
     assert (one["call_id"], one["child_session_id"], one["source"]) == ("call-1", "child", "opencode")
     assert one["event_time"].isoformat().startswith("2026-05-17T14:32:07.114")
-    assert (other["executed_by"], other["status"], other["duration_ms"], other["call_id"]) == ("user", "success", None, None)
+    assert (other["executed_by"], other["status"], other["duration_ms"], other["call_id"]) == (
+        "user",
+        "success",
+        None,
+        None,
+    )
     assert other["event_time"] == other["session_at"].replace(microsecond=other["event_time"].microsecond)
     assert (one["counted"], other["counted"]) == (True, True)
 
@@ -118,7 +125,9 @@ def test_a_fork_counts_only_the_calls_that_its_session_does_not_have(owner: Clie
 
 def test_ten_thousand_calls_of_one_session_are_ten_thousand_rows(owner: Client) -> None:
     store(owner, "session_parts", session(1, "ses", *(imported_call("bash", {"n": n}) for n in range(10_000))))
-    [[rows, distinct]] = owner.query("SELECT count(), uniqExact(args) FROM assay.session_tool_calls WHERE counted").result_rows
+    [[rows, distinct]] = owner.query(
+        "SELECT count(), uniqExact(args) FROM assay.session_tool_calls WHERE counted"
+    ).result_rows
     assert (rows, distinct) == (10_000, 10_000)
 
 

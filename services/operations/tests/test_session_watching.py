@@ -1,4 +1,4 @@
-"""Which files and sessions a watching import reads again: those that are new to it, whatever their time."""
+"""Which files and sessions a watching import reads again: those that are new to it, regardless of their time."""
 
 import json
 import os
@@ -48,7 +48,10 @@ def session(source: Source) -> set[str]:
 
 @pytest.mark.parametrize(
     ("agent", "write", "name"),
-    [("claude-code", claude, "projects/p/{}.jsonl"), ("codex", codex, "2020/09/13/rollout-2020-09-13T12-26-40-{}.jsonl")],
+    [
+        ("claude-code", claude, "projects/p/{}.jsonl"),
+        ("codex", codex, "2020/09/13/rollout-2020-09-13T12-26-40-{}.jsonl"),
+    ],
 )
 def test_an_old_file_that_appears_or_grows_later_is_read_alone(
     agent: str, write: Callable[..., None], name: str, tmp_path: Path

@@ -19,7 +19,6 @@ from assay_operations.export.lines import BrokenAnswerError, Lines
 from assay_operations.query import Reader, known_queries, names_a_format, reader, resolve
 from assay_schema.printable import no_formula
 
-
 #: Parameters that say how far back a query looks, with the value that the note on an empty answer proposes: a year.
 _BACK = {"hours": "8760", "days": "365"}
 

@@ -103,7 +103,8 @@ def import_sessions(
 ) -> Imported:
     """Import the sessions that changed at `since` or later. `project` is that of the settings by default.
 
-    Of the fresh pieces of a store, those that changed at `fresh_since` or later. With `wait`, it returns when the store has them, or after a minute. Raises `OperationError` if Redis or the store is away.
+    Of the fresh pieces of a store, it imports those that changed at `fresh_since` or later. With `wait`, it returns when the store
+    has the sessions, or after a minute. Raises `OperationError` if Redis or the store is away.
     """
     if project is not None and not fullmatch(PROJECT_PATTERN, project):
         raise OperationError("invalid", f"--project: {project!r} is not the name of a project: {PROJECT_RULE}")

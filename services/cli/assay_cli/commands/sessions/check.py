@@ -26,7 +26,8 @@ def check(
         Path | None, typer.Option(help="File of reference trajectories (JSONL); default: none.")
     ] = None,
     since: Annotated[
-        str | None, typer.Option(help="Only stored sessions that arrived after this: a duration ago, or a time; default: all.")
+        str | None,
+        typer.Option(help="Only stored sessions that arrived after this: a duration ago, or a time; default: all."),
     ] = None,
     project: Annotated[str | None, typer.Option(help="Only this project; default: all.")] = None,
     source: Annotated[str | None, typer.Option(help="Only this agent; default: all.")] = None,

@@ -37,7 +37,9 @@ def import_logs(
         str | None,
         typer.Option(help="Only sessions that changed since then: a duration (7d) or an ISO 8601 time; default: all."),
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Keep importing what changes or appears, until Ctrl-C.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Keep importing what changes or appears, until Ctrl-C.")
+    ] = False,
     project: Annotated[str | None, typer.Option(help="Project of the sessions; default: capture.project.")] = None,
     service: Annotated[str | None, typer.Option(help="Service of the sessions; default: the agent.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress.")] = False,
