@@ -1,4 +1,4 @@
-"""The stores of a watching import: which of their files and sessions are new, regardless of their time.
+"""The files and sessions that are new to a watching import, regardless of their time.
 
 A log that was copied, restored or synchronised has an older time than the last look.
 """

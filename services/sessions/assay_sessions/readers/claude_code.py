@@ -74,6 +74,12 @@ _NOT_WORDS: Final = (
 _INTERRUPTED: Final = "[Request interrupted by user"
 _BASH_INPUT: Final = re.compile(r"<bash-input>(.*)</bash-input>", re.DOTALL)
 _BASH_OUTPUT: Final = re.compile(r"<bash-stdout>(.*?)</bash-stdout>(?:<bash-stderr>(.*)</bash-stderr>)?", re.DOTALL)
+#: In either order. A command that is a template is followed by its text, in a row of the program.
+_SLASH: Final = re.compile(
+    r"(?:<command-message>.*?</command-message>\s*)?<command-name>(.*?)</command-name>", re.DOTALL
+)
+_SLASH_ARGS: Final = re.compile(r"<command-args>(.*)</command-args>", re.DOTALL)
+_SLASH_OUTPUT: Final = re.compile(r"<local-command-(stdout|stderr)>(.*)</local-command-\1>", re.DOTALL)
 _EXIT: Final = re.compile(r"(?:Error: )?Exit code (\d+)\b")
 _USAGE: Final = {
     "input": "input_tokens",
@@ -332,18 +338,36 @@ def _words(row: Json) -> str | None:
 
 
 def _add_user(found: Conversation, words: str) -> None:
-    command, output = _BASH_INPUT.match(words), _BASH_OUTPUT.match(words)
+    call, output = _command(words), _command_output(words)
     last = found.messages[-1] if found.messages else None
     if words.startswith(_INTERRUPTED):
         found.aborted = True
-    elif command:
-        found.command(Call("bash", {"command": command[1]}, executed_by="user"))
-    elif output and last and last.calls and last.calls[0].executed_by == "user":
+    elif call:
+        found.command(call)
+    elif output is not None and last and last.calls and last.calls[0].executed_by == "user":
         found.messages.pop()
         ran = last.calls[0]
-        found.command(Call(ran.name, ran.args, "".join(output.groups("")), executed_by="user"))
+        found.command(Call(ran.name, ran.args, output, executed_by="user"))
     elif not words.startswith(_NOT_WORDS):
         found.user(words)
+
+
+def _command(words: str) -> Call | None:
+    """Return the command that the user typed, if the text is one: of the shell, or a slash command."""
+    if shell := _BASH_INPUT.match(words):
+        return Call("bash", {"command": shell[1]}, executed_by="user")
+    if slash := _SLASH.match(words):
+        rest = _SLASH_ARGS.search(words, slash.end())
+        command = " ".join(part.strip() for part in (slash[1], rest[1] if rest else "") if part.strip())
+        return Call("slash_command", {"command": command}, executed_by="user")
+    return None
+
+
+def _command_output(words: str) -> str | None:
+    if shell := _BASH_OUTPUT.match(words):
+        return "".join(shell.groups(""))
+    slash = _SLASH_OUTPUT.match(words)
+    return slash[2] if slash else None
 
 
 def _content_text(content: Any) -> str:

@@ -58,7 +58,10 @@ def read(store: Path, since: datetime | None) -> Found:
 
 
 def pieces(store: Path) -> dict[str, Mark]:
-    """Return the sessions of a store with their marks. That of a session in a database changes if the database is replaced."""
+    """Return the sessions of a store with their marks.
+
+    The mark of a session in a database changes if the database is replaced.
+    """
     sources = _sources(store, Problems())
     if sources is None:
         return {str(store): file_mark(store)}

@@ -81,7 +81,7 @@ class Reader:
     some: Callable[[Path, datetime | None, Collection[str]], Found] | None = None
 
     def read_pieces(self, store: Path, since: datetime | None, names: Collection[str]) -> Found:
-        """Yield the sessions of some pieces of a store that changed at `since` or later, and then the problems."""
+        """Yield the sessions of some pieces that changed at `since` or later, and then the problems."""
         return self.read(store, since) if self.some is None else self.some(store, since, names)
 
 

@@ -1,5 +1,7 @@
 """`assay sessions list` and `assay sessions show`."""
 
+import shutil
+import sys
 from typing import Annotated
 
 import orjson
@@ -7,6 +9,7 @@ import typer
 
 from assay_cli.options import AsJson, AsJsonLines, DataDirectory
 from assay_cli.output.rows import show_rows
+from assay_cli.output.session_table import fitted
 from assay_cli.output.terminal import echo, emit, ends_quietly
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.sessions.listing import document, lines, sessions
@@ -30,11 +33,13 @@ def list_sessions(
     """List sessions, the one that changed last first."""
     with ends_quietly():
         rows = sessions(data, since=since, project=project, source=source, subagents=subagents, limit=limit)
+        if rows and not as_json and sys.stdout.isatty():
+            rows = fitted(rows, shutil.get_terminal_size().columns)
         show_rows(rows, as_json, "no sessions: import them with assay sessions import, or capture with a session_id")
 
 
 def show(
-    session_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the session.")],
+    session_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the session, or its beginning.")],
     project: Annotated[str | None, typer.Option(help="Project of the session, if several have its id.")] = None,
     as_json: AsJson = False,
     data: DataDirectory = DEFAULT_DATA,
@@ -45,7 +50,9 @@ def show(
         if as_json:
             emit(orjson.dumps(derived(found)).decode())
             return
-        echo(f"{found['title'] or session_id} ({found['metadata'].get('source')}, {found['metadata'].get('status')})\n")
+        echo(
+            f"{found['title'] or found['session_id']} ({found['metadata'].get('source')}, {found['metadata'].get('status')})\n"
+        )
         for line in lines(found):
             echo(f"{line.who}: {line.text}")
             if line.detail:
