@@ -47,7 +47,7 @@ def pretty_line(event: Mapping[str, Any]) -> str:
 def detailed(event: Mapping[str, Any]) -> str:
     """Format a line of the file with all its fields that are set, one a line and uncut. Pure.
 
-    The fields of a payload stand beside those of its event, and each key of a summary has a line.
+    The fields of a payload are listed with those of its event, and each key of a summary has a line.
     """
     shown = dict(_fields(event, "", levels=2))
     longest = max(map(len, shown), default=0)
