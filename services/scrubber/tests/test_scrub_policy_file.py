@@ -1,14 +1,16 @@
 """The policy file: levels, mistakes, and reading it again while scrubbing goes on."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from assay_schema.settings import ScrubberSettings, SettingsError
+from assay_schema.settings import ScrubberSettings, Settings, SettingsError
 from assay_scrubber.engine import Scrubber
 from assay_scrubber.policy import Policy, PolicyError
 from assay_scrubber.policy_file import parse_policies
+from assay_scrubber.producer import InProducer
 from assay_scrubber.reload import PolicyFile, read_policies, scrubbers_of
 
 KEY = b"0123456789abcdef"
@@ -178,6 +180,20 @@ def test_the_key_comes_from_its_file_or_its_setting_and_is_shown_nowhere(tmp_pat
     assert KEY.decode() not in repr(by_setting)
     with pytest.raises(SettingsError, match="hash_key_file: No such file"):
         read_policies(ScrubberSettings(policy_file=path, hash_key_file=tmp_path / "none"))
+
+
+def test_a_key_that_is_too_short_is_refused_by_the_setting_that_gave_it(tmp_path: Path) -> None:
+    path, key = tmp_path / "policy.toml", tmp_path / "key"
+    path.write_text("")
+    key.write_text("planted")
+    file = rf"^scrubber\.hash_key_file \(or ASSAY_SCRUBBER_HASH_KEY_FILE\): the key in {re.escape(str(key))} is shorter than 16 bytes$"
+    with pytest.raises(SettingsError, match=file):
+        read_policies(ScrubberSettings(policy_file=path, hash_key_file=key))
+    setting = r"^scrubber\.hash_key \(or ASSAY_SCRUBBER_HASH_KEY\): the key is shorter than 16 bytes$"
+    with pytest.raises(SettingsError, match=setting):
+        read_policies(ScrubberSettings.model_validate({"hash_key": "planted"}))
+    with pytest.raises(SettingsError, match=file):  # not as a mistake of the policy file
+        InProducer(Settings(scrubber=ScrubberSettings(policy_file=path, hash_key_file=key)))
 
 
 def test_a_pattern_without_a_category_is_told_that_it_needs_one() -> None:
