@@ -50,7 +50,7 @@ def test_a_policy_that_cannot_be_used_stops_the_start_and_lists_what_is_valid(tm
     path = tmp_path / "policy.toml"
     path.write_text("[actions]\ncredential = 'allow'\n")
     said = refusal(ASSAY_SCRUBBER_POLICY_FILE=str(path), ASSAY_SCRUBBER_PORT=str(free_port()))
-    assert "policy.toml: category credential can never be allowed" in said
+    assert "policy.toml: line 2: category credential can never be allowed" in said
     path.write_text("[families]\nemail = 'hash'\n")
     said = refusal(ASSAY_SCRUBBER_POLICY_FILE=str(path), ASSAY_SCRUBBER_PORT=str(free_port()))
     assert "ASSAY_SCRUBBER_HASH_KEY_FILE" in said

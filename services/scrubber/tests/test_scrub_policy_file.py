@@ -88,6 +88,30 @@ def test_a_mistake_is_refused_with_its_place_and_what_is_valid(text: str, said: 
         parse_policies(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("# a comment\n\n[actions]\ncontact = 'label'\ncontacts = 'label'\n[families]\nemail = 'label'\n", 5),
+        ("[families]\nfax = 'label'\n[patterns.x]\ncategory = 'contact'\npattern = 'a'\n", 2),
+        ("scrub_keys = [\n  'a',\n  1,\n]\n[actions]\ncontact = 'label'\n", 4),
+        ("[projects.a.actions]\ncontact = 'label'\n[projects.b.actions]\ncontact = 'labels'\n", 4),
+        ("[patterns.x]\ncategory = 'home'\npattern = 'a'\n[patterns.y]\ncategory = 'contact'\npattern = 'a'\n", 2),
+        ("[patterns.x]\ncategory = 'contact'\npattern = '(?=a)'\n", 3),
+        ("[patterns.y]\ncategory = 'contact'\npattern = 'a'\n[patterns.x]\npattern = 'a'\n", 5),
+        ("[action]\n", 1),
+        ("[projects.'no name']\n", 1),
+    ],
+)
+def test_a_mistake_is_refused_with_its_line(text: str, line: int) -> None:
+    with pytest.raises(PolicyError, match=rf"^line {line}: "):
+        parse_policies(text)
+
+
+def test_a_mistake_in_a_very_long_file_is_refused_without_its_line() -> None:
+    with pytest.raises(PolicyError, match=r"^unknown category 'contacts'"):
+        parse_policies("[actions]\ncontacts = 'label'\n" + "#\n" * 1_000)
+
+
 def test_broken_toml_is_refused_by_its_place_without_its_text() -> None:
     with pytest.raises(PolicyError) as raised:
         parse_policies("[actions]\nsecret = 4111oops\n")
@@ -164,7 +188,7 @@ async def test_a_bad_or_missing_file_keeps_the_policy_and_says_so_until_it_is_me
 def test_a_file_that_is_bad_at_the_start_stops_the_start_with_its_name(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text("[actions]\ncontacts = 'label'\n")
-    with pytest.raises(SettingsError, match=r"policy\.toml: unknown category 'contacts'; valid: behavioral"):
+    with pytest.raises(SettingsError, match=r"policy\.toml: line 2: unknown category 'contacts'; valid: behavioral"):
         PolicyFile(ScrubberSettings(policy_file=path), Use())
     with pytest.raises(SettingsError, match=r"missing\.toml: No such file"):
         PolicyFile(ScrubberSettings(policy_file=tmp_path / "missing.toml"), Use())
