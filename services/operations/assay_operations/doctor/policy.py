@@ -15,7 +15,10 @@ _USUAL_NAME = "policy.toml"
 
 
 def examine(settings: Settings, data: Path) -> list[Finding]:
-    """Compare the policy file of the settings with the scrubber on this host. No file and no problem: no finding."""
+    """Compare the policy file of the settings with the scrubber on this host.
+
+    Without a file and without a problem there is no finding.
+    """
     from assay_runtime.config import load_settings
 
     try:

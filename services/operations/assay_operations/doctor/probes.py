@@ -174,8 +174,9 @@ def channels_of(host: str, port: int) -> tuple[dict[str, bool], list[str]] | Non
 
 
 def policy_of(host: str, port: int) -> tuple[dict[str, bool], list[str]] | None:
-    """Read if the scrubber uses its policy, by `file` or `default`, and its notes; None if something else answers.
+    """Read if the scrubber uses its policy, by `file` or `default`, and its notes.
 
+    None if something else answers.
     Raises `OSError` if nothing answers.
     """
     return _labelled(host, port, "assay_policy_current", "source")
