@@ -106,10 +106,15 @@ def test_watching_imports_the_next_turn_and_ends_with_ctrl_c(system: System, tmp
         turns = [user("List."), assistant("Two."), user("Thanks."), assistant("Welcome.")]
         database(log, "1.18", [Session("watched", turns, start_ms=start + 1_000)])
         assert " 1 new or changed" in watching.stdout.readline()
+        log.unlink()  # and one of last year comes, such as from a backup
+        old = Session("old", [user("List."), assistant("Two.")], start_ms=start - 365 * 86_400_000)
+        database(log, "1.18", [Session("watched", turns, start_ms=start + 1_000), old])
+        assert "2 sessions found (2 opencode): 1 new or changed" in watching.stdout.readline()
         watching.send_signal(signal.SIGINT)
         assert watching.wait(30) in (0, 130)
-    until(lambda: len(exported(system, "watched")) == 1, "it is stored", 60)
-    assert [row["metadata"]["total_turns"] for row in exported(system, "watched").values()] == [4]
+    until(lambda: len(exported(system, "watched")) == 2, "they are stored", 60)
+    found = exported(system, "watched")
+    assert {name: row["metadata"]["total_turns"] for name, row in found.items()} == {"ses_watched": 4, "ses_old": 2}
 
 
 def test_the_export_continues_where_the_one_before_ended(system: System, tmp_path: Path) -> None:

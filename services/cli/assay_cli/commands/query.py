@@ -69,7 +69,7 @@ def _list() -> None:
 
 
 def nothing(question: str, values: dict[str, str]) -> str:
-    """Return the note for a named query without rows: how far back it looked, and how to look further. Pure."""
+    """Return the note for a named query without rows: how to look further back. Pure."""
     named = next((each for each in known_queries() if each.name == question.strip()), None)
     back = next((name for name in _BACK if named and name in named.defaults), "")
     if not back or values[back] in ("0", _BACK[back]):

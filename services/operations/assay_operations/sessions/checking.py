@@ -79,9 +79,9 @@ def check_file(
     keep: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Checked:
-    """Check the sessions in a file of `assay sessions export`, one a line: all, or those of a project, an agent, or with these ids.
+    """Check the sessions in a file of `assay sessions export`, one a line.
 
-    Raises `OperationError` that names the line.
+    All, or only those of a project, of an agent or with these ids. Raises `OperationError` that names the line.
     """
 
     def wanted(document: dict[str, Any]) -> bool:
