@@ -2665,6 +2665,8 @@ FROM `assay_base_local`.rollup_hour FINAL
 WHERE events + failures + incidents > 0
 COMMENT 'Events and failures by hour, added up from minutes.';
 
+ALTER TABLE `assay_base_local`.rollup_hour ON CLUSTER '{cluster}' MODIFY COLUMN latency_us CODEC(T64);
+
 CREATE DATABASE IF NOT EXISTS `assay_base` ON CLUSTER '{cluster}';
 
 CREATE DATABASE IF NOT EXISTS `assay` ON CLUSTER '{cluster}';
@@ -3661,3 +3663,5 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (13,
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (14, '0014_agents.sql', 'de247aa213657365732e21e4d74a3285fc123cf345772518085eeb639d208091');
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (15, '0015_tool_rollups.sql', '23491e7fba8e90e19ca168d062a061f9bca99ad90985fc3fb1ee0b309ad3a03c');
+
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (17, '0017_latency_codec.sql', '1d838dfac6a301586c0496f43f108ef80156ac59a25400b68af9660ca3d014f8');
