@@ -65,9 +65,6 @@ class Sink:
 @pytest.fixture(scope="module")
 def server(migrated: StoreServer) -> StoreServer:
     migrate(migrated.settings(days=36_500))
-    with connect(migrated.settings().store) as owner:
-        for table in TABLES:
-            owner.command(f"ALTER TABLE assay_base.{table} MODIFY SETTING {', '.join(UNMERGED)}")
     return migrated
 
 
@@ -78,6 +75,7 @@ def sink(server: StoreServer, tmp_path: Path) -> Iterator[Sink]:
     sink = Sink(owner, Cli(tmp_path, store_url=server.url))
     for table, make in zip(TABLES, (*(MAKE[kind] for kind in SOURCES), a_score, failure), strict=True):
         owner.command(f"TRUNCATE TABLE assay_base.{table}")
+        owner.command(f"ALTER TABLE assay_base.{table} MODIFY SETTING {', '.join(UNMERGED)}")
         sink.insert(table, make(1, days_old=10), make(2, days_old=0.01))
     yield sink
     owner.close()
@@ -213,7 +211,7 @@ def test_where_nobody_can_be_asked_it_deletes_nothing_unless_told_to(sink: Sink)
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"nothing was deleted; pass --yes" in done.stderr
     assert [sink.count(table) for table in TABLES] == [2] * len(TABLES)
-    assert sink.cli.call("prune", "--older-than", "0d", "--dry-run", role="owner").returncode == 0
+    assert sink.cli.run("prune", "--older-than", "0d", "--dry-run", role="owner").returncode == 0
 
 
 def test_the_watermark_stays(sink: Sink) -> None:
@@ -238,14 +236,14 @@ def test_an_empty_store_is_pruned_in_peace(sink: Sink) -> None:
     ],
 )
 def test_bad_usage_deletes_nothing_and_exits_2(sink: Sink, arguments: list[str], complaint: bytes) -> None:
-    done = sink.cli.call("prune", *arguments, role="owner")
+    done = sink.cli.run("prune", *arguments, role="owner")
     assert done.returncode == 2
     assert complaint in done.stderr
     assert [sink.count(table) for table in TABLES] == [2] * len(TABLES)
 
 
 def test_only_the_owner_may(sink: Sink) -> None:
-    done = sink.cli.call("prune", "--older-than", "0d", role="sre")
+    done = sink.cli.run("prune", "--older-than", "0d", role="sre")
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
     assert [sink.count(table) for table in TABLES] == [2] * len(TABLES)
