@@ -2665,6 +2665,8 @@ FROM `assay_base_local`.rollup_hour FINAL
 WHERE events + failures + incidents > 0
 COMMENT 'Events and failures by hour, added up from minutes.';
 
+ALTER TABLE `assay_base_local`.rollup_hour ON CLUSTER '{cluster}' MODIFY COLUMN latency_us CODEC(T64);
+
 ALTER TABLE `assay_base_local`.scores ON CLUSTER '{cluster}'
     ADD COLUMN IF NOT EXISTS session_id Nullable(String) COMMENT 'The session that was judged; null for an answer.' CODEC(ZSTD(1)) AFTER verdicts,
     ADD COLUMN IF NOT EXISTS revision UInt64 COMMENT 'The revision of the session that was judged; 0 for an answer.' CODEC(ZSTD(1)) AFTER session_id,
@@ -3977,4 +3979,6 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (15,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (16, '0016_session_tools.sql', 'dc27bd6845e257180d4e6b5ae124dca5375e335ed32e6c1ef4363a98fac5d6cf');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (17, '0017_session_scores.sql', '89a36b9be20c405e27f25cd6b7c4d64b87946abf16876066ccc5d15f8aec3d7b');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (17, '0017_latency_codec.sql', '1d838dfac6a301586c0496f43f108ef80156ac59a25400b68af9660ca3d014f8');
+
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (18, '0018_session_scores.sql', '89a36b9be20c405e27f25cd6b7c4d64b87946abf16876066ccc5d15f8aec3d7b');
