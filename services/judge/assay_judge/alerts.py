@@ -154,3 +154,12 @@ class AlertPublisher:
             summary=one_line(summary)[:500],
         )
         return made.model_copy(update={"query": query_of(made)})
+
+
+class CommandAlerts(AlertPublisher):
+    """For commands that judge a sample: alerts of the budget; an API that refuses our calls ends the command."""
+
+    async def stopped(self, why: str) -> None:
+        """Raise `SettingsError`."""
+        if why:
+            raise SettingsError(why)

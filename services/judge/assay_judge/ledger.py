@@ -16,13 +16,13 @@ import orjson
 
 from assay_judge.pricing import NANO
 from assay_judge.sampling import REMEMBERED_DAYS
-from assay_judge.scripts import KEEP, LEARN, PUBLISH, RELEASE, RENEW, RESERVE, SETTLE, TAKE
+from assay_judge.scripts import KEEP, LEARN, PUBLISH, PUBLISH_SESSION, RELEASE, RENEW, RESERVE, SETTLE, TAKE
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client
 from assay_runtime.entries import Outcome
 from assay_runtime.finishing import Finish
 from assay_runtime.same_redis import guarded
-from assay_schema.scores import ScoreStatus
+from assay_schema.scores import Score, ScoreStatus
 from assay_schema.settings import Settings
 from assay_schema.streams import EVENTS, PREFIX, SCORES, shard_of
 
@@ -70,6 +70,7 @@ class Ledger:
         self._release = client.register_script(RELEASE)
         self._take = client.register_script(TAKE)
         self._learn = client.register_script(LEARN)
+        self._publish_session = client.register_script(PUBLISH_SESSION)
 
     def _key(self, project: str, *parts: str) -> str:
         return ":".join((f"{PREFIX}:{{{shard_of(project, self._shards)}}}:judge", *parts))
@@ -174,6 +175,17 @@ class Ledger:
     async def release(self, call: "Call") -> None:
         """Release a reservation."""
         await self._release(keys=[call.record, call.spend, call.total], args=[call.owner])
+
+    async def publish_session(self, score: Score, calls: Sequence[str]) -> bool:
+        """Publish a score of a session, and empty the records of its calls, by name.
+
+        False for a session that is not in the sample if it was judged by name meanwhile: that score stays. Raises `RedisError`.
+        """
+        about = (score.project, f"session/{score.event_id}", score.fingerprint)
+        keys = [SCORES.key(shard_of(score.project, self._shards)), f"{self.record_key(*about)}:judged"]
+        keys += [self.record_key(score.project, name, score.fingerprint) for name in calls]
+        judged = int(score.status is not ScoreStatus.NOT_SAMPLED)
+        return bool(await self._publish_session(keys=keys, args=[score.model_dump_json(), judged, self._keep_ms]))
 
     async def known(self, project: str, event_id: str, fingerprint: str) -> bytes | None:
         """Return the score of an answer that is already judged."""

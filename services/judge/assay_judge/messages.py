@@ -7,7 +7,9 @@ SKIPPED = {
     "budget": "judge.budget_usd_per_day is used up for this project",
     "all_budgets": "judge.budget_usd_per_day_all_projects is used up",
 }
-INTERRUPTED = "Interrupted: the judge died during the call, which may have been billed; assay judge rejudge asks again"
+#: The command that judges an answer again.
+REJUDGE = "assay judge rejudge"
+INTERRUPTED = f"Interrupted: the judge died during the call, which may have been billed; {REJUDGE} asks again"
 NO_CLAIM = "the answer makes no claim"
 EMPTY_ANSWER = "the answer is empty"
 NO_PASSAGES = "the answer has no passages"

@@ -19,6 +19,8 @@ KEEP = script(_PACKAGE, "keep")
 RELEASE = script(_PACKAGE, "release")
 #: Finish entries of `events`, and publish each score once.
 PUBLISH = script(_PACKAGE, "publish")
+#: Publish a score of a session, and empty the records of its calls.
+PUBLISH_SESSION = script(_PACKAGE, "publish_session")
 #: Check whether one more call may start within the limits per minute.
 TAKE = script(_PACKAGE, "take")
 #: Store a call's information about limits.

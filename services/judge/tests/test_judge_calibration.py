@@ -121,7 +121,7 @@ def test_labels_are_read_from_json_lines_and_csv(text: str) -> None:
         ('{"event_id": "x"}', "line 1: needs event_id and label"),
         ("event_id,label\nx,good\n", "line 2: event_id is not a UUID"),
         (f"event_id,label\n{A},fine\n", "line 2: label must be good or bad"),
-        (f"event_id,label\n{A},good\n{A},bad\n", "line 3: this answer has a different label in an earlier line"),
+        (f"event_id,label\n{A},good\n{A},bad\n", "line 3: this has a different label in an earlier line"),
         ("a,b\n1,2\n", "line 2: needs event_id and label"),
     ],
 )

@@ -138,12 +138,15 @@ def pieces_of(document: Json) -> Iterator[Piece]:
     """Yield the words and the agent's calls, in order. The calls of a turn come before its words."""
     turns = list(document["request"]["contents"])
     turns += [candidate["content"] for candidate in document["response"]["candidates"][:1]]
-    calls = list(_calls(document["intermediate_events"]))
+    calls: dict[int, list[Piece]] = {}
+    for call in _calls(document["intermediate_events"]):
+        calls.setdefault(call.turn, []).append(call)
     for number, content in enumerate(turns, 1):
-        yield from (call for call in calls if call.turn == number)
+        yield from calls.pop(number, ())
         if text := content_text(content):
             yield Piece(number, "user" if content["role"] == "user" else "agent", text)
-    yield from (call for call in calls if call.turn > len(turns))
+    for number in sorted(calls):
+        yield from calls[number]
 
 
 def _calls(events: Iterable[Json]) -> Iterator[Piece]:

@@ -135,9 +135,10 @@ def _values(
 ) -> dict[str, tuple[float, float]]:
     """Read the metric and the weight (inverse sampling probability) of labelled answers of the base stream."""
     rows = store.query(
-        "SELECT toString(event_id), metrics[{metric:String}], 1 / base_probability FROM scores WHERE project = {project:String} AND base"
+        "SELECT if(session_id IS NULL, toString(event_id), concat(toString(event_id), '@', toString(revision))) AS name,"
+        " metrics[{metric:String}], 1 / base_probability FROM scores WHERE project = {project:String} AND base"
         " AND status = 'scored' AND fingerprint = {fingerprint:String} AND mapContains(metrics, {metric:String})"
-        " AND event_id IN {ids:Array(UUID)}",
+        " AND name IN {ids:Array(String)}",
         parameters={"project": project, "fingerprint": fingerprint, "metric": metric, "ids": event_ids},
     ).result_rows
     return {str(event_id): (float(value), float(weight)) for event_id, value, weight in rows}

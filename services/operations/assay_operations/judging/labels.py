@@ -29,16 +29,16 @@ ORDER BY sipHash64(s.event_id, {seed:UInt64})
 
 
 _SESSIONS = """
-SELECT toString(event_id) AS event_id, session_id, revision, digest FROM (
+SELECT concat(toString(event_id), '@', toString(revision)) AS event_id, session_id, revision, digest FROM (
     SELECT event_id, any(assumeNotNull(t.session_id)) AS session_id, argMax(revision, judged_at) AS revision FROM scores AS t
     WHERE project = {project:String} AND base AND status = 'scored' AND event_time >= fromUnixTimestamp64Milli({since:Int64})
         AND t.session_id IS NOT NULL
     GROUP BY event_id
 ) AS s INNER JOIN (
-    SELECT session_id, revision, digest FROM session_parts WHERE project = {project:String}
+    SELECT session_id, revision, digest, max(id) AS last FROM session_parts WHERE project = {project:String}
     GROUP BY session_id, revision, digest HAVING uniqExact(part) = max(parts)
 ) AS p USING (session_id, revision)
-ORDER BY sipHash64(event_id, {seed:UInt64}) LIMIT 1 BY event_id LIMIT {count:UInt32}
+ORDER BY sipHash64(s.event_id, {seed:UInt64}), last DESC LIMIT 1 BY s.event_id LIMIT {count:UInt32}
 """
 
 
@@ -51,7 +51,7 @@ def sample(store: "Store", *, project: str, since_ms: int, seed: int, count: int
 def sample_sessions(store: "Store", *, project: str, since_ms: int, seed: int, count: int) -> list[dict[str, Any]]:
     """Sample judged sessions like `sample`.
 
-    Returns their event_id and key, in the revision that was judged last; no text.
+    Returns their key, in the revision that was judged last, and their name in files of labels: `event_id@revision`. No text.
     """
     drawn = {"project": project, "since": since_ms, "seed": seed, "count": count}
     rows = store.query(_SESSIONS, parameters=drawn).named_results()

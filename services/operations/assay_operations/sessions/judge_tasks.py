@@ -55,12 +55,24 @@ class Judged:
     session_id: str
     revision: int
     draw: "Draw"
+    #: What earlier judgements of the session cost, by this judge: nano-dollars, tokens read and written.
+    spent: tuple[int, int, int] = (0, 0, 0)
     #: What tells this judgement from an earlier one of the same revision, which ended without a verdict.
     again: str = ""
 
     def task_name(self, step: str) -> str:
         """Return the name of a step in the judge's books."""
         return "/".join(filter(None, ("session", str(self.event_id), str(self.revision), step, self.again)))
+
+    def cost(self, nano: int = 0, read: int = 0, written: int = 0) -> dict[str, Any]:
+        """Return the fields of a score for what the session cost so far, with what was paid now."""
+        from assay_judge.pricing import dollars
+
+        return {
+            "cost_usd": dollars(self.spent[0] + nano),
+            "input_tokens": self.spent[1] + read,
+            "output_tokens": self.spent[2] + written,
+        }
 
 
 def session_score(
@@ -69,9 +81,11 @@ def session_score(
     """Build the score of a session; `more` has the fields of its status."""
     from datetime import UTC, datetime
 
+    from assay_judge.messages import REJUDGE
     from assay_runtime.clock import clock
     from assay_schema.ids import event_ms
 
+    more["detail"] = more.get("detail", "").replace(REJUDGE, "assay sessions judge --again")
     return Score(
         score_id=score_id(session.event_id, judge.fingerprint),
         event_id=session.event_id,
@@ -202,15 +216,11 @@ class VerdictsTask(_Call):
 
     def document(self, result: "Result", bill: "Bill") -> bytes:
         """Return the JSON of the score, with the cost of both steps."""
-        from assay_judge.pricing import dollars
-
-        written = self._written
+        written, usage = self._written, bill.usage
         fields: dict[str, Any] = {"rubric": written.items} | result
-        cost: dict[str, Any] = {
-            "cost_usd": dollars(written.nano + bill.nano),
-            "input_tokens": written.input_tokens + bill.usage.read,
-            "output_tokens": written.output_tokens + bill.usage.output,
-        }
+        cost = self._session.cost(
+            written.nano + bill.nano, written.input_tokens + usage.read, written.output_tokens + usage.output
+        )
         return session_score(self._judge, self._session, **fields, **cost).model_dump_json().encode()
 
 

@@ -23,7 +23,7 @@ SELECT
 FROM worst
 LEFT JOIN
 (
-    SELECT project, session_id, any(title) AS title FROM session_parts WHERE session_id IN (SELECT session FROM worst)
+    SELECT project, session_id, argMax(title, revision) AS title FROM session_parts WHERE session_id IN (SELECT session FROM worst)
     GROUP BY project, session_id
 ) AS found ON found.project = worst.project AND found.session_id = worst.session
 ORDER BY worst.value, worst.event_time DESC;

@@ -7,13 +7,15 @@ from typing import Annotated
 import orjson
 import typer
 
+from assay_cli.errors import CommandError
 from assay_cli.exit_codes import FINDING
 from assay_cli.options import AsJson, Comment, DataDirectory
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
 from assay_operations.actor import Actor, local_actor
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.errors import OperationError
-from assay_operations.sessions.judging import Plan, apply, plan_judging
+from assay_operations.sessions.judge_sample import Plan
+from assay_operations.sessions.judging import apply, plan_judging
 from assay_schema.scores import Metric, Score, ScoreStatus
 
 #: Seconds between rounds with --watch.
@@ -34,7 +36,8 @@ def judge(
     ] = "10m",
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of sessions that are judged.")] = 100,
     again: Annotated[
-        bool, typer.Option("--again", help="Also judge sessions that were scored or failed, by the same rubric.")
+        bool,
+        typer.Option("--again", help="Judge errors again; with --session also what was scored. By the same rubric."),
     ] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Repeat this every minute, until Ctrl-C.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the sessions, and judge none.")] = False,
@@ -47,6 +50,8 @@ def judge(
     A session has two calls: the model writes the items of a rubric from what was asked, then says which of them the session meets. The
     scores are stored like those of answers. Exit code 1 if a session ended in an error.
     """
+    if watch and again:
+        raise CommandError("--again with --watch would pay for the same sessions each minute; leave one of them out")
     actor, failed = local_actor(comment), False
     with ends_quietly():
         while True:
@@ -100,5 +105,5 @@ def _line(score: Score) -> str:
 def _summary(counts: Mapping[str, int], judged: Sequence[Score], done: int) -> str:
     text = ", ".join(f"{status} {count:,}" for status, count in sorted(counts.items()))
     cost = f", {sum(score.cost_usd for score in judged):.4f} USD" if judged else ""
-    nothing = f"nothing to judge: {done:,} session(s) are done, and --again judges them again; see assay sessions list"
+    nothing = f"nothing to judge: {done:,} session(s) are done; --session ID --again judges one again; see assay sessions list"
     return f"{text}{cost}" if text else nothing
