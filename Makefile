@@ -71,9 +71,10 @@ lint: setup  ## Check style, types, import contracts and the wording of the page
 fmt: setup  ## Format the code and apply ruff's automatic fixes
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-docs: setup  ## Regenerate the schemas, AsyncAPI documents, reference pages and the cluster's schema
+docs: setup  ## Regenerate the schemas, AsyncAPI and OpenAPI documents, reference pages and the cluster's schema
 	@$(BIN)/python -m docs.generate.schemas
 	@$(BIN)/python -m docs.generate.asyncapi docs/asyncapi scrubber writer judge drift notifier --write
+	@$(BIN)/python -m docs.generate.openapi --write
 	@$(BIN)/python -m docs.generate.table_reference --write
 	@$(BIN)/python -m docs.generate.cluster_ddl --write
 	@$(BIN)/python -m docs.generate.family_reference --write

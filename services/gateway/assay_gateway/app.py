@@ -1,4 +1,4 @@
-"""The gateway service: its server, its health, and the tasks that keep keys and back-pressure current.
+"""The gateway service: its server, its health, and the tasks that keep its knowledge current.
 
 Delivery: an event is acknowledged to the client after Redis has acknowledged it, and validated in full before. A client
 that gets no answer sends the same event again; it is stored once.
@@ -44,7 +44,7 @@ KEEP_ALIVE_S = 75
 
 
 class Gateway:
-    """The process: two servers, one for clients and one for health, and the tasks beside them."""
+    """The process: two servers, one for clients and one for health, and tasks in the background."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -76,7 +76,7 @@ class Gateway:
         ]
         health_task = asyncio.create_task(health.serve(sockets=[inner]))
         api_task = asyncio.create_task(api.serve(sockets=[outer]))
-        gc.freeze()  # as in every service: collecting what lives for ever would take a tenth of a second each time
+        gc.freeze()  # as in every service: collecting these objects takes a tenth of a second each time
         gc.set_threshold(100_000, 50, 50)
         log.info("listening on port %d", gateway.listen_port)
         stopped = asyncio.create_task(stop.wait())

@@ -1,5 +1,6 @@
-"""Append entries to the capture stream: one connection a shard, and one round trip for all requests that wait.
+"""Append entries to the capture stream, in one round trip for all requests that wait.
 
+Each shard has one connection.
 An append is answered only after Redis has acknowledged it. After a lost connection or a time-out it is unknown which
 entries arrived: all are reported as failed, and the client sends them again under the same `event_id`.
 """
@@ -56,7 +57,10 @@ class Lane:
         self.away = "redis has not answered yet"
 
     async def append(self, entries: Sequence[bytes]) -> None:
-        """Append entries in order. Raises `RefusedError` (503) if it is not certain that Redis has all of them."""
+        """Append entries in order.
+
+        Raises `RefusedError` (503) if it is not certain that Redis has all of them.
+        """
         job = _Job(entries, sum(map(len, entries)), asyncio.get_running_loop().create_future())
         self._jobs.append(job)
         self._some.set()
@@ -74,7 +78,7 @@ class Lane:
                     await self._lost(jobs, error)
                 finally:
                     for job in jobs:
-                        if not job.done.done():  # cancelled, or a bug: the entries may not be in Redis
+                        if not job.done.done():  # cancelled, or a bug: the entries are perhaps not in Redis
                             job.done.set_exception(_away())
         finally:
             await self._disconnect()
@@ -159,7 +163,9 @@ def _failed(jobs: Sequence[_Job], replies: Sequence[Any]) -> list[tuple[_Job, Re
 
 
 def _away() -> RefusedError:
-    return unavailable("redis_away", "the events may not be stored: Redis did not confirm them; send them again", 2)
+    return unavailable(
+        "redis_away", "Redis did not confirm the events, so some might not be stored; send them again", 2
+    )
 
 
 def _refused(error: ResponseError) -> RefusedError:

@@ -69,7 +69,7 @@ class Application:
         try:
             await self._handled(exchange, handler)
         except Gone:
-            exchange.status = 499  # nobody reads an answer
+            exchange.status = 499  # no one reads an answer
         finally:
             exchange.release(self._in_flight)
         metrics.GATEWAY_REQUESTS.labels(route, str(exchange.status)).inc()
@@ -101,7 +101,7 @@ class Application:
         record = await self._keys.find(key)
         exchange.key_id = record.id
         if record.kind not in kinds:
-            raise RefusedError(403, "forbidden_kind", f"a key of the kind {record.kind.value} may not do this")
+            raise RefusedError(403, "forbidden_kind", f"a key of the kind {record.kind.value} must not do this")
         if full := self._lane(record).full:
             log.warning("refusing requests: %s; check that the scrubber runs", full)
             raise unavailable("backpressure", "too many events wait to be scrubbed; send it again", 5)
@@ -145,7 +145,7 @@ class Application:
         record = await self._admitted(exchange, KeyKind.FEEDBACK, KeyKind.INGEST, in_query=True)
         if record.kind is KeyKind.FEEDBACK:
             if (origin is not None or record.origins) and origin not in record.origins:
-                raise RefusedError(403, "forbidden_origin", "the key may not be used on pages of this origin")
+                raise RefusedError(403, "forbidden_origin", "the key must not be used on pages of this origin")
             if origin is not None:
                 exchange.answer_headers |= _cors(origin)
             self.rates.feedback_from(exchange.client, time.monotonic())

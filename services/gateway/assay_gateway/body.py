@@ -1,4 +1,7 @@
-"""Collect a body, inflated, within its limit: a small body that inflates without end is stopped at the limit."""
+"""Collect a body, inflated, within its limit.
+
+A small body that inflates without end is stopped at the limit.
+"""
 
 import asyncio
 import zlib

@@ -1,6 +1,6 @@
-"""One HTTP connection with a limit for the size of a request's head and for the time that it may take.
+"""One HTTP connection, with a limit for the size and the time of a request's head.
 
-The server bounds neither, so that a slow or endless head would hold a connection, or memory, for ever.
+The server bounds neither, so that a slow or endless head would hold a connection, or memory, indefinitely.
 """
 
 import asyncio

@@ -95,7 +95,10 @@ class Exchange:
         return query.get("key", [""])[0]
 
     async def body(self, limit: int, seconds: float, in_flight: InFlight) -> bytes:
-        """Receive and inflate the body. Raises `RefusedError` as soon as a limit is exceeded, `Gone` without an end."""
+        """Receive and inflate the body.
+
+        Raises `RefusedError` as soon as a limit is exceeded, and `Gone` if the client leaves.
+        """
         collector = Collector(self.headers.get("content-encoding", "identity"), limit)
         length = self.headers.get("content-length", "")
         if length.isdigit() and int(length) > limit:

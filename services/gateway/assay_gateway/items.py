@@ -1,6 +1,6 @@
 """Cut a batch into the bytes of its events, without decoding them. Pure.
 
-Each event keeps the bytes that the client sent: numbers and texts are not written anew. Brackets, strings and commas
+Each event keeps the bytes that the client sent: numbers and texts are not written again. Brackets, strings and commas
 are found with regular expressions, so that the cost does not depend on what is in an event, and within windows, so
 that no step takes long. Events that are not valid JSON are found later, one by one.
 """

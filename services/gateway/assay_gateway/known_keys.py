@@ -24,7 +24,10 @@ PATIENCE_S = 1.0
 
 
 class KnownKeys:
-    """Finds the record of a key. Redis is asked only when a key is unknown, so that a new one works at once."""
+    """Finds the record of a key.
+
+    Redis is asked only when a key is unknown, so that a new one works at once.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = server_of(client, 0)

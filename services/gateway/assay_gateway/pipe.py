@@ -1,4 +1,4 @@
-"""A connection of redis-py that is used as a pipe: one write for many commands, and their replies without a task each.
+"""A connection of redis-py, used as a pipe: one write for many commands, and their replies.
 
 redis-py connects: address, TLS, password, Sentinel and cluster. Its own reading takes several microseconds a reply,
 more than the check of an event, so replies are read here. Only this module uses private names of redis-py.

@@ -1,4 +1,7 @@
-"""Limit the rate of a key: a token bucket for events and one for bytes. Pure: the caller passes the time."""
+"""Limit the rate of a key: a token bucket for events and one for bytes.
+
+Pure: the caller passes the time.
+"""
 
 import math
 from dataclasses import dataclass

@@ -250,7 +250,7 @@ class DeliverySettings(Section):
 
 
 class GatewaySettings(Section):
-    """The gateway service: events over HTTP. It also uses `capture.high_water_entries` and `capture.high_water_bytes`."""
+    """The gateway service: events over HTTP. It also uses `capture.high_water_...`."""
 
     listen_host: str = Field("127.0.0.1", description="Listen address of HTTP clients. Use TLS on any other.")
     listen_port: int = Field(4318, ge=0, le=65_535, description="Port of HTTP clients.")

@@ -57,7 +57,8 @@ def apply(plan: Plan, actor: Actor) -> NewKey:
         "keys create",
         actor,
         identity=redis_user(settings.redis),
-        target={"key": key.record.id, "kind": plan.kind.value, "project": plan.project, "origins": plan.origins},
+        target={"key": key.record.id, "kind": plan.kind.value, "project": plan.project}
+        | ({"origins": plan.origins} if plan.origins else {}),
         planned=1,
     )
     with attempt:
