@@ -140,7 +140,7 @@ def _feedback() -> dict[str, Any]:
 
 
 def _metrics() -> dict[str, Any]:
-    content: dict[str, Any] = {media_type: {"schema": {"type": "object"}} for media_type in JSON}
+    content: dict[str, Any] = {media_type: {"schema": {}} for media_type in JSON}
     binary = {media_type: {"schema": {"type": "string", "format": "binary"}} for media_type in PROTOBUF}
     return {
         "post": {

@@ -296,11 +296,12 @@ def test_a_preflight_of_a_listed_page_is_allowed_without_credentials(gateway: Ga
         verdict(verdict="fine"),
         verdict(target={"trace_id": "0" * 32}),
         verdict(target={"event_id": "7"}),
+        verdict(target={"event_id": "ffffffff-ffff-7fff-bfff-ffffffffffff"}),
         verdict(text="x" * 4097),
         verdict(text="ä" * 2049),
         verdict(more=SECRET),
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_a_verdict_that_breaks_the_form_is_refused_without_repeating_it(fresh: Gateway, body: bytes) -> None:
     answer = fresh.send("/v1/feedback", body, fresh.key(KeyKind.FEEDBACK))

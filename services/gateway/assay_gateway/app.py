@@ -18,10 +18,10 @@ from redis.exceptions import RedisError
 
 from assay_gateway.append import Lane
 from assay_gateway.application import Application
-from assay_gateway.connection import BoundedConnection
+from assay_gateway.connection import bounded
 from assay_gateway.known_keys import LOOK_EVERY_S, KnownKeys
 from assay_gateway.rates import Rates
-from assay_runtime import memory
+from assay_runtime import memory, metrics
 from assay_runtime.clock import clock
 from assay_runtime.config import load_settings
 from assay_runtime.connection import connect, evicts, servers
@@ -33,6 +33,8 @@ from assay_schema.settings import Settings, SettingsError
 log = logging.getLogger(__name__)
 
 NAME = "gateway"
+#: Resident memory without requests, and the copies of a body: as received, joined, cut into events, packed for Redis.
+BASE_BYTES, COPIES = 120 << 20, 4
 #: Seconds between looks at the length of the streams.
 LOOK_AT_STREAMS_S = 0.5
 #: Seconds between checks of Redis's settings.
@@ -100,7 +102,7 @@ class Gateway:
         gateway = self.settings.gateway
         return uvicorn.Config(
             self.application,
-            http=BoundedConnection,
+            http=bounded(gateway.body_timeout_s),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -192,6 +194,7 @@ def run() -> None:
     for problem in warnings(settings):
         log.warning("%s", problem)
     memory.publish(NAME, settings.redis.shards)
+    metrics.MEMORY_BOUND.set(BASE_BYTES + COPIES * settings.gateway.in_flight_bytes)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             code = runner.run(_serve(settings))

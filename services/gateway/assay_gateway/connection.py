@@ -10,13 +10,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 #: Most bytes of the request line and headers.
 HEAD_BYTES = 64 * 1024
-#: Seconds until a request's head must have arrived.
-HEAD_S = 10.0
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 class BoundedConnection(HttpToolsProtocol):
     """A connection that is closed if the head of a request is too long or too slow."""
+
+    #: Seconds until a request's head must have arrived.
+    head_s = 30.0
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -57,7 +58,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._in_head, self._head_bytes = True, 0
 
     def _expect_head(self) -> None:
-        self._head_deadline = self.loop.call_later(HEAD_S, self._too_slow)
+        self._head_deadline = self.loop.call_later(self.head_s, self._too_slow)
 
     def _head_arrived(self) -> None:
         if self._head_deadline is not None:
@@ -68,3 +69,8 @@ class BoundedConnection(HttpToolsProtocol):
         self._head_deadline = None
         if not self.transport.is_closing():
             self.transport.close()
+
+
+def bounded(head_s: float) -> type[BoundedConnection]:
+    """Return the class of connections whose heads must arrive within so many seconds."""
+    return type("Connection", (BoundedConnection,), {"head_s": head_s})

@@ -118,12 +118,14 @@ class Exchange:
         in_flight.remove(self._counted)
         self._counted = 0
 
-    async def answer(self, status: int, document: Any, headers: Mapping[str, str] | None = None) -> None:
-        """Send JSON, or bytes as they are."""
+    async def answer(
+        self, status: int, document: Any, headers: Mapping[str, str] | None = None, *, waits: bool = True
+    ) -> None:
+        """Send JSON, or bytes as they are. `waits`: for the rest of a body that is not read."""
         content = document if isinstance(document, bytes) else orjson.dumps(document)
         told = {"content-type": "application/json", **self.answer_headers, **(headers or {})}
         told |= {"content-length": str(len(content)), "x-request-id": self.request_id, "cache-control": "no-store"}
-        closes = not self._read_all and not await self._rest_is_small()
+        closes = not self._read_all and not (waits and await self._rest_is_small())
         if closes:
             told["connection"] = "close"
         self.status = status
@@ -131,13 +133,14 @@ class Exchange:
         await self._send({"type": "http.response.start", "status": status, "headers": pairs})
         await self._send({"type": "http.response.body", "body": content, "more_body": closes})
         if closes:
-            await self._linger()
+            if waits:
+                await self._linger()
             await self._send({"type": "http.response.body", "body": b""})
 
     async def refuse(self, error: RefusedError) -> None:
         """Send an error."""
         headers = error.headers | ({"connection": "close"} if error.status in (408, 413) else {})
-        await self.answer(error.status, error.body(self.request_id), headers)
+        await self.answer(error.status, error.body(self.request_id), headers, waits=error.status != 408)
 
     async def _chunks(self) -> Any:
         while True:

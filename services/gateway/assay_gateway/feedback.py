@@ -12,6 +12,7 @@ from assay_gateway.refusal import malformed
 from assay_schema.events import EventId, Name
 from assay_schema.ids import event_ms, new_event_id
 from assay_schema.limits import SCHEMA_VERSION
+from assay_schema.validation import event_time_ok
 
 #: Longest comment of a verdict from a web page, in UTF-8 bytes.
 TEXT_MAX_BYTES = 4 * 1024
@@ -57,6 +58,8 @@ def feedback_event(body: bytes, record: KeyRecord, now_ms: int) -> tuple[str, by
     if verdict.text is not None and len(verdict.text.encode(errors="replace")) > TEXT_MAX_BYTES:
         raise malformed("invalid_feedback", f"text: longer than {TEXT_MAX_BYTES} bytes")
     target = verdict.target.event_id
+    if not event_time_ok(target, now_ms):
+        raise malformed("invalid_feedback", "target.event_id: its time is more than a day ahead of the server's clock")
     event_id = new_event_id()
     if verdict.id is not None:  # the time must be the same in each repetition, so it is that of the target
         event_id = derived_id(record.project, f"feedback\0{target}\0{verdict.id}".encode(), event_ms(target))

@@ -267,9 +267,10 @@ class GatewaySettings(Section):
         description="Maximum size of a body, in bytes, as sent and also after decompression.",
     )
     in_flight_bytes: int = Field(
-        256 * 1024 * 1024,
+        64 * 1024 * 1024,
         ge=1024,
-        description="Maximum size of all bodies that are being received or stored, in bytes; above it, clients get 503 and try again.",
+        description="Maximum size of all bodies that are being received or stored, in bytes; above it, clients get 503 and try again. "
+        "The process uses up to four times as much.",
     )
     body_timeout_s: float = Field(30.0, gt=0, le=600, description="Seconds that a client may take to send a request.")
     drain_s: float = Field(
