@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 #: Bytes of entries in one round trip, unless a single request has more.
 ROUND_BYTES = 4 * 1024 * 1024
+#: Reasons that end as soon as Redis answers a look.
+_UNKNOWN, _SILENT = "redis has not answered yet", "redis does not answer"
 
 
 @dataclass
@@ -54,13 +56,15 @@ class Lane:
         #: Reason for back-pressure: the stream is over a high-water mark; empty if not.
         self.full = ""
         #: Reason for which Redis did not take the last entries, or did not answer the last look; empty if it did.
-        self.away = "redis has not answered yet"
+        self.away = _UNKNOWN
 
     async def append(self, entries: Sequence[bytes]) -> None:
         """Append entries in order.
 
         Raises `RefusedError` (503) if it is not certain that Redis has all of them.
         """
+        if self.away == _SILENT:  # requests would wait for one time-out after another
+            raise _away()
         job = _Job(entries, sum(map(len, entries)), asyncio.get_running_loop().create_future())
         self._jobs.append(job)
         self._some.set()
@@ -89,11 +93,11 @@ class Lane:
         try:
             length = int(await self._client.xlen(self._key))
             size = int(await self._client.memory_usage(self._key, samples=0) or 0) if self._may_weigh else 0
-        except NoPermissionError:
+        except NoPermissionError:  # a user of an earlier version: without this right there is no mark in bytes
             self._may_weigh = False
-            return
+            length = size = 0
         except (RedisError, OSError):
-            self.away = "redis does not answer"
+            self.away = _SILENT
             raise
         share = 0.9 if self.full else 1.0
         self.full = (
@@ -103,7 +107,7 @@ class Lane:
             if size > limits.high_water_bytes * share
             else ""
         )
-        if self.away in ("redis has not answered yet", "redis does not answer"):
+        if self.away in (_UNKNOWN, _SILENT):
             self.away = ""
 
     def _next(self) -> list[_Job]:
@@ -138,7 +142,7 @@ class Lane:
 
     async def _lost(self, jobs: list[_Job], error: Exception) -> None:
         log.warning("redis did not take a batch", extra={"error_class": type(error).__name__, "entries": len(jobs)})
-        self.away = "redis does not answer"
+        self.away = _SILENT
         await self._disconnect()
         for job in jobs:
             if not job.done.done():
