@@ -1,6 +1,6 @@
 # Every target works on a fresh machine that has Python >= 3.11, make and a package registry.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint fmt lock peers docs site bench fuzz chaos clean
+.PHONY: help setup run test check lint fmt lock peers oracles docs site bench fuzz chaos clean
 
 # Tests start hundreds of processes. Without cached bytecode, each would compile everything that it imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -13,7 +13,8 @@ OWN := schema runtime access capture gateway scrubber writer judge drift notifie
 STAMP := $(VENV)/.installed
 # The packages that benchmarks compare Assay with have their own environment: some are large, and none is needed to run or test.
 PEERS := $(VENV)-peers
-# So does what builds the documentation site.
+# So do the packages whose results ours must equal, and what builds the documentation site.
+ORACLES := $(VENV)-oracles
 SITE := $(VENV)-site
 
 help:  ## Show this list
@@ -41,6 +42,9 @@ lock:  ## Recompile requirements.lock and the image's subset from the packages' 
 		--custom-compile-command "make lock" $(IMAGE:%=%/pyproject.toml) -o deploy/docker/requirements.lock
 	cd tests/bench && $(CURDIR)/$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-annotate --no-config --custom-compile-command "make lock" peers.in -o peers.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-config \
+		$(OWN:%=--no-emit-package assay-%) --custom-compile-command "make lock" requirements.in $(PACKAGES:%=%/pyproject.toml) \
+		tests/agents/oracles.in -o tests/agents/oracles.lock
 	cd docs/site && $(CURDIR)/$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-annotate --no-config --custom-compile-command "make lock" site.in -o site.lock
 
@@ -50,6 +54,16 @@ $(PEERS)/.installed: tests/bench/peers.lock
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	@echo "Installing the packages that benchmarks compare with into $(PEERS) ..."
 	@$(BIN)/uv pip sync --quiet --system-certs --python $(PEERS)/bin/python --require-hashes tests/bench/peers.lock
+	@touch $@
+
+oracles: setup $(ORACLES)/.installed  ## Compare trajectory metrics and rows for Vertex AI with Google's ADK, agentevals and Vertex AI's SDK
+	@$(ORACLES)/bin/python -m pytest -q services/sessions/tests/test_sessions_trajectory_peers.py services/sessions/tests/test_sessions_vertex_sdk.py
+
+$(ORACLES)/.installed: tests/agents/oracles.lock
+	@test -x $(ORACLES)/bin/python || $(PYTHON) -m venv $(ORACLES)
+	@echo "Installing the packages whose results ours must equal into $(ORACLES) ..."
+	@$(BIN)/uv pip sync --quiet --system-certs --python $(ORACLES)/bin/python --require-hashes tests/agents/oracles.lock
+	@$(BIN)/uv pip install --quiet --python $(ORACLES)/bin/python --no-deps --no-build-isolation --offline $(PACKAGES:%=-e ./%)
 	@touch $@
 
 run: setup  ## Start everything, send sample traffic, print a summary, run until Ctrl-C (ONCE=1: exit after the summary; PORT_BASE=9200: move all ports; SCENARIO=regression: break the retriever half-way; SCENARIO=abstaining: refuse most questions)
@@ -101,4 +115,4 @@ chaos: setup  ## Break every component under load and count the events that arri
 	@$(BIN)/python -m tests.chaos $(CHAOS)
 
 clean:  ## Remove the environment, build output and the demo's data
-	rm -rf $(VENV) $(PEERS) $(SITE) build data .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(ORACLES) $(SITE) build data .mypy_cache .ruff_cache .import_linter_cache .hypothesis

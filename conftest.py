@@ -6,7 +6,9 @@ import os
 # Several workers share the cores. Threads of a matrix product that wait for one another cost more than they save.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import fcntl
 import inspect
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -138,16 +140,34 @@ def _has_fixtures_of_its_module(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data of a store with all tables and no row, for other stores to begin with: migrations take seconds of CPU."""
-    with StoreServer(tmp_path_factory.mktemp("tables")) as server:
-        migrate(server.settings())
-    return server.directory / "data"
+    """The data of a store with all tables and no row, for other stores to begin with: migrations take seconds of CPU.
+
+    The first worker that needs it makes it for all.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "tables"
+    whole = shared / "whole"
+    with shared.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not whole.exists():
+            shutil.rmtree(shared, ignore_errors=True)
+            with StoreServer(shared) as server:
+                migrate(server.settings())
+            whole.touch()
+    return shared / "data"
 
 
 @pytest.fixture(scope="module")
 def migrated(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
     """A real store with all tables and no row, one for each module."""
     with StoreServer(tmp_path_factory.mktemp("store"), tables=tables) as server:
+        yield server
+
+
+@pytest.fixture
+def own_store(tables: Path, tmp_path: Path) -> Iterator[StoreServer]:
+    """A real store with all tables and no row, for one test alone."""
+    with StoreServer(tmp_path / "store", tables=tables) as server:
         yield server
 
 

@@ -48,7 +48,9 @@ SHARDING_KEYS = {
     "schema_migrations": "cityHash64(version)",
 }
 #: Views with one row about all rows: they read distributed tables, instead of being distributed themselves.
-OF_ALL_SHARDS = ("watermark", "judge_spend", "quality_by_day", "judging_by_day", "feedback_by_day", "sessions")
+OF_ALL_SHARDS = (
+    "watermark", "judge_spend", "quality_by_day", "judging_by_day", "feedback_by_day", "sessions", "session_tool_calls",
+)  # fmt: skip
 
 _ON_CLUSTER = "ON CLUSTER '{cluster}'"
 _HEAD = re.compile(

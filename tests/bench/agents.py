@@ -37,6 +37,11 @@ from tests.support.store import ROLLUP_REFRESHES, StoreServer, refresh_rollups
 
 SESSIONS, CALLS = 1_000, 20
 ROWS, QUICK_ROWS = 10_000_000, 1_000_000
+SPAN_MS = DAYS * 86_400_000
+#: Calls that are stored last, in parts of their own, and the time they are spread over.
+RECENT, RECENT_PARTS, RECENT_MS = 1_000, 3, 900_000
+#: Longer than the hourly refresh looks back at what was counted by the minute, in seconds.
+RECOUNT_S = 130
 OUTPUT = "def handler(event):\n    return {'status': 200, 'body': render(event['path'])}\n" * 25
 QUESTIONS = {
     "calls, errors and p95 by tool, 7 days": (
@@ -190,12 +195,28 @@ def _rollup(folder: Path, quick: bool) -> list[dict[str, Any]]:
             for view in ROLLUP_REFRESHES:
                 owner.command(f"SYSTEM START VIEW assay_base.{view}")
             refresh_rollups(owner)
+            rows += _as_in_use(owner, rows)
             return [row for what in QUESTIONS for row in _question(sre, what, rounds, rows)]
 
 
-def _fill(owner: Client, rows: int) -> None:
-    """Tool calls of five projects and twelve tools, evenly spread over the last days. Stored an hour ago."""
-    span_ms = DAYS * 86_400_000
+def _as_in_use(owner: Client, rows: int) -> int:
+    """Bring the rollups to the state of a store in use: old parts are merged, refreshes added the last hours. Returns the calls added.
+
+    The first refreshes counted the whole span at once, and each of the next two minutes counts all of it again.
+    """
+    time.sleep(RECOUNT_S)
+    for table in ("rollup_minute", "rollup_hour"):
+        owner.command(f"OPTIMIZE TABLE assay_base.{table} FINAL")
+    for number in range(RECENT_PARTS):
+        _fill(owner, RECENT, first=rows + number * RECENT, span_ms=RECENT_MS, stored_at="now64(3)")
+        refresh_rollups(owner, ("rollup_minute_refresh", "rollup_hour_refresh"))
+    return RECENT_PARTS * RECENT
+
+
+def _fill(
+    owner: Client, rows: int, *, first: int = 0, span_ms: int = SPAN_MS, stored_at: str = "now64(3) - INTERVAL 1 HOUR"
+) -> None:
+    """Store tool calls of five projects and twelve tools, evenly spread over the time up to now, numbered from `first`."""
     first_ms = int(time.time() * 1000) - span_ms
     columns = (
         "schema_version, id, timestamp, server_session_id, tool_name, args_summary, status, duration_ms, created_at, event_id, project, "
@@ -204,11 +225,11 @@ def _fill(owner: Client, rows: int) -> None:
     for start in range(0, rows, ROWS_AT_ONCE):
         owner.command(
             f"INSERT INTO assay_base.tool_calls ({columns}) WITH {first_ms} + intDiv(number * {span_ms}, {rows}) AS ms, "
-            "bitOr(bitShiftLeft(toUInt64(ms), 16), 28672) AS high, bitOr(bitShiftLeft(toUInt64(2), 62), number) AS low "
-            "SELECT 1, number + 1, fromUnixTimestamp64Micro(ms * 1000), 'run', 'tool' || toString(rand(1) % 12), '{}', "
+            f"bitOr(bitShiftLeft(toUInt64(ms), 16), 28672) AS high, bitOr(bitShiftLeft(toUInt64(2), 62), {first} + number) AS low "
+            f"SELECT 1, {first} + number + 1, fromUnixTimestamp64Micro(ms * 1000), 'run', 'tool' || toString(rand(1) % 12), '{{}}', "
             "if(rand(2) % 20 = 0, 'error', 'success'), exp(3 + randNormal(0, 1.2)), fromUnixTimestamp64Milli(ms + 5), "
             "reinterpretAsUUID(bitOr(bitShiftLeft(toUInt128(low), 64), toUInt128(high))), 'p' || toString(rand(3) % 5), "
-            "'s' || toString(rand(4) % 4), fromUnixTimestamp64Micro(ms * 1000), 'p1', now64(3) - INTERVAL 1 HOUR "
+            f"'s' || toString(rand(4) % 4), fromUnixTimestamp64Micro(ms * 1000), 'p1', {stored_at} "
             f"FROM numbers({start}, {min(ROWS_AT_ONCE, rows - start)})",
             settings={"max_partitions_per_insert_block": 0, "max_insert_threads": 2},
         )

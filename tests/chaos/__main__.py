@@ -223,6 +223,12 @@ def _summarise(console: Console, played: Run, found: list[str]) -> None:
         worst = max(played.reports, key=lambda report: report.recovery)
         middle = statistics.median(report.recovery for report in played.reports)
         console.print(f"recovery: median {middle:.1f} s, worst {worst.recovery:.1f} s ({worst.scenario})")
+    complete, looks, incomplete = (
+        sum(getattr(report, name) for report in played.reports) for name in ("sessions", "looks", "incomplete")
+    )
+    console.print(
+        f"sessions: {complete:,} sent whole; looked at {looks:,} times, {incomplete:,} times before all were complete"
+    )
     if deaths := _recoveries(played.reports):
         console.print(f"from a death: p99 {_p99(deaths):.1f} s of {len(deaths)}")
     for fault in found:

@@ -46,6 +46,7 @@ PROOFS = {
     "no-reclaim": Proof("kill scrubber and writer", " lost"),
     "no-idempotence": Proof("store dies before answering", " seen twice"),
     "insert-tokens": Proof("store's commits fail", " lost"),
+    "complete-too-early": Proof("kill writer", " without all their parts"),
     "trim-by-maxlen": Proof("store down, writer killed", " lost"),
     "eager-watermark": Proof("freeze writer", " rows missed"),
     "blame-outages": Proof("inserts refused, writer killed", " entries were given up"),

@@ -34,6 +34,9 @@ def forget(stage: Stage, before_start: Callable[[], None] = nothing, before_kill
     """Kill Redis, and start it with what its log held a moment ago."""
     rig = stage.rig
     home, copy = rig.directory / "redis", rig.directory / "redis-earlier"
+    with rig.redis() as client:  # a rewrite would replace the files while they are copied
+        client.config_set("auto-aof-rewrite-percentage", 0)
+        rig.until(lambda: not client.info("persistence")["aof_rewrite_in_progress"], "no rewrite of the log runs", 60)
     begun = time.time()
     shutil.copytree(home, copy)
     time.sleep(TAIL_S)

@@ -1,7 +1,8 @@
 """One producer process: `python -m tests.chaos.load ORDER`, with the order as JSON.
 
 It writes what it tries to `<ledger>.attempted` and what was handed over to `<ledger>.sent`, one `event_id` a line, each line in one step
-after the fact: what stands there when it is killed is true. It ends with 0 when everything is handed over.
+after the fact: what stands there when it is killed is true. Parts of sessions are in `<ledger>.sessions` before they are sent. It ends
+with 0 when everything is handed over.
 """
 
 import itertools
@@ -23,6 +24,7 @@ from assay_capture.redis_transport import RedisTransport
 from assay_schema.ids import event_ms, new_event_id
 from assay_schema.limits import ITEMS_MAX, QUERY_MAX_CHARS, TEXT_MAX_BYTES
 from assay_schema.settings import CaptureSettings, RedisSettings, Settings
+from tests.chaos.sessions import Part, Sessions, written
 
 #: Most events between two looks at the clock and two lines in the ledger.
 CHUNK = 200
@@ -75,7 +77,7 @@ def noted(path: Path) -> list[str]:
 
 
 def payloads(rng: random.Random, target: str, *, large: bool = False) -> dict[str, Any]:
-    """A kind and its payload: mostly retrievals, some of every other kind; or a large one."""
+    """A kind and its payload: mostly retrievals, some of every other kind; or a large one. A session's is empty: see `sessions.py`."""
     return _large(rng, target) if large else _ordinary(rng, target)
 
 
@@ -109,20 +111,18 @@ def _ordinary(rng: random.Random, target: str) -> dict[str, Any]:
         }
     if choice < 0.92:
         return _of_an_agent(rng)
-    if choice < 0.96:
+    if choice < 0.95:
+        return {"kind": "session", "payload": {}}
+    if choice < 0.98:
         answer = {"query": TEXT, "answer": words, "contexts": [], "citations": [], "model": "m", "latency_ms": 8.5}
         return {"kind": "answer", "payload": answer | {"retrieval_event_id": target}}
     return {"kind": "feedback", "payload": {"target_event_id": target, "verdict": "positive", "text": TEXT}}
 
 
 def _of_an_agent(rng: random.Random) -> dict[str, Any]:
-    """A tool call, an event of a tool server, or a session in one part."""
+    """A tool call, or an event of a tool server."""
     now = datetime.now(UTC).isoformat()
-    kind = rng.choice(("tool_call", "tool_call", "server_event", "session"))
-    if kind == "session":
-        turn = {"role": "user", "parts": [{"text": TEXT}]}
-        session = {"session_id": f"ses-{rng.random()}", "created": now, "request": {"contents": [turn]}, "response": {}}
-        return {"kind": kind, "payload": session}
+    kind = rng.choice(("tool_call", "tool_call", "server_event"))
     event: dict[str, Any] = {"timestamp": now, "server_session_id": "run", "kind": kind}
     if kind == "server_event":
         return {"kind": kind, "payload": event | {"event_subtype": "server_start", "message": TEXT}}
@@ -151,37 +151,54 @@ def event_ms_of(text: str) -> int:
     return event_ms(UUID(text))
 
 
-def builder(order: Order) -> Callable[[], tuple[str, bytes]]:
-    """Makes events fast: bodies are built beforehand, each event gets an id and a time of its own."""
+def builder(order: Order, sessions: Sessions, tried: list[Part]) -> Callable[[], tuple[str, bytes]]:
+    """Makes events fast: bodies are built beforehand, each event gets an id and a time of its own. Adds parts of sessions to `tried`."""
     rng = random.Random(order.seed)
-    bodies = []
+    bodies: list[bytes | None] = []
     for _ in range(20 if order.large else 500):
         payload = payloads(rng, new_event_id(), large=order.large)
-        event = {"schema_version": 1, "project": "chaos", "service": order.service, **payload}
-        bodies.append(orjson.dumps(event)[1:])
+        bodies.append(None if payload["kind"] == "session" else _body(order, payload))
     endless = itertools.cycle(bodies)
 
     def build() -> tuple[str, bytes]:
-        identity = event_id(order.skew_s)
+        identity, body = event_id(order.skew_s), next(endless)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        return identity, f'{{"event_id":"{identity}","occurred_at":"{now}",'.encode() + next(endless)
+        if body is None:
+            tried.append(sessions.draw()._replace(event_id=identity))
+            body = _body(order, {"kind": "session", "payload": _session(tried[-1], now)})
+        return identity, f'{{"event_id":"{identity}","occurred_at":"{now}",'.encode() + body
 
     return build
+
+
+def _body(order: Order, payload: dict[str, Any]) -> bytes:
+    """An event but for its id and time, and without the brace before them."""
+    return orjson.dumps({"schema_version": 1, "project": "chaos", "service": order.service, **payload})[1:]
+
+
+def _session(part: Part, now: str) -> dict[str, Any]:
+    said = [{"role": "user", "parts": [{"text": TEXT}]}]
+    names = {"session_id": part.session_id, "revision": part.revision, "part": part.part, "parts": part.parts}
+    return names | {"digest": f"{part.revision:x}", "created": now, "request": {"contents": said}, "response": {}}
 
 
 def raw(order: Order, attempted: Notes, sent: Notes) -> None:
     """Send each chunk until Redis has acknowledged all of it. A time-out makes second entries, as with any producer."""
     settings = _redis(order)
     link = RedisTransport(settings)
-    build, pace, done = builder(order), Pace(order.rate), 0
+    sessions, tried = Sessions(random.Random(order.seed), f"{order.service}/{order.seed}"), list[Part]()
+    parts_noted = Notes(f"{order.ledger}.sessions")
+    build, pace, done = builder(order, sessions, tried), Pace(order.rate), 0
     for size in chunks(order):
         if 0 <= order.large_after <= done:
-            build = builder(replace(order, large=True, large_after=-1))
+            build = builder(replace(order, large=True, large_after=-1), sessions, tried)
             order = replace(order, large_after=-1)
         done += size
         events = [build() for _ in range(size)]
         names = [identity for identity, _ in events]
         attempted.add(names)
+        parts_noted.add(written(tried))
+        tried.clear()
         entries = [(number % settings.shards, data) for number, (_, data) in enumerate(events)]
         while entries:
             entries = link.send(entries).failed

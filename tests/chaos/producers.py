@@ -10,6 +10,7 @@ from assay_schema.topology import destination
 from tests.chaos.load import Order, noted
 from tests.chaos.rig import ROOT, Rig
 from tests.chaos.scenario import Load
+from tests.chaos.sessions import Part, read
 
 #: How long producers may take to hand over what they have, in seconds.
 PATIENCE_S = 90.0
@@ -117,3 +118,7 @@ class Producers:
             attempted.update(noted(Path(f"{ledger}.attempted")))
             dropped += sum(map(int, noted(Path(f"{ledger}.dropped"))))
         return frozenset(sent), frozenset(attempted), dropped
+
+    def parts(self) -> list[Part]:
+        """Every part of a session that was tried."""
+        return [part for ledger in self.ledgers for part in read(noted(Path(f"{ledger}.sessions")))]

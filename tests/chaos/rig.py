@@ -32,6 +32,8 @@ from tests.support.redis import INSTALLED
 from tests.support.store import PASSWORD, ROLES
 
 ROOT = Path(__file__).parents[2]
+#: How long a sync of Redis's log may take, in seconds.
+SYNC_S = 30.0
 #: How long the keeper waits before it restarts a process, in seconds.
 RESTART_PAUSE_S = 0.3
 #: Settings of the services, shortened so that a fault that has to outlast them need not last long. In seconds where not said otherwise.
@@ -118,6 +120,12 @@ class Managed:
                     self.start()
             finally:
                 self._lock.release()
+
+
+def has_written(client: "redis.Redis") -> bool:
+    """Whether Redis has written all it answered to its log. With `appendfsync everysec` it has not while a sync runs."""
+    log = client.info("persistence")
+    return not log["aof_pending_bio_fsync"] and not log["aof_buffer_length"]
 
 
 class Rig:
@@ -233,6 +241,21 @@ class Rig:
         try:
             with self.redis() as client:
                 return bool(client.ping())
+        except redis.RedisError:
+            return False
+
+    def until_redis_has_written(self) -> None:
+        """Wait until Redis has written what it answered, at most `SYNC_S`: a kill before that loses it, as docs/delivery.md says."""
+        deadline = time.monotonic() + SYNC_S
+        while not self._redis_has_written() and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def _redis_has_written(self) -> bool:
+        try:
+            with self.redis() as client:
+                return has_written(client)
+        except redis.ConnectionError:  # it is down or starts: it answered nothing that is not written
+            return True
         except redis.RedisError:
             return False
 

@@ -21,6 +21,7 @@ from tests.chaos.load import event_ms_of
 from tests.chaos.producers import PATIENCE_S, Producers
 from tests.chaos.rig import BATCH_ROWS, HISTORY_ENTRIES, VIEWS, Rig, running
 from tests.chaos.scenario import Scenario, Stage
+from tests.chaos.sessions import Watch, unlike, whole
 from tests.chaos.windows import Exporter
 from tests.support.store import refresh_rollups
 
@@ -46,6 +47,10 @@ class Report:
     #: and exportable, in seconds.
     recovery: float
     rows_written: int = 0
+    #: Sessions sent whole in their newest revision, and how often sessions were looked at and one was still incomplete.
+    sessions: int = 0
+    looks: int = 0
+    incomplete: int = 0
     faults: list[str] = field(default_factory=list)
 
     @property
@@ -79,22 +84,23 @@ class Run:
         producers = Producers(rig, service, scenario.load, events, seed)
         stage = Stage(rig, random.Random(seed), producers, events)
         wrong: list[str] = []
+        with Watch(rig.store, service) as watch:
+            try:
+                rig.until(lambda: rig.captured_up_to() and producers.flowing, "the load has begun", 90)
+                scenario.fault(stage)
+                felt_since = min(stage.died, time.monotonic()) if scenario.name in DEATHS else time.monotonic()
+                self._recovered(wrong)
+                recovery = time.monotonic() - felt_since
+                wrong += producers.emptied()
+            finally:
+                producers.stop()
+            wrong += self._drained()
         try:
-            rig.until(lambda: rig.captured_up_to() and producers.flowing, "the load has begun", 90)
-            scenario.fault(stage)
-            felt_since = min(stage.died, time.monotonic()) if scenario.name in DEATHS else time.monotonic()
-            self._recovered(wrong)
-            recovery = time.monotonic() - felt_since
-            wrong += producers.emptied()
-        finally:
-            producers.stop()
-        wrong += self._drained()
-        try:
-            report = self._reconcile(scenario, producers, stage, wrong + stage.wrong)
+            report = self._reconcile(scenario, producers, stage, watch, wrong + stage.wrong)
         except ClickHouseError as error:  # tables that cannot be read are as bad as rows that are gone
             sent, attempted, _ = producers.books()
             wrong.append(f"the store cannot be read: {describe(error)[0]}")
-            report = Report(scenario.name, reconcile(Books(sent, attempted, ())), 0.0, 0.0, 0, wrong)
+            report = Report(scenario.name, reconcile(Books(sent, attempted, ())), 0.0, 0.0, faults=wrong)
         report.seconds, report.recovery = time.monotonic() - started, recovery
         self.reports.append(report)
         return report
@@ -107,7 +113,9 @@ class Run:
             if name in ("redis", "store"):
                 process.send(signal.SIGCONT)
                 process.start()
-        self.reports.append(Report(scenario.name, reconcile(Books(frozenset(), frozenset(), ())), 0.0, 0.0, 0, [why]))
+        self.reports.append(
+            Report(scenario.name, reconcile(Books(frozenset(), frozenset(), ())), 0.0, 0.0, faults=[why])
+        )
         return self.reports[-1]
 
     def _recovered(self, wrong: list[str]) -> None:
@@ -134,7 +142,9 @@ class Run:
             return [f"{count} entries are left in {stream}" for stream, count in left.items()]
         return []
 
-    def _reconcile(self, scenario: Scenario, producers: Producers, stage: Stage, wrong: list[str]) -> Report:
+    def _reconcile(
+        self, scenario: Scenario, producers: Producers, stage: Stage, watch: Watch, wrong: list[str]
+    ) -> Report:
         sent, attempted, dropped = producers.books()
         self.poison |= stage.poison
         with contextlib.closing(_patiently(self.rig.store)) as store:
@@ -154,8 +164,9 @@ class Run:
         self.incidents_before = incidents
         if scenario.incident and scenario.incident not in reasons:
             wrong.append(f"the fault did not bite: no incident with reason {scenario.incident}")
-        wrong += ledger.faults + self._bounds()
-        return Report(scenario.name, ledger, 0.0, 0.0, written, wrong)
+        expected = whole(producers.parts(), sent)
+        wrong += ledger.faults + unlike(expected, watch.look()) + watch.faults + self._bounds()
+        return Report(scenario.name, ledger, 0.0, 0.0, written, len(expected), watch.looks, watch.incomplete, wrong)
 
     def _bounds(self) -> list[str]:
         """Memory, streams, dead letters."""

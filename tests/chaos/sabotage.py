@@ -79,6 +79,19 @@ def insert_tokens() -> None:
     sink.insert_json_rows = named
 
 
+def complete_too_early() -> None:
+    """A session is shown as complete when its first part is stored."""
+    found = migrate.migrations
+
+    def with_any_part() -> list[migrate.Migration]:
+        return [
+            replace(step, text=step.text.replace("i.parts = i.parts_stored", "i.parts >= i.parts_stored"))
+            for step in found()
+        ]
+
+    migrate.migrations = with_any_part
+
+
 def trim_by_maxlen() -> None:
     """The events stream is cut to a length, read or not."""
     finishing.FORWARD = scripts.FORWARD.replace(
@@ -138,6 +151,7 @@ MECHANISMS: dict[str, Callable[[], None]] = {
     "no-reclaim": no_reclaim,
     "no-idempotence": no_idempotence,
     "insert-tokens": insert_tokens,
+    "complete-too-early": complete_too_early,
     "trim-by-maxlen": trim_by_maxlen,
     "eager-watermark": eager_watermark,
     "blame-outages": blame_outages,

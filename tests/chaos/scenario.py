@@ -60,7 +60,9 @@ class Stage:
         time.sleep(self.rng.uniform(shortest, longest))
 
     def kill(self, *names: str) -> None:
-        """`kill -9` of all at once; the keeper brings them back."""
+        """`kill -9` of all at once; the keeper brings them back. Redis is killed when its log holds what it answered."""
+        if "redis" in names:
+            self.rig.until_redis_has_written()
         self.died = time.monotonic()
         for name in names:
             self.rig.processes[name].send(signal.SIGKILL)

@@ -16,15 +16,15 @@ from assay_schema.streams import CAPTURE
 from tests.chaos.ledger import Books, reconcile
 from tests.chaos.load import Order, noted
 from tests.chaos.producers import PATIENCE_S
-from tests.chaos.rig import ROOT, VIEWS
+from tests.chaos.rig import ROOT, SYNC_S, VIEWS, has_written
 from tests.chaos.runner import Report, column
+from tests.chaos.sessions import Watch, read, unlike
+from tests.chaos.sessions import whole as sent_whole
 from tests.support.ports import free_ports
 from tests.support.stack import PORTS, System
 
 NAME = "assay up, killed"
 SERVICE = "assay-up-killed"
-#: How long a sync of Redis's log may take, in seconds.
-SYNC_S = 30.0
 
 
 def play(directory: Path, seed: int, events: int) -> Report:
@@ -34,26 +34,30 @@ def play(directory: Path, seed: int, events: int) -> Report:
     data.mkdir(mode=0o700)
     system = System(data, free_ports(PORTS), "--no-quality").start()
     producers: list[subprocess.Popen[bytes]] = []
+    watch = Watch(lambda: system.store("owner"), SERVICE)
     try:
-        producers = [_producer(system, directory / f"ledger-{number}", seed + number, events // 2) for number in (0, 1)]
-        time.sleep(rng.uniform(1, 2))
-        for child in rng.sample(system.processes()[1:], 2):
-            _until(lambda: _written(system), SYNC_S)
-            child.kill()
+        with watch:
+            producers = [
+                _producer(system, directory / f"ledger-{number}", seed + number, events // 2) for number in (0, 1)
+            ]
             time.sleep(rng.uniform(1, 2))
-        _until(lambda: _written(system), SYNC_S)
-        _kill(system, children_only=True)
-        time.sleep(rng.uniform(1, 2))
-        _until(lambda: _written(system), SYNC_S)
-        _kill(system, children_only=False)
-        over = time.monotonic()
-        system.start()
-        wrong = [
-            f"a producer ended with {code}" for code in (process.wait(PATIENCE_S) for process in producers) if code
-        ]
-        ledgers = [directory / f"ledger-{number}" for number in (0, 1)]
-        sent = frozenset(line for ledger in ledgers for line in noted(Path(f"{ledger}.sent")))
-        _until(lambda: _visible_count(system) >= len(sent), PATIENCE_S)
+            for child in rng.sample(system.processes()[1:], 2):
+                _until(lambda: _written(system), SYNC_S)
+                child.kill()
+                time.sleep(rng.uniform(1, 2))
+            _until(lambda: _written(system), SYNC_S)
+            _kill(system, children_only=True)
+            time.sleep(rng.uniform(1, 2))
+            _until(lambda: _written(system), SYNC_S)
+            _kill(system, children_only=False)
+            over = time.monotonic()
+            system.start()
+            wrong = [
+                f"a producer ended with {code}" for code in (process.wait(PATIENCE_S) for process in producers) if code
+            ]
+            ledgers = [directory / f"ledger-{number}" for number in (0, 1)]
+            sent = frozenset(line for ledger in ledgers for line in noted(Path(f"{ledger}.sent")))
+            _until(lambda: _visible_count(system) >= len(sent), PATIENCE_S)
         recovery = time.monotonic() - over
         with contextlib.closing(system.store("owner")) as store:
             visible = [
@@ -62,11 +66,15 @@ def play(directory: Path, seed: int, events: int) -> Report:
                 for event in column(store, f"SELECT toString(event_id) FROM assay.{view} WHERE service = '{SERVICE}'")
             ]
             failed = column(store, "SELECT entry_id FROM assay.capture_failures WHERE entry_id IS NOT NULL")
+        tried = read(line for ledger in ledgers for line in noted(Path(f"{ledger}.sessions")))
+        expected = sent_whole(tried, sent)
+        wrong += unlike(expected, watch.look()) + watch.faults
         ledger = reconcile(Books(sent, sent, visible, failures=[("", entry) for entry in failed]))
         with system.redis("owner") as client:
             if left := client.xlen(CAPTURE.key()):
                 wrong.append(f"{left} entries are left in capture")
-        return Report(NAME, ledger, time.monotonic() - started, recovery, len(visible), wrong + ledger.faults)
+        looks = (len(expected), watch.looks, watch.incomplete)
+        return Report(NAME, ledger, time.monotonic() - started, recovery, len(visible), *looks, wrong + ledger.faults)
     finally:
         for process in producers:
             process.kill()
@@ -92,13 +100,12 @@ def _kill(system: System, *, children_only: bool) -> None:
 
 
 def _written(system: System) -> bool:
-    """Whether Redis has written what it answered. With `everysec` it does not while a sync runs, and a kill then loses that."""
+    """Whether Redis, if it answers, has written what it answered."""
     try:
         with system.redis("owner") as client:
-            log = client.info("persistence")
+            return has_written(client)
     except redis.RedisError:
         return False
-    return not log["aof_pending_bio_fsync"] and not log["aof_buffer_length"]
 
 
 def _visible_count(system: System) -> int:

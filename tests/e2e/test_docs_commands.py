@@ -18,9 +18,11 @@ import pytest
 
 from assay_schema.streams import CAPTURE, DEAD, FIELD
 from tests.programs import needed
+from tests.support.demo import run_demo
 from tests.support.docs_commands import ROOT, Block, Command, blocks, commands, statements
 from tests.support.stack import System, running
 from tests.support.terminal import on_a_terminal
+from tests.support.wait import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("docs-commands")]
 
@@ -29,7 +31,7 @@ SQL = list(blocks("sql"))
 #: The guide of capture has its own test: services/capture/tests/test_capture_guide.py.
 PYTHON = [block for block in blocks("python") if block.page != "docs/capture.md"]
 #: Ids that pages show in examples. The reader has others.
-LETTER, ANSWER, ALERT = "1795304833012-0", "EVENT_ID", "ALERT_ID"
+LETTER, ANSWER, ALERT, SESSION = "1795304833012-0", "EVENT_ID", "ALERT_ID", "sessions show ID"
 #: Files that the pages take for granted: the reader's own program, datasets, labels and logs.
 FILES = {
     "my_service.py": """
@@ -124,8 +126,22 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         path.write_text(golden)
     with running(folder, "--demo", "--scenario", "regression") as system:
         reader = Reader(folder, system, {})
-        reader.ids.update(_ids(reader))
+        session = _play_agent(reader)
+        reader.ids.update(_ids(reader) | {SESSION: f"sessions show {session}"})
         yield reader
+
+
+def _play_agent(reader: Reader) -> str:
+    """Play and import the agent's sessions, which a scenario leaves out. Returns the id of one."""
+    log = reader.system.data / "agent/sessions.jsonl"
+    settings = {"ASSAY_CAPTURE": "1", "ASSAY_CONFIG": str(reader.system.data / "secrets/producer.toml")}
+    done = run_demo(reader.folder, settings, "--rounds", "0", "--no-pii", "--agent-log", str(log))
+    assert done.returncode == 0, done.stderr
+    reader.type(Command(f"assay sessions import --from jsonl {log}", ""))
+    logged = [json.loads(line)["session_id"] for line in log.read_text().splitlines()]
+    stored = "SELECT uniqExact(session_id) FROM assay.session_parts"
+    until(lambda: reader.system.store("sre").command(stored) == len(logged), "the sessions are not stored")
+    return str(logged[0])
 
 
 def _ids(reader: Reader) -> dict[str, str]:

@@ -17,12 +17,14 @@ import pytest
 import redis
 
 from assay_capture import Capture
+from assay_demo.agent.scenes import read_scenes, scripted
 from assay_evals import Verdict, read_dataset, run_gate
 from assay_runtime.config import load_settings
 from assay_schema.export import RetrievalRow
 from assay_schema.ids import new_event_id
 from assay_schema.published import published_schema
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD
+from tests.support.demo import planted_in, run_demo
 from tests.support.stack import System, running
 from tests.support.wait import until
 
@@ -406,6 +408,41 @@ def test_an_outage_of_the_store_loses_nothing_and_is_recorded_once(system: Syste
 
     until(all_stored, "everything is stored once the store is back")
     assert system.store("sre").command("SELECT count() = uniqExact(event_id) FROM assay.candidates") == 1
+
+
+def test_the_demos_agent_is_stored_once_as_scripted_and_without_personal_data(system: System, tmp_path: Path) -> None:
+    script, log = scripted(read_scenes()), tmp_path / "agent/sessions.jsonl"
+    settings = {"ASSAY_CAPTURE": "1", "ASSAY_CONFIG": str(system.data / "secrets/producer.toml")}
+    done = run_demo(tmp_path, settings, "--rounds", "0", "--no-pii", "--agent-log", str(log))
+    assert done.returncode == 0, done.stderr
+    stats, prefix = (json.loads(done.stdout.splitlines()[-1])[name] for name in ("stats", "agent"))
+    assert (stats["published"] + stats["replayed"], stats["dropped"]) == (script.captured.total(), {})
+    logged = script.sessions.total() - script.sessions["open"]
+    for new in (logged, 0):
+        imported = assay(system, "sessions", "import", "--from", "jsonl", str(log), "--quiet")
+        assert f": {new} new or changed, {logged - new} already stored" in imported.stdout, imported.stderr
+    store = system.store("sre")
+
+    def counts(sql: str) -> dict[str, int]:
+        rows = store.query(sql, parameters={"prefix": prefix["prefix"]}).result_rows
+        return {str(name): int(number) for name, number in rows}
+
+    tables = {"retrieval": "candidates", "answer": "answers", "feedback": "feedback", "tool_call": "tool_calls"}
+    events = " UNION ALL ".join(
+        f"SELECT '{kind}' AS kind, {{count}} FROM assay.{table} WHERE startsWith(ifNull(session_id, ''), {{{{prefix:String}}}})"
+        for kind, table in tables.items()
+    )
+    wanted = {kind: count for kind, count in script.captured.items() if kind in tables}
+    until(lambda: counts(events.format(count="uniqExact(event_id)")) == wanted, "every event of it is stored")
+    assert counts(events.format(count="count()")) == wanted, "and none twice"
+    of_it = "WHERE startsWith(session_id, {prefix:String})"
+    assert counts(f"SELECT status, count() FROM assay.tool_calls {of_it} GROUP BY status") == script.tool_calls
+    assert counts(f"SELECT status, count() FROM assay.sessions {of_it} AND complete GROUP BY status") == script.sessions
+    assert counts(f"SELECT 'parts', count() FROM assay.session_parts {of_it}") == {"parts": logged}
+    rows = store.query("SELECT args_summary, result_summary FROM assay.tool_calls").result_rows
+    places = [repr(rows), assay(system, "sessions", "export", "--quiet").stdout]
+    assert all("REDACTED" in place or "redacted" in place for place in places)
+    assert [value for value in planted_in(log) if any(value in place for place in places)] == []
 
 
 def test_the_doctor_finds_the_system_well(system: System) -> None:

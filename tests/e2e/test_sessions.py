@@ -56,6 +56,7 @@ def exported(system: System, project: str) -> dict[str, dict[str, Any]]:
     lines = assay(system, "sessions", "export", "--quiet", "--project", project).splitlines()
     found = {row["session_id"]: row for row in map(json.loads, lines)}
     assert len(found) == len(lines)
+    assert [row.pop("project") for row in found.values()] == [project] * len(found)
     return found
 
 
@@ -105,10 +106,15 @@ def test_watching_imports_the_next_turn_and_ends_with_ctrl_c(system: System, tmp
         turns = [user("List."), assistant("Two."), user("Thanks."), assistant("Welcome.")]
         database(log, "1.18", [Session("watched", turns, start_ms=start + 1_000)])
         assert " 1 new or changed" in watching.stdout.readline()
+        log.unlink()  # and one of last year comes, such as from a backup
+        old = Session("old", [user("List."), assistant("Two.")], start_ms=start - 365 * 86_400_000)
+        database(log, "1.18", [Session("watched", turns, start_ms=start + 1_000), old])
+        assert "2 sessions found (2 opencode): 1 new or changed" in watching.stdout.readline()
         watching.send_signal(signal.SIGINT)
         assert watching.wait(30) in (0, 130)
-    until(lambda: len(exported(system, "watched")) == 1, "it is stored", 60)
-    assert [row["metadata"]["total_turns"] for row in exported(system, "watched").values()] == [4]
+    until(lambda: len(exported(system, "watched")) == 2, "they are stored", 60)
+    found = exported(system, "watched")
+    assert {name: row["metadata"]["total_turns"] for name, row in found.items()} == {"ses_watched": 4, "ses_old": 2}
 
 
 def test_the_export_continues_where_the_one_before_ended(system: System, tmp_path: Path) -> None:
@@ -198,7 +204,7 @@ def test_checks_find_the_session_that_breaks_a_rule_and_exit_with_1(system: Syst
         str(tmp_path / "checks.md"),
     )
     shown = assay(system, "sessions", "check", "--project", "checked", "--quiet", *options, code=1)
-    assert "no_loops: ses_loop" in shown
+    assert "no_loops: checked/ses_loop" in shown
     assert 'failures="1"' in (tmp_path / "checks.xml").read_text()
     assert "ses_loop" in (tmp_path / "checks.md").read_text()
     one = ("--session", "ses_fine", "--project", "checked", "--inconclusive", "pass", "--quiet")
@@ -207,6 +213,18 @@ def test_checks_find_the_session_that_breaks_a_rule_and_exit_with_1(system: Syst
     file.write_text(assay(system, "sessions", "export", "--quiet", "--project", "checked"))
     from_file = assay(system, "sessions", "check", str(file), "--quiet", *options[:2], code=1)
     assert from_file == shown
+    imported(system, log, "--project", "checked-too")
+    until(lambda: len(exported(system, "checked-too")) == 2, "both are stored", 60)
+    session = ("--session", "ses_loop", "--quiet", *options[:2])
+    both = assay(system, "sessions", "check", *session, code=1)
+    assert "no_loops: checked/ses_loop" in both
+    assert "no_loops: checked-too/ses_loop" in both
+    file.write_text(assay(system, "sessions", "export", "--quiet"))
+    for place in ((), (str(file),)):
+        alone = assay(system, "sessions", "check", *place, *session, "--project", "checked-too", code=1)
+        assert "no_loops: checked-too/ses_loop" in alone
+        assert "checked/ses_loop" not in alone
+    assert assay(system, "sessions", "check", str(file), "--since", "1h", code=2) == ""
     rules.write_text("[rules.no_lops]\n")
     assert assay(system, "sessions", "check", "--rules", str(rules), code=2) == ""
 

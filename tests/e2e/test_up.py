@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from assay_demo.agent.scenes import read_scenes, scripted
 from tests.programs import found, lacking
 from tests.support.ports import free_ports
 from tests.support.redis import INSTALLED
@@ -26,6 +28,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_grou
 ASSAY = (sys.executable, "-m", "assay_cli")
 #: Longest wait for anything here, in seconds: the machine may be busy.
 PATIENCE_S = 300
+#: The page with a sample of the summary.
+SAMPLE = Path(__file__).resolve().parents[2] / "README.md"
 #: What is started where quality is not watched, and where it is, in the order of starting.
 CORE = ("redis", "store", "writer", "scrubber", "gateway")
 ALL = ("redis", "store", "notifier", "writer", "drift", "judge", "scrubber", "gateway")
@@ -149,7 +153,7 @@ def counted(output: str) -> dict[str, list[int]]:
 def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_second_run_keeps_the_data(
     tmp_path: Path,
 ) -> None:
-    """The first run breaks the retriever half-way, the second has no scenario."""
+    """The first run breaks the retriever half-way, the second has an agent."""
     for run in (1, 2):
         scenario = ("--scenario", "regression") if run == 1 else ()
         with running(tmp_path, "--demo", "--once", *scenario, quality=run == 1) as up:
@@ -175,8 +179,21 @@ def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_secon
         assert re.search(r"watermark\s+[1-9]\d+ \(", up.output)
         assert re.search(r"capture to stored\s+p50 [\d,]+ ms, p99 [\d,]+ ms", up.output)
         assert all(port_is_free(up.base + offset) for offset in range(PORTS))
+        if run == 1:
+            assert "The agent and its tools" not in up.output
         if run == 2:
             assert "applied 0001" not in up.output
+            sample = {name: row for name, row in counted(SAMPLE.read_text()).items() if name in rows}
+            assert {"answer", "total", "email", "tool calls: success", "sessions: answered"} <= sample.keys()
+            assert sample == {name: rows[name] for name in sample}, "the README shows what a run prints"
+            script = scripted(read_scenes())
+            for what, by_status in (("tool calls", script.tool_calls), ("sessions", script.sessions)):
+                shown = {name: row for name, row in rows.items() if name.startswith(f"{what}: ")}
+                assert shown == {f"{what}: {status}": [count, count] for status, count in by_status.items()}
+            logged = script.sessions.total() - script.sessions["open"]
+            assert f"{logged} new or changed, 0 already stored" in " ".join(up.output.split())
+            assert stat.S_IMODE((up.data / "agent").stat().st_mode) == 0o700
+            assert stat.S_IMODE((up.data / "agent/sessions.jsonl").stat().st_mode) == 0o600
 
 
 @pytest.mark.one_day

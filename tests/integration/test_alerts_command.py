@@ -27,16 +27,16 @@ def test_the_list_shows_what_is_open_and_the_exit_code_says_so(migrated: StoreSe
     rows = [by_column(*alert_row(alert.model_dump_json().encode())[:2]) for alert in episode()]
     with connect(migrated.settings("writer").store) as writer:
         insert_json_rows(writer, "assay_base.alerts", lines(rows[:2]), 2)
-    shown = cli.run("alerts", "list", role="sre")
+    shown = cli.call("alerts", "list", role="sre")
     assert shown.returncode == 1
     assert b"CRITICAL   shop/search" in shown.stdout
     assert f"accept the current level as the new baseline: assay drift acknowledge {EPISODE}".encode() in shown.stdout
-    other = cli.run("alerts", "list", "--project", "other", role="sre")
+    other = cli.call("alerts", "list", "--project", "other", role="sre")
     assert other.returncode == 0
     with connect(migrated.settings("writer").store) as writer:
         insert_json_rows(writer, "assay_base.alerts", lines(rows[2:]), 2)
-    assert cli.run("alerts", "list", role="sre").returncode == 0
-    every = cli.run("alerts", "list", "--all", "--json", role="sre")
+    assert cli.call("alerts", "list", role="sre").returncode == 0
+    every = cli.call("alerts", "list", "--all", "--json", role="sre")
     assert [json.loads(line)["state"] for line in every.stdout.splitlines()] == [
         "resolved",
         "recovering",

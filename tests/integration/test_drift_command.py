@@ -46,9 +46,9 @@ def test_status_shows_what_is_watched_and_exits_1_while_an_episode_is_open(
     [row] = [row for line in found.stdout.splitlines() if (row := json.loads(line))["metric"] == "faithfulness"]
     assert (row["project"], row["metric"], row["state"]) == ("acme", "faithfulness", "critical")
     assert row["evidence"] > 1
-    assert "CRITICAL" in cli.run("drift", "status", role="sre", extra=EXTRA).stdout.decode()
+    assert "CRITICAL" in cli.call("drift", "status", role="sre", extra=EXTRA).stdout.decode()
     state.delete(drift_key())
-    empty = cli.run("drift", "status", role="sre", extra=EXTRA)
+    empty = cli.call("drift", "status", role="sre", extra=EXTRA)
     assert (empty.returncode, empty.stdout) == (0, b"")
 
 
@@ -89,7 +89,7 @@ def test_acknowledging_an_unknown_episode_fails_and_records_nothing(
     redis_server: RedisServer, state: "redis.Redis[bytes]", tmp_path: Path
 ) -> None:
     cli = Cli(tmp_path, redis_url=redis_server.url)
-    found = cli.run("drift", "acknowledge", UNKNOWN, "--yes", role="operator", extra=EXTRA)
+    found = cli.call("drift", "acknowledge", UNKNOWN, "--yes", role="operator", extra=EXTRA)
     assert found.returncode == 2
     assert f"no open episode {UNKNOWN} can be acknowledged".encode() in found.stderr
     assert state.hgetall(acknowledged_key()) == {}
@@ -101,27 +101,27 @@ def test_acknowledging_without_a_terminal_needs_yes(
 ) -> None:
     alert = parse_alert(state.xrevrange(ALERTS.key(), count=1)[0][1][FIELD.encode()])
     cli = Cli(tmp_path, redis_url=redis_server.url)
-    found = cli.run("drift", "acknowledge", str(alert.alert_id), role="operator", extra=EXTRA)
+    found = cli.call("drift", "acknowledge", str(alert.alert_id), role="operator", extra=EXTRA)
     assert found.returncode == 2
     assert b"nothing was acknowledged; pass --yes to confirm" in found.stderr
     assert state.hgetall(acknowledged_key()) == {}
 
 
 def test_what_is_no_alert_id_is_refused(tmp_path: Path) -> None:
-    found = Cli(tmp_path).run("drift", "acknowledge", "faithfulness", role="operator")
+    found = Cli(tmp_path).call("drift", "acknowledge", "faithfulness", role="operator")
     assert found.returncode == 2
     assert b"is not an alert id" in found.stderr
 
 
 def test_a_simulated_drop_is_drawn_and_dated(tmp_path: Path) -> None:
     cli = Cli(tmp_path)
-    found = cli.run(
+    found = cli.call(
         "drift", "simulate", "--days", "40", "--at-day", "33", "--drop", "0.2", "--svg", "drop.svg", role="sre"
     )
     assert found.returncode == 0, found.stderr
     assert "critical on day 33" in found.stdout.decode()
     assert (tmp_path / "drop.svg").read_text().startswith("<svg ")
-    assert cli.run("drift", "simulate", "--mean", "2", role="sre").returncode == 2
+    assert cli.call("drift", "simulate", "--mean", "2", role="sre").returncode == 2
 
 
 def test_entries_of_every_stream_are_read_by_the_service() -> None:

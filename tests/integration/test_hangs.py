@@ -64,7 +64,7 @@ def service(name: str, directory: Path, **settings: str) -> Iterator["tuple[subp
 
 
 def doctor(cli: Cli, extra: str) -> dict[str, dict[str, str]]:
-    done = cli.run("doctor", "--json", role="owner", extra=extra)
+    done = cli.call("doctor", "--json", role="owner", extra=extra)
     assert done.stderr == b"", done.stderr.decode()
     return {finding["check"]: finding for finding in json.loads(done.stdout)}
 
@@ -254,7 +254,7 @@ def test_commands_say_of_a_store_that_hangs_that_it_does(
     assert found["status"] == "fail"
     assert "accepts connections but gave no answer within 5 s" in found["summary"]
     assert "restart it" in found["hint"]
-    done = cli.run("query", "SELECT 1", role="sre", extra="timeout_s = 1\n")
+    done = cli.call("query", "SELECT 1", role="sre", extra="timeout_s = 1\n")
     assert done.returncode == 2
     assert b"accepts connections but gave no answer within 1 s" in done.stderr
     assert b"assay up" not in done.stderr
@@ -271,7 +271,7 @@ def test_an_answer_may_take_longer_than_the_first_one(
 ) -> None:
     cli = Cli(tmp_path, redis_url=redis_server.url, store_url=store.url)
     sql = "SELECT count() FROM (SELECT sleepEachRow(1) FROM numbers(12) SETTINGS max_block_size = 1)"
-    done = cli.run("query", sql, role="owner", extra="timeout_s = 60\n")
+    done = cli.call("query", sql, role="owner", extra="timeout_s = 60\n")
     assert done.returncode == 0, done.stderr
 
 

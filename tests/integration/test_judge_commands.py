@@ -83,19 +83,19 @@ def test_status_and_cost_count_by_project_and_judge(cli: Cli, owner: Client) -> 
     assert done.returncode == 0, done.stderr
     row = json.loads(done.stdout)
     assert (row["sampled"], row["scored"], row["skipped_budget"], row["faithfulness"]) == (3, 2, 1, 0.75)
-    spent = json.loads(cli.run("judge", "cost", "--json", role="sre").stdout)
+    spent = json.loads(cli.call("judge", "cost", "--json", role="sre").stdout)
     assert (spent["judged"], spent["skipped_budget"], spent["cost_usd"]) == (2, 1, 0.25)
-    assert b"lexical" in cli.run("judge", "status", role="sre").stdout
+    assert b"lexical" in cli.call("judge", "status", role="sre").stdout
 
 
 def test_too_many_judge_errors_are_a_finding(cli: Cli, owner: Client) -> None:
     keep(owner, [scored(1.0), scored(0, "judge_error")])
-    assert cli.run("judge", "status", role="sre").returncode == 1
+    assert cli.call("judge", "status", role="sre").returncode == 1
 
 
 def test_the_doctor_says_why_answers_have_no_verdict_and_when_judging_stopped(cli: Cli, owner: Client) -> None:
     def found() -> dict[str, str]:
-        done = cli.run("doctor", "--json", role="owner")
+        done = cli.call("doctor", "--json", role="owner")
         (judging,) = [each for each in json.loads(done.stdout) if each["check"] == "judging"]
         return dict(judging)
 
@@ -140,7 +140,7 @@ def test_calibration_is_shown_kept_and_told_to_drift(
     ]
     file = tmp_path / "labels.ndjson"
     file.write_text("\n".join(lines))
-    done = cli.run("judge", "calibrate", "--labels", str(file), "--json", role="owner")
+    done = cli.call("judge", "calibrate", "--labels", str(file), "--json", role="owner")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     counts = [found[name] for name in ("true_positives", "false_negatives", "false_positives", "true_negatives")]
@@ -158,7 +158,7 @@ def test_calibration_is_shown_kept_and_told_to_drift(
     with redis_server.client() as client:
         told = client.hget(calibration_key(), f"default/{lexical.judge().fingerprint}/faithfulness")
     assert json.loads(told)["tnr"] == pytest.approx(18 / 19)
-    text = cli.run("judge", "calibrate", "--labels", str(file), "--dry-run", role="owner").stdout.decode()
+    text = cli.call("judge", "calibrate", "--labels", str(file), "--dry-run", role="owner").stdout.decode()
     assert "Cohen's kappa          0.965" in text
     assert "80 of 81 labelled answers are in the base stream" in text
     assert "PPI (published)" in text
@@ -169,7 +169,7 @@ def test_a_calibration_by_two_labels_says_what_it_lacks(cli: Cli, owner: Client,
     keep(owner, pairs)
     file = tmp_path / "labels.csv"
     file.write_text(f"event_id,label\n{pairs[0][1]['event_id']},1\n{pairs[1][1]['event_id']},0\n")
-    done = cli.run("judge", "calibrate", "--labels", str(file), "--dry-run", role="owner")
+    done = cli.call("judge", "calibrate", "--labels", str(file), "--dry-run", role="owner")
     assert done.returncode == 1
     assert b"stay warnings:\n  2 labels, but drift.calibration_labels is 50\n" in done.stdout
 
@@ -180,23 +180,23 @@ def test_a_judge_that_disagrees_with_people_is_a_finding(cli: Cli, owner: Client
     file = tmp_path / "labels.csv"
     rows = [f"{score['event_id']},{n % 2}" for n, (_, score) in enumerate(pairs)]
     file.write_text("event_id,label\n" + "\n".join(rows) + "\n")
-    assert cli.run("judge", "calibrate", "--labels", str(file), "--dry-run", role="owner").returncode == 1
+    assert cli.call("judge", "calibrate", "--labels", str(file), "--dry-run", role="owner").returncode == 1
 
 
 def test_labels_of_answers_that_were_not_scored_are_refused(cli: Cli, owner: Client, tmp_path: Path) -> None:
     keep(owner, [scored(1.0)])
     file = tmp_path / "labels.csv"
     file.write_text("event_id,label\n019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d,1\n")
-    done = cli.run("judge", "calibrate", "--labels", str(file), role="owner")
+    done = cli.call("judge", "calibrate", "--labels", str(file), role="owner")
     assert done.returncode == 2
     assert b"0 of 1 labelled answers" in done.stderr
 
 
 def test_answers_are_judged_again_with_the_draw_they_had(cli: Cli, owner: Client, redis_server: RedisServer) -> None:
     keep(owner, [scored(0, "skipped_budget"), scored(1.0)])
-    done = cli.run("judge", "rejudge", "--status", "skipped_budget", "--dry-run", role="sre")
+    done = cli.call("judge", "rejudge", "--status", "skipped_budget", "--dry-run", role="sre")
     assert done.stdout == b"1 answer(s) would be judged\n", done.stderr
-    done = cli.run("judge", "rejudge", "--status", "skipped_budget", role="sre")
+    done = cli.call("judge", "rejudge", "--status", "skipped_budget", role="sre")
     assert done.stdout == b"scored 1\n", done.stderr
     with redis_server.client() as client:
         ((_, fields),) = client.xrange(SCORES.key())
@@ -307,7 +307,7 @@ def test_an_answer_that_is_judged_again_says_who_judged_it_now(
         given = {"backend": backend, "base_url": api.url, "api_key": KEY}
         given |= {"model": "local-judge", "price_input_usd": 1, "price_output_usd": 1} if backend == "openai" else {}
         settings = "[judge]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in given.items())
-        done = cli.run("judge", "rejudge", "--status", "scored", role="sre", extra=settings)
+        done = cli.call("judge", "rejudge", "--status", "scored", role="sre", extra=settings)
     assert done.stdout == b"scored 1\n", done.stderr
     with redis_server.client() as client:
         ((_, fields),) = client.xrange(SCORES.key())
@@ -327,14 +327,14 @@ def test_judging_again_stops_at_an_api_that_takes_nothing(cli: Cli, owner: Clien
     keep(owner, [(orjson.dumps(event), score)])
     with AnthropicServer() as api:
         settings = f'[judge]\nbase_url = "{api.url}"\napi_key = "{KEY}"\n'
-        done = cli.run("judge", "rejudge", "--status", "scored", role="sre", extra=settings)
+        done = cli.call("judge", "rejudge", "--status", "scored", role="sre", extra=settings)
     assert done.returncode == 2
     assert said in done.stderr
     assert b"Traceback" not in done.stderr
 
 
 def test_an_unknown_status_is_refused_by_name(cli: Cli) -> None:
-    done = cli.run("judge", "rejudge", "--status", "lost", role="sre")
+    done = cli.call("judge", "rejudge", "--status", "lost", role="sre")
     assert done.returncode == 2
     assert b"'lost' is not one of scored" in done.stderr
 
@@ -353,7 +353,7 @@ def test_the_evidence_of_each_sentence_is_shown_and_the_one_without_support_name
     text = f"The pump has two valves [1]. {hostile} It floats on lava “quietly”. Anything else?"
     data, score = judged(text, "Sandals. The pump has **two** valves — quiet ones.", hostile)
     keep(owner, [(data, score)])
-    done = cli.run("judge", "show", score["event_id"], "--json", role="sre")
+    done = cli.call("judge", "show", score["event_id"], "--json", role="sre")
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout)
     found = [
@@ -366,7 +366,7 @@ def test_the_evidence_of_each_sentence_is_shown_and_the_one_without_support_name
         ("Anything else?", "", []),
     ]
     assert [claim["passage"] for each in shown["sentences"] for claim in each["claims"]] == [1, 2, None]
-    lines = cli.run("judge", "show", score["event_id"], role="sre").stdout.decode()
+    lines = cli.call("judge", "show", score["event_id"], role="sre").stdout.decode()
     assert "NO SUPPORT    It floats on lava" in lines
     assert 'passage 1 (doc-0): "The pump has **two** valves — quiet ones"' in lines
     assert "failed checks: no_injected_instruction" in lines
@@ -382,17 +382,17 @@ def test_evidence_that_is_not_stored_is_said_so(cli: Cli, owner: Client) -> None
     data, score = judged("The pump has two valves.", "The pump has two valves.")
     old = {name: value for name, value in score.items() if name != "verdicts"}  # as the version before publishes it
     keep(owner, [(data, old)])
-    assert b"to judge it again: assay judge rejudge" in cli.run("judge", "show", score["event_id"], role="sre").stdout
+    assert b"to judge it again: assay judge rejudge" in cli.call("judge", "show", score["event_id"], role="sre").stdout
     owner.command("TRUNCATE TABLE assay_base.answers")
-    gone = cli.run("judge", "show", score["event_id"], role="sre")
+    gone = cli.call("judge", "show", score["event_id"], role="sre")
     assert (gone.returncode, b"the answer itself is not" in gone.stderr) == (2, True)
-    unknown = cli.run("judge", "show", "019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d", role="sre")
+    unknown = cli.call("judge", "show", "019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d", role="sre")
     assert (unknown.returncode, b"no score" in unknown.stderr) == (2, True)
-    assert b"is not an event_id" in cli.run("judge", "show", "nonsense", role="sre").stderr
+    assert b"is not an event_id" in cli.call("judge", "show", "nonsense", role="sre").stderr
 
 
 def test_a_score_is_erased_with_its_evidence(cli: Cli, owner: Client) -> None:
     keep(owner, [judged("The pump has two valves.", "The pump has two valves.")])
-    done = cli.run("prune", "--older-than", "0d", "--yes", role="owner")
+    done = cli.call("prune", "--older-than", "0d", "--yes", role="owner")
     assert done.returncode == 0, done.stderr
     assert owner.query("SELECT count(), sum(length(verdicts)) FROM scores").result_rows == [(0, 0)]

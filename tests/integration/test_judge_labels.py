@@ -130,7 +130,7 @@ def test_two_people_are_held_against_each_other(cli: Cli, tmp_path: Path) -> Non
     assert found["kappa"] == pytest.approx((37 / 39 - chance) / (1 - chance))
     text = cli.call("judge", "agreement", one, other, role="sre").stdout.decode()
     assert f"they differ on {names[28]}" in text
-    assert "39 answers that both labelled (40 and 39 labels)" in text
+    assert "39 answers or sessions that both labelled (40 and 39 labels)" in text
 
 
 def test_files_of_different_answers_cannot_be_compared(cli: Cli, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ ANA = Actor("ana", "laptop", "command line")
 
 
 class Database:
-    """Databases of a test's own in a running store, and the command."""
+    """A test's own databases in a running store, and the command."""
 
     def __init__(self, server: StoreServer, name: str, directory: Path) -> None:
         self.settings: Settings = server.settings(base_database=f"{name}_base", database=name)
@@ -79,10 +79,11 @@ def fresh(server: StoreServer, names: Iterator[str], tmp_path: Path) -> Iterator
 
 
 @pytest.fixture
-def store(fresh: Database) -> Database:
+def store(own_store: StoreServer, tmp_path: Path) -> Iterator[Database]:
     """A store with all tables, in which rows are kept for 90 days."""
-    runner.migrate(fresh.settings)
-    return fresh
+    database = Database(own_store, "assay", tmp_path)
+    yield database
+    database.owner.close()
 
 
 @pytest.fixture

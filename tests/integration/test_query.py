@@ -43,7 +43,15 @@ def answer(cli: Cli, *arguments: str) -> str:
 def test_every_named_query_answers_in_every_format(cli: Cli, name: str) -> None:
     assert all(json.loads(line) for line in answer(cli, name, "--format", "json").splitlines())
     assert answer(cli, name, "--format", "csv").count("\n") >= 1
-    answer(cli, name)
+    assert cli.call("query", name, role="sre").returncode == 0
+
+
+def test_a_table_without_rows_says_how_far_back_it_looked(cli: Cli) -> None:
+    done = cli.call("query", "tools", role="sre")
+    assert done.stderr.decode() == "no rows in the last 24 hours; look further back: --param hours=8760\n"
+    assert cli.call("query", "tools", "--param", "hours=8760", role="sre").stderr == b""
+    assert cli.call("query", "SELECT 1 WHERE 0", role="sre").stderr == b""
+    assert cli.call("query", "retrieval-latency", role="sre").stderr == b""
 
 
 def test_the_list_names_every_query_and_its_parameters(cli: Cli) -> None:

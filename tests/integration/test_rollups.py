@@ -1,5 +1,6 @@
 """The rollups against the real engine: what they say equals a recount of the events, whatever was delivered how often and when."""
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -126,6 +127,28 @@ def test_tool_calls_are_counted_by_tool_and_status_with_their_latencies(owner: C
             ("read", 3, {"success": 1, "error": 1, "empty": 1}, 1, 30.0),
         ]
         assert 29 <= rows[1][5] <= 31
+
+
+def test_percentiles_over_hours_differ_by_at_most_one_percent_from_those_of_the_calls(owner: Client) -> None:
+    chance = random.Random(15)
+    durations = {"read": (3.0, 1.2), "bash": (7.0, 2.0), "cached": (-2.0, 0.3)}
+    calls = [
+        tool_call(number, days_old=chance.uniform(0.1, 3), tool_name=tool, duration_ms=chance.lognormvariate(*shape))
+        for tool, shape in durations.items()
+        for number in range(700)
+    ]
+    store(owner, "tool_calls", calls)
+    refresh_rollups(owner)
+    levels = (0.5, 0.95, 0.99)
+    merged = owner.query(
+        f"SELECT tool, quantilesExactWeightedArray{levels}(mapKeys(latency_us), mapValues(latency_us)) "
+        "FROM assay.rollup_hour WHERE kind = 'tool_call' GROUP BY tool"
+    )
+    found = {tool: [us / 1000 for us in percentiles] for tool, percentiles in merged.result_rows}
+    for tool in durations:
+        took = sorted(row["duration_ms"] for row in calls if row["tool_name"] == tool)
+        exact = [took[math.ceil(level * len(took)) - 1] for level in levels]
+        assert found[tool] == pytest.approx(exact, rel=0.01)
 
 
 def test_redelivered_and_recut_batches_count_once(owner: Client) -> None:

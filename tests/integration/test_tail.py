@@ -197,7 +197,7 @@ def test_it_runs_with_rights_that_cannot_read_the_raw_stream(server: RedisServer
     [(["--since", "soon"], b"--since"), (["--kind", "tool"], b"--kind: 'tool' is not one of")],
 )
 def test_bad_usage_is_one_line_and_exit_2(cli: Cli, arguments: list[str], complaint: bytes) -> None:
-    done = cli.run("tail", *arguments, role="sre")
+    done = cli.call("tail", *arguments, role="sre")
     assert done.returncode == 2
     assert complaint in done.stderr
     assert b"Traceback" not in done.stderr

@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -16,7 +16,7 @@ from assay_store.engine import Engine, quote
 from assay_store.errors import StoreError
 from assay_store.parser import EngineParser
 from assay_store.roles import Role, limits
-from assay_store.sql_policy import SqlPolicy
+from assay_store.sql_policy import SqlPolicy, Token
 from assay_store.syntax import Tree
 
 Attempt = tuple[str, str, dict[str, str], str]
@@ -79,6 +79,7 @@ class _Remembering(EngineParser):
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine.ask_parser, functools.cache(engine.classify))
         self._known: dict[str, Tree | StoreError] = {}
+        self._lexed: dict[str, list[Token]] = {}
 
     def tree(self, sql: str) -> Tree:
         if sql not in self._known:
@@ -90,6 +91,11 @@ class _Remembering(EngineParser):
         if isinstance(found, StoreError):
             raise found
         return found
+
+    def tokens(self, sql: str) -> Iterator[Token]:
+        if sql not in self._lexed:
+            self._lexed[sql] = list(super().tokens(sql))
+        return iter(self._lexed[sql])
 
     def parse(self, texts: list[str]) -> None:
         listed = ", ".join(f"({quote(text)})" for text in texts)

@@ -99,7 +99,7 @@ class AnthropicServer:
         body = await request.json()
         self.bodies.append(body)
         document = json.loads(body["messages"][-1]["content"])
-        question = document.get("question", "")
+        question = document.get("question") or first_words(document)
         self.asked[question] += 1
         what = self._what(question, self.asked[question])
         await asyncio.sleep(self.latency_s)
@@ -259,6 +259,13 @@ class _Cut(Response):
 def _error(status: int, kind: str, headers: dict[str, str] | None = None) -> Response:
     body = {"type": "error", "error": {"type": kind, "message": "as the documentation says"}, "request_id": "req_1"}
     return JSONResponse(body, status, headers)
+
+
+def first_words(document: dict[str, Any]) -> str:
+    """Return the first words of the session that a message is about, after the name of its step."""
+    step = "asked" if "asked" in document else "session"
+    pieces = document.get(step, {}).get("pieces", [])
+    return next((f"{step}: {piece['text']}" for piece in pieces if piece.get("role") == "user"), "")
 
 
 def verdict(document: dict[str, Any]) -> str:

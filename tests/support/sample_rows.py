@@ -172,6 +172,18 @@ def session_part(number: int = 0, *, days_old: float = 0, project: str = "defaul
     }
 
 
+def imported_call(name: str, args: Json | None = None, **fields: Any) -> Json:
+    """Return a tool call of a session's document, an item of `intermediate_events`."""
+    return {
+        "function_call": {"name": name, "args": args or {}},
+        "function_response": {"name": name, "response": {"output": "done"}},
+        "turn": 2,
+        "status": "success",
+        "executed_by": "agent",
+        **fields,
+    }
+
+
 #: What makes a row of each kind.
 MAKE = {
     Kind.RETRIEVAL: candidate,

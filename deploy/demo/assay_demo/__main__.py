@@ -1,7 +1,7 @@
 """`python -m assay_demo`: start the search service, ask it every question, and capture the answers.
 
 Progress goes to stderr. The last line of stdout is one JSON object: captured, planted, questions, seconds, stats,
-degraded_ms (Unix milliseconds from which the retriever was degraded, or null).
+degraded_ms (Unix milliseconds from which the retriever was degraded, or null), agent (what it did, or null).
 Exit codes: 0 all events are in Redis or in the spool, 1 some are lost, 2 capture is off or the arguments are wrong.
 """
 
@@ -13,7 +13,8 @@ import json
 import os
 import sys
 import time
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from assay_capture import Capture, SettingsError
 from assay_capture.configuration import read_settings
@@ -27,6 +28,9 @@ from assay_demo.regression import Regressed
 from assay_demo.search import Search
 from assay_demo.service import SearchService
 from assay_schema.ids import new_event_id
+
+if TYPE_CHECKING:
+    from assay_demo.agent.player import Agent
 
 SERVICE = "stdlib-search"
 _PROGRESS_EVERY_S = 2.0
@@ -59,6 +63,8 @@ def main(arguments: list[str] | None = None) -> int:
     started, first_id = time.monotonic(), new_event_id()
     tally = Tally()
     degraded_ms: int | None = None
+    agent: Agent | None = None
+    prefix = f"demo-{time.time_ns() // 1_000_000_000:x}-"
     interrupted = False
     try:
         progress.say("reading the documentation of the standard library")
@@ -76,10 +82,16 @@ def main(arguments: list[str] | None = None) -> int:
                     service.retriever = Regressed(search)
                 degraded_ms = time.time_ns() // 1_000_000
                 progress.say(f"from question {half + 1} on, {_SCENARIOS[options.scenario]}", questions=half)
+        if options.agent_log:
+            agent = _agent(search, service, capture, options.seed)
+            progress.say("an agent plays its sessions")
+            agent.play(options.agent_log, prefix)
     except KeyboardInterrupt:
         interrupted = True
     finally:
         capture.close()
+    if agent:
+        tally.captured.update(agent.counts.captured)
     stats = dataclasses.asdict(capture.stats())
     report = {
         "captured": dict(tally.captured),
@@ -88,6 +100,7 @@ def main(arguments: list[str] | None = None) -> int:
         "seconds": round(time.monotonic() - started, 3),
         "stats": stats,
         "degraded_ms": degraded_ms,
+        "agent": agent and {"prefix": prefix, "tool_calls": agent.counts.tool_calls, "sessions": agent.counts.sessions},
     }
     lost = sum(stats["dropped"].values()) + stats["queue_entries"]
     if lost:
@@ -105,6 +118,14 @@ def main(arguments: list[str] | None = None) -> int:
         progress.say(f"{left.earlier_sent} event(s) of an earlier process were sent too", earlier=left.earlier_sent)
     print(json.dumps(report), flush=True)
     return 130 if interrupted else 1 if lost else 0
+
+
+def _agent(search: Search, service: SearchService, capture: Capture, seed: int) -> Agent:
+    """Return the agent. Importing the MCP server takes a second."""
+    from assay_demo.agent.player import Agent
+    from assay_demo.agent.scenes import read_scenes
+
+    return Agent(read_scenes(), search, service, capture, seed=seed)
 
 
 class Progress:
@@ -155,6 +176,7 @@ def _parser() -> argparse.ArgumentParser:
         help=f"what happens half-way: {'; '.join(f'{name}: {what}' for name, what in _SCENARIOS.items())}; "
         f"paced at {SCENARIO_RATE:g} events/s unless --rate is set",
     )
+    parser.add_argument("--agent-log", type=Path, help=argparse.SUPPRESS)  # play the agent's sessions and log them here
     parser.add_argument("--json", action="store_true", help="progress on stderr as JSON lines")
     return parser
 

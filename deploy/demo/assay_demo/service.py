@@ -55,7 +55,7 @@ def extract_answer(hits: Sequence[Hit], passage: Callable[[Document], str] = att
     ]
     if not contexts:
         return Answer(NO_ANSWER, [], [])
-    citations = [{"context_id": hit.document.id, "claim": _gist(hit.document)} for hit in hits[:QUOTED]]
+    citations = [{"context_id": hit.document.id, "claim": gist(hit.document)} for hit in hits[:QUOTED]]
     lines = [f"{citation['context_id']}: {citation['claim']}" for citation in citations]
     return Answer("\n".join(lines), contexts, citations)
 
@@ -118,8 +118,8 @@ class SearchService:
         )
 
 
-def _gist(document: Document) -> str:
-    """Return the first sentence of a document's docstring that is not a signature; its title if there is none."""
+def gist(document: Document) -> str:
+    """Return the first sentence of a document's docstring below its signature, or else its title."""
     body = document.text.partition("\n")[2].partition("\n\n")[2]
     name = document.id.rpartition(".")[2]
     prose = [sentence for sentence in sentences(body) if not sentence.startswith(f"{name}(")]

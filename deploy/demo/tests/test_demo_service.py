@@ -1,9 +1,7 @@
 """The service and its driver: what is asked is captured whole, and the run follows its seed."""
 
 import json
-import os
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any, cast
@@ -20,11 +18,10 @@ from assay_demo.search import Search
 from assay_demo.service import CONTEXTS, NO_ANSWER, QUOTED, Reply, SearchService, extract_answer
 from assay_schema.streams import CAPTURE, FIELD
 from assay_schema.validation import parse_event
+from tests.support.demo import run_demo
 from tests.support.ports import free_port
 from tests.support.redis import RedisServer
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-PACKAGES = ("deploy/demo", "services/capture", "shared/schema")
 CASES = read_cases()
 
 
@@ -201,7 +198,7 @@ def run_and_entries(
             "ASSAY_REDIS_URL": server.url,
             "ASSAY_CAPTURE_SPOOL_DIR": str(folder / "spool"),
         }
-        out = _command(folder, environment | {"ASSAY_CAPTURE_EXIT_DEADLINE_S": "60"})
+        out = run_demo(folder, environment | {"ASSAY_CAPTURE_EXIT_DEADLINE_S": "60"})
         with server.client() as client:
             return out, [fields[FIELD.encode()] for _, fields in client.xrange(CAPTURE.key())]
     finally:
@@ -223,7 +220,8 @@ def entries(run_and_entries: tuple[subprocess.CompletedProcess[str], list[bytes]
 def test_the_command_reports_what_it_captured_on_its_last_line(whole_run: subprocess.CompletedProcess[str]) -> None:
     assert whole_run.returncode == 0, whole_run.stderr
     report = json.loads(whole_run.stdout.splitlines()[-1])
-    assert set(report) == {"captured", "planted", "questions", "seconds", "stats", "degraded_ms"}
+    assert set(report) == {"captured", "planted", "questions", "seconds", "stats", "degraded_ms", "agent"}
+    assert report["agent"] is None, "it plays only where its log has a place"
     assert report["questions"] == len(CASES) + sum(report["planted"].values())
     assert report["captured"]["retrieval"] == report["captured"]["answer"] == report["questions"]
     stats = report["stats"]
@@ -256,7 +254,7 @@ def test_the_command_says_when_events_did_not_leave(tmp_path: Path) -> None:
         "ASSAY_CAPTURE_DURABILITY": "memory",
         "ASSAY_CAPTURE_EXIT_DEADLINE_S": "0.2",
     }
-    out = _command(tmp_path, environment, "--limit", "1", "--json")
+    out = run_demo(tmp_path, environment, "--limit", "1", "--json")
     report = json.loads(out.stdout.splitlines()[-1])
     assert out.returncode == 1
     assert sum(report["stats"]["dropped"].values()) + report["stats"]["queue_entries"] == sum(
@@ -273,7 +271,7 @@ def test_what_an_earlier_run_left_in_the_spool_is_told_apart_from_what_is_this_r
         "ASSAY_CAPTURE_SPOOL_DIR": str(tmp_path / "spool"),
     }
     away, there = f"redis://127.0.0.1:{free_port()}/0", redis_server.url
-    first = _command(
+    first = run_demo(
         tmp_path,
         environment | {"ASSAY_REDIS_URL": away, "ASSAY_CAPTURE_EXIT_DEADLINE_S": "1"},
         "--limit",
@@ -282,7 +280,7 @@ def test_what_an_earlier_run_left_in_the_spool_is_told_apart_from_what_is_this_r
     )
     waiting = sum(json.loads(first.stdout.splitlines()[-1])["captured"].values())
     assert json.loads(first.stderr.splitlines()[-1])["spooled"] == waiting > 0
-    second = _command(
+    second = run_demo(
         tmp_path,
         environment
         | {"ASSAY_REDIS_URL": there, "ASSAY_CAPTURE_EXIT_DEADLINE_S": "60", "ASSAY_CAPTURE_SPOOL_ADOPT": "all"},
@@ -312,36 +310,23 @@ def test_counts_of_the_spool_are_never_negative(
 
 @pytest.mark.parametrize("environment", [{}, {"ASSAY_CAPTURE": "0"}, {"ASSAY_CAPTURE": "true"}])
 def test_the_command_refuses_to_run_with_capture_off(tmp_path: Path, environment: dict[str, str]) -> None:
-    out = _command(tmp_path, environment, "--limit", "1")
+    out = run_demo(tmp_path, environment, "--limit", "1")
     assert (out.returncode, out.stdout) == (2, "")
     assert "ASSAY_CAPTURE=1" in out.stderr
 
 
 @pytest.mark.parametrize("arguments", [("--rate", "fast"), ("--rate", "-1"), ("--limit", "0"), ("--rounds", "-1")])
 def test_a_bad_argument_is_a_usage_error_that_names_it(tmp_path: Path, arguments: tuple[str, str]) -> None:
-    out = _command(tmp_path, {"ASSAY_CAPTURE": "1"}, *arguments)
+    out = run_demo(tmp_path, {"ASSAY_CAPTURE": "1"}, *arguments)
     assert (out.returncode, out.stdout) == (2, "")
     assert arguments[0] in out.stderr
 
 
 def test_a_setting_that_does_not_fit_is_named(tmp_path: Path) -> None:
-    out = _command(tmp_path, {"ASSAY_CAPTURE": "1", "ASSAY_CAPTURE_DURABILITY": "sometimes"}, "--limit", "1")
+    out = run_demo(tmp_path, {"ASSAY_CAPTURE": "1", "ASSAY_CAPTURE_DURABILITY": "sometimes"}, "--limit", "1")
     assert (out.returncode, out.stdout) == (2, "")
     assert "durability" in out.stderr.lower()
     assert "Traceback" not in out.stderr
-
-
-def _command(folder: Path, environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
-    path = os.pathsep.join(str(REPOSITORY / package) for package in PACKAGES)
-    return subprocess.run(
-        [sys.executable, "-m", "assay_demo", *arguments],
-        cwd=folder,
-        env={**clean, "PYTHONPATH": path, **environment},
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
 
 
 def _without_latency(recorder: Recorder) -> str:

@@ -23,7 +23,7 @@ from assay_capture.retrievals import RetrievalCapture
 from assay_capture.scrubbing import Scrubbing, load_scrubber, needs_scrubber
 from assay_capture.spool import Spool
 from assay_capture.stats import CaptureStats, ProblemLog, log
-from assay_capture.summary import TOOL_KINDS, encoded_tool_event
+from assay_capture.summary import TOOL_KINDS, encoded_tool_event, unfit_field
 from assay_capture.tool_calls import ServerRun, ToolCapture
 from assay_capture.trace import current_traceparent
 from assay_schema.limits import SCHEMA_VERSION
@@ -159,6 +159,7 @@ class Capture(RetrievalCapture, ToolCapture):
             file_lines=file.lines if file else 0,
             file_dropped=file.problems.dropped() if file else {},
             file_waiting=file.waiting if file else 0,
+            file_invalid=file.invalid if file else 0,
             queue_entries=self._queue.entries,
             queue_bytes=self._queue.bytes,
             spool_bytes=spool.bytes_waiting() if spool else 0,
@@ -172,6 +173,7 @@ class Capture(RetrievalCapture, ToolCapture):
         capture = self._settings.capture
         self._shards = self._settings.redis.shards
         self._problems = ProblemLog()
+        self._placed: set[str] = set()
         self._inbox: SimpleQueue[Outcome | None] = SimpleQueue()
         self._queue = EntryQueue(capture.queue_entries, capture.queue_bytes, capture.batch_entries, self._inbox.put)
         scrubber, producer = self._scrubber, self._to_redis and capture.scrub == "producer"
@@ -194,6 +196,7 @@ class Capture(RetrievalCapture, ToolCapture):
         occurred_at: datetime | None,
         session_id: str | None,
     ) -> str:
+        event: dict[str, Any] = {}
         try:
             if self._closed:
                 self._drop("closed")
@@ -217,7 +220,7 @@ class Capture(RetrievalCapture, ToolCapture):
                 if not self._queue.put(shard, data):
                     self._refuse(self._queue.full_reason)
         except NotCapturedError as refusal:
-            self._drop(refusal.reason)
+            self._drop(refusal.reason, self._place(refusal.reason, event))
         except Exception:  # noqa: BLE001  (capture never raises)
             self._drop("internal")
         if not self._started:
@@ -229,6 +232,15 @@ class Capture(RetrievalCapture, ToolCapture):
             return shard_of(self._project if project is None else project, self._shards)
         except Exception:  # noqa: BLE001  (no project at all: the scrubber of the first shard refuses it)
             return 0
+
+    def _place(self, reason: str, event: dict[str, Any]) -> str:
+        """Return the kind and field that the first event with this reason is dropped for, and '' for later ones."""
+        if reason in self._placed:
+            return ""
+        self._placed.add(reason)
+        with suppress(Exception):  # the caller's objects may raise anything, also at the second time
+            return f"in {unfit_field(event)}"
+        return ""
 
     def _drop(self, reason: str, detail: str = "") -> None:
         """Count an event that reaches no sink."""

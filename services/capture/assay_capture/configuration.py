@@ -5,13 +5,19 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from assay_capture.stats import log
 from assay_schema.events import Project, Service
 from assay_schema.limits import PROJECT_RULE, SERVICE_MAX_CHARS
+from assay_schema.printable import printable
 from assay_schema.scrubbing import ProducerScrubber
-from assay_schema.settings import FILE_VARIABLE, Settings, SettingsError, settings_from
+from assay_schema.settings import FILE_VARIABLE, Settings, SettingsError, settings_from, unknown_variables
 
 #: The file that is read if it exists and `ASSAY_CONFIG` is not set.
 DEFAULT_FILE = "assay.toml"
+#: Characters that are shown of a variable's name.
+_NAME_SHOWN = 80
+#: Variables that were warned of in this process.
+_warned: set[str] = set()
 _PROJECT: TypeAdapter[str] = TypeAdapter(Project)
 _SERVICE: TypeAdapter[str] = TypeAdapter(Service)
 
@@ -32,7 +38,21 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         text = ""
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: cannot be read ({type(error).__name__})") from None
-    return settings_from(environment, text, file_name=str(path), strict=False, implicit=not named)
+    settings = settings_from(environment, text, file_name=str(path), strict=False, implicit=not named)
+    _warn_of_unknown(environment)
+    return settings
+
+
+def _warn_of_unknown(environment: Mapping[str, str]) -> None:
+    """Log the variables that set nothing, each once per process: perhaps they are settings of a newer service."""
+    unknown = {name: near for name, near in unknown_variables(environment).items() if name not in _warned}
+    if unknown:
+        _warned.update(unknown)
+        shown = ", ".join(
+            printable(name[:_NAME_SHOWN]) + (f" (did you mean {near}?)" if near else "")
+            for name, near in unknown.items()
+        )
+        log.warning("this version of the SDK ignores environment variables that it does not know: %s", shown)
 
 
 def service_name(argument: str | None, settings: Settings, environment: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ to a bounded queue. Nothing unscrubbed reaches the file.
 
 import logging
 import os
+import re
 import time
 from collections import deque
 from pathlib import Path
@@ -22,6 +23,9 @@ from assay_schema.settings import CaptureSettings
 
 #: Most lines written under one lock: other processes wait meanwhile.
 BATCH_LINES = 256
+#: Most different problems of invalid events that are logged. A position in a list makes no difference.
+INVALID_LOGGED_MAX = 20
+_POSITION = re.compile(r"\.\d+\b")
 
 
 class EventFile:
@@ -39,11 +43,15 @@ class EventFile:
         #: Scrubbed lines, and whether one is being written.
         self._lines: deque[bytes] = deque()
         self._writing = False
+        #: Problems of invalid events that were logged.
+        self._invalid: set[str] = set()
         self._inbox: SimpleQueue[None] = SimpleQueue()
         self._started = self._closing = self._stopped = self._ended = False
         self._accepted = self._left = 0
         #: Lines written.
         self.lines = 0
+        #: Events that break the contract. Their lines are written all the same.
+        self.invalid = 0
         #: Counts the events that were dropped.
         self.problems = ProblemLog(FILE_REASONS, "lines of the event file")
 
@@ -159,9 +167,20 @@ class EventFile:
                     self._lose(reason, 1)
             else:
                 self._lines.append(line_of(orjson.loads(passed.entry)))
+                if passed.invalid:
+                    self._note_invalid(passed.invalid)
             if time.monotonic() - began > WORK_S:
                 give_way()
                 began = time.monotonic()
+
+    def _note_invalid(self, problem: str) -> None:
+        """Count an event that breaks the contract, and log the first ones with each problem."""
+        self.invalid += 1
+        problem = _POSITION.sub("", problem)
+        if problem not in self._invalid and len(self._invalid) < INVALID_LOGGED_MAX:
+            self._invalid.add(problem)
+            message = f"an event breaks the contract ({problem}); the event file has it, but a service would refuse it"
+            self.problems.log_once(f"invalid:{problem}", message)
 
     def _next_line(self) -> bytes | None:
         """Count the line before as written, and return the next one."""

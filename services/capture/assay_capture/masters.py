@@ -4,10 +4,27 @@ The lookup is repeated for every connection, so a failover needs no other step.
 """
 
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 from assay_schema.settings import RedisSettings
 from assay_schema.topology import Address, hosts, master_named, master_of_slot, nodes_in, slot_of
+
+
+class PasswordFileError(Exception):
+    """A file with a password cannot be read. The message names the setting, the file and the reason."""
+
+
+def password_in(file: Path, setting: str) -> str:
+    """Read a password at each connection, so that it may be rotated or created while the program runs.
+
+    Raises `PasswordFileError`.
+    """
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else "") or type(error).__name__
+        raise PasswordFileError(f"{setting} names {file}: {reason}") from None
 
 
 class Masters:
@@ -58,5 +75,5 @@ class Masters:
 
     def _sentinel_credentials(self) -> dict[str, Any]:
         file = self._settings.sentinel_password_file
-        password = file.read_text(encoding="utf-8").strip() if file else None
+        password = password_in(file, "redis.sentinel_password_file") if file else None
         return {"username": self._settings.sentinel_user, "password": password, "db": 0}

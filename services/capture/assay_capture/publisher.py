@@ -38,6 +38,8 @@ ADVICE = {
     "down": "check redis.url (ASSAY_REDIS_URL), for TLS redis.tls_ca_file, and that Redis is up and has memory",
     "refused": "check user and password in redis.url (ASSAY_REDIS_URL) or redis.password_file, "
     "and that the user may XADD on the capture streams",
+    "password_file": "create the file or correct the setting (ASSAY_REDIS_PASSWORD_FILE, ASSAY_REDIS_SENTINEL_PASSWORD_FILE); "
+    "it is read again at each attempt",
 }
 
 
@@ -251,7 +253,7 @@ class Publisher:
                 f"Redis does not accept events ({outcome.detail}); {self._fallback()}; {ADVICE[outcome.problem]}",
                 logging.ERROR,
             )
-            self.redis = outcome.problem
+            self.redis = "refused" if outcome.problem == "password_file" else outcome.problem
             pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(self._attempts, 10))
             self._attempts += 1
             self._hopeless = self._closing_until is not None and self._flying_since >= self._closing_since

@@ -6,11 +6,10 @@ is set, and CLUSTER SLOTS in a cluster. A producer needs no other rights.
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from assay_capture.entry_queue import Entry
-from assay_capture.masters import Masters
+from assay_capture.masters import Masters, PasswordFileError, password_in
 from assay_schema.settings import RedisSettings, SettingsError
 from assay_schema.streams import CAPTURE, FIELD
 from assay_schema.topology import address_of
@@ -21,7 +20,8 @@ class Outcome:
     """Outcome of a batch. `failed` keeps the batch's order; all other entries are in Redis."""
 
     failed: list[Entry] = field(default_factory=list)
-    #: `down` (unreachable, restarting, out of memory) or `refused` (password or permission); None on success.
+    #: `down` (unreachable, restarting, out of memory), `refused` (password or permission) or `password_file` (it cannot
+    #: be read); None on success.
     problem: str | None = None
     #: Details for the log: the class of the error and, for an answer of Redis, its code. Never content or secrets.
     detail: str = ""
@@ -142,7 +142,7 @@ class RedisTransport:
         if place not in self._connections:
             arguments = dict(self._arguments)
             if self._settings.password_file is not None:
-                arguments["password"] = _password(self._settings.password_file)
+                arguments["password"] = password_in(self._settings.password_file, "redis.password_file")
             if self._settings.mode != "standalone":
                 arguments["host"], arguments["port"] = self._masters.of(place, arguments.get("password"))
             connection = self._connection_class(**arguments)
@@ -197,18 +197,6 @@ def _connection_arguments(settings: RedisSettings) -> tuple[Any, dict[str, Any]]
     return connection_class, arguments
 
 
-class PasswordFileError(Exception):
-    """The file `redis.password_file` cannot be read."""
-
-
-def _password(file: Path) -> str:
-    """Read the password at each connection, so that it may be rotated or created while the program runs."""
-    try:
-        return file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise PasswordFileError from None
-
-
 def _not_the_master() -> tuple[type[Exception], ...]:
     from redis.exceptions import AskError, ClusterDownError, ReadOnlyError, TryAgainError
 
@@ -229,8 +217,10 @@ def _classified(error: Exception) -> tuple[str, str]:
     from redis.exceptions import ConnectionError as RedisConnectionError
 
     name = type(error).__name__
-    if isinstance(error, (AuthenticationError, AuthorizationError, NoPermissionError, PasswordFileError)):
+    if isinstance(error, (AuthenticationError, AuthorizationError, NoPermissionError)):
         return "refused", name
+    if isinstance(error, PasswordFileError):
+        return "password_file", str(error)
     if isinstance(error, ResponseError):
         code = str(error).split(" ", 1)[0]
         return "down", f"{name} {code}" if code.isalpha() and code.isupper() else name

@@ -83,6 +83,8 @@ class CaptureStats:
     file_dropped: dict[str, int] = field(default_factory=dict)
     #: Events in memory that have no line in the file yet.
     file_waiting: int = 0
+    #: Events for the file that break the contract, such as by an unknown status. They have a line all the same.
+    file_invalid: int = 0
     #: Events in memory that are neither in Redis nor in the spool yet.
     queue_entries: int = 0
     #: Bytes of the events in memory.

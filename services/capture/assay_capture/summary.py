@@ -47,6 +47,22 @@ def encoded_tool_event(event: dict[str, Any]) -> bytes:
         return encoded(event | {"payload": payload})
 
 
+def unfit_field(event: dict[str, Any]) -> str:
+    """Return `kind.field` of what cannot be encoded: a value without a JSON form, or the largest one.
+
+    Summaries of tools are never the reason: they are replaced.
+    """
+    sizes = {}
+    for name, value in (event | event["payload"]).items():
+        if name == "payload" or (event["kind"] in TOOL_KINDS and name in SUMMARIES):
+            continue
+        try:
+            sizes[name] = len(encoded({name: value}))
+        except NotCapturedError:
+            return f"{event['kind']}.{name}"
+    return f"{event['kind']}.{max(sizes, key=sizes.__getitem__)}"
+
+
 def plain(value: Any) -> Any:
     """Return `value` as plain JSON: values without a JSON form, and long texts, are replaced by marks."""
     return _Plain().of(value, 0)

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import logging
 import math
+import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,33 @@ def test_no_field_of_an_answer_or_feedback_can_make_the_call_raise(value: str, m
     for field in [*feedback, "text", "user_hash"]:
         capture.feedback(**{**feedback, field: HOSTILE[value]})
     assert capture.stats().captured == 7 + 4
+
+
+@pytest.mark.parametrize(
+    ("method", "fields", "place"),
+    [
+        ("retrieval", {**RETRIEVAL, "query": "secret \ud83d"}, "unserialisable.*in retrieval.query"),
+        ("retrieval", {**RETRIEVAL, "params": {"a": b"secret"}}, "unserialisable.*in retrieval.params"),
+        ("answer", {"query": "q", "answer": "secret" * 300_000, "model": "m", "latency_ms": 1.0}, "too_large.*in answer.answer"),
+        ("retrieval", {**RETRIEVAL, "query": "s" * 500_000, "params": {"a": "s" * 600_000}}, "too_large.*in retrieval.params"),
+        ("tool_call", {"tool_name": "t", "duration_ms": 1, "args_summary": {"a": b"x"}, "call_id": b"secret"}, ".*in tool_call.call_id"),
+        ("retrieval", {**RETRIEVAL, "occurred_at": b"secret"}, "unserialisable.*in retrieval.occurred_at"),
+    ],
+)  # fmt: skip
+def test_the_log_names_the_kind_and_the_field_of_the_first_event_that_is_dropped(
+    method: str,
+    fields: dict[str, Any],
+    place: str,
+    make_capture: Any,
+    eventually: Any,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING, logger="assay_capture")
+    capture: Capture = make_capture(NOWHERE, durability="memory")
+    getattr(capture, method)(**fields)
+    eventually(lambda: "dropping" in caplog.text, lambda: caplog.text)
+    assert re.search(f"dropping events .{place}$", caplog.text, re.MULTILINE)
+    assert "secret" not in caplog.text
 
 
 def test_drops_are_counted_by_reason_and_logged_once_a_reason_without_content(

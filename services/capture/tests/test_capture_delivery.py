@@ -333,7 +333,12 @@ def test_wrong_credentials_are_logged_once_with_the_setting_and_events_wait_unti
 
 
 def test_the_password_may_come_from_a_file_which_is_read_again_at_each_connection(
-    make_capture: Any, redis_server: RedisServer, retrieve: Any, tmp_path: Path, eventually: Any
+    make_capture: Any,
+    redis_server: RedisServer,
+    retrieve: Any,
+    tmp_path: Path,
+    eventually: Any,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     password = tmp_path / "password"
     with redis_server.client() as client:
@@ -343,6 +348,11 @@ def test_the_password_may_come_from_a_file_which_is_read_again_at_each_connectio
         )
         retrieve(capture)
         eventually(lambda: capture.stats().redis == "refused", capture.stats)
+        [missing] = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+        assert f"redis.password_file names {password}: No such file or directory" in missing
+        assert "check user and password" not in missing
+        password.write_text("wrong\n")
+        eventually(lambda: "check user and password" in caplog.text, lambda: caplog.text)
         password.write_text("secret\n")
         eventually(lambda: capture.stats().replayed == 1, capture.stats)
 

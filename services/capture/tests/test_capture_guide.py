@@ -64,6 +64,26 @@ def test_the_examples_for_tools_run_and_every_event_they_make_arrives(
     assert names["capture"].stats().dropped == {}
 
 
+async def test_describe_of_the_example_also_describes_calls_that_failed(
+    redis_server: RedisServer, arrived: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = pytest.importorskip("mcp").Client
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASSAY_CAPTURE", "1")
+    monkeypatch.setenv("ASSAY_REDIS_URL", redis_server.url)
+    names: dict[str, Any] = {}
+    exec(compile(_blocks("python", TOOLS)[0], "first example of docs/tool-calls.md", "exec"), names)  # noqa: S102
+    async with client(names["server"]) as agent:
+        await agent.call_tool("find_tables", {"query": "churn"})
+        await agent.call_tool("find_tables", {"no": "query"})
+        await agent.call_tool("unknown", {})
+    await names["capture"].aclose()
+    calls = [event["payload"] for event in arrived(redis_server) if event["kind"] == "tool_call"]
+    assert [(call["status"], call["result_summary"]) for call in calls] == [
+        ("success", {"matches": 1}), ("error", {}), ("error", {}),
+    ]  # fmt: skip
+
+
 def test_the_table_of_statuses_is_that_of_the_contract() -> None:
     rows = re.findall(
         r"^\| `(\w+)` \|.*\| (allowed )?\|$", TOOLS.partition("### Status")[2].partition("\n\nThe")[0], re.MULTILINE

@@ -76,8 +76,22 @@ def test_a_typo_stops_the_start_and_names_what_would_fit(
     assert "hunter2" not in str(error.value)
 
 
-def test_variables_of_newer_services_do_not_stop_a_producer() -> None:
-    assert not Capture.from_env(environment={"ASSAY_JUDGE_MODEL": "x"}).enabled
+def test_unknown_variables_do_not_stop_a_producer_and_are_named_once_with_what_is_similar(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay_capture.configuration._warned", set())
+    environment = {
+        "ASSAY_JUDGE_MODEL": "x", "ASSAY_CONFIG": "", "ASSAY_TARGET_TOKEN": "t", "ASSAY_CAPTUER": "1", "ASSAY_CAPTURE_SIMK": "hunter2",
+        "ASSAY_OF_A_LATER_SERVICE": "x", "ASSAYER": "x",
+    }  # fmt: skip
+    for _ in range(2):
+        assert not Capture.from_env(environment=environment).enabled
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
+        "ASSAY_CAPTUER (did you mean ASSAY_CAPTURE?), ASSAY_CAPTURE_SIMK (did you mean ASSAY_CAPTURE_SINK?), ASSAY_OF_A_LATER_SERVICE"
+    ]
+    Capture.from_env(environment=environment | {"ASSAY_NEXT": "x"})
+    assert caplog.records[-1].getMessage().endswith(": ASSAY_NEXT")
+    assert "hunter2" not in caplog.text
 
 
 #: The argument, ASSAY_CAPTURE_SERVICE, OTEL_SERVICE_NAME, and the service that events carry.

@@ -4,6 +4,7 @@ import errno
 import logging
 import multiprocessing
 import os
+import re
 import stat
 import threading
 import time
@@ -112,6 +113,32 @@ def test_nothing_unscrubbed_reaches_the_file(to_file: Any, path: Path, retrieve:
     assert third["args_summary"] == {"filters": {"name": "<value>"}, "who": "<email>"}
     assert capture.stats().file_dropped == {"credential_in_name": 1}
     assert balanced(capture)
+
+
+def test_events_that_break_the_contract_are_counted_and_logged_by_kind_and_field(
+    to_file: Any, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    capture: Capture = to_file()
+    for duration in (1, 2, -1):
+        capture.tool_call(tool_name="t", duration_ms=duration, status=WHO)  # type: ignore[arg-type]
+    capture.feedback(target_event_id=capture.tool_call(tool_name="t", duration_ms=1), verdict=WHO)  # type: ignore[arg-type]
+    for place in range(30):
+        capture.retrieval(
+            tool_name="query", query="q", retrieved_slugs=["a"] * place + [7], retrieved_chunk_ids=[], latency_ms=1
+        )  # type: ignore[list-item]
+    assert capture.flush(60)
+    stats = capture.stats()
+    assert (stats.file_invalid, stats.file_lines, stats.file_dropped) == (3 + 1 + 30, 35, {})
+    assert balanced(capture)
+    logged = [record.getMessage() for record in caplog.records if "breaks the contract" in record.getMessage()]
+    assert [re.split(r"[,)]", each.partition("(")[2])[0] for each in logged] == [
+        "tool_call: payload.status: literal_error",
+        "tool_call: payload.status: literal_error",
+        "feedback: payload.verdict: literal_error",
+        "retrieval: payload.retrieved_slugs: string_type",
+    ]
+    assert "payload.duration_ms: greater_than_equal" in logged[1]
+    assert WHO not in caplog.text
 
 
 @pytest.mark.parametrize("sink", ["redis", "file", "both"])

@@ -12,4 +12,4 @@ def test_rows_wider_than_the_terminal_are_stacked_a_value_a_line_without_control
 
 
 def test_the_width_of_a_table_is_that_of_its_longest_values() -> None:
-    assert width([{"n": 1, "name": "x" * 90}]) == 1 + 3 + 90 + 3
+    assert width([{"n": 1, "name": "x" * 90}]) == 1 + 3 + 90

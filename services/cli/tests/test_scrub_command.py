@@ -135,6 +135,30 @@ def test_explain_shows_places_and_no_content(policy: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("rules", "text"),
+    [
+        ("", "to ann@example.com\n"),
+        ("", '{"a": "ann@example.com"}\n'),
+        ("[actions]\ncontact = 'refuse'\n", "to ann@example.com\n"),
+        ("[actions]\ncontact = 'refuse'\n", '{"a": "ann@example.com"}\n{"a": "x"}\n'),
+        ("[actions]\ncontact = 'refuse'\n", '{"a": "x"}\nto ann@example.com\n'),
+        ("", '{"a": 1e999, "b": "ann@example.com"}\n'),
+        ("", '{}\n{"a": ann@example.com}\n'),
+    ],
+)
+def test_explain_ends_with_the_exit_code_of_scrubbing_itself(policy: Path, rules: str, text: str) -> None:
+    policy.write_text(rules)
+    scrubbed, explained = (
+        RUN.invoke(app, ["scrub", "--policy", str(policy), *more], input=text) for more in ([], ["--explain"])
+    )
+    assert explained.exit_code == scrubbed.exit_code
+    assert [bool(said) for said in (explained.stderr, scrubbed.stderr)] == [scrubbed.exit_code == 1] * 2
+    lines = [{line.split(":")[1] for line in said.splitlines()} for said in (explained.stderr, scrubbed.stderr)]
+    assert lines[0] == lines[1], "they name the same lines"
+    assert "ann@" not in explained.stdout + explained.stderr
+
+
 def test_what_is_no_text_is_refused(policy: Path) -> None:
     result = RUN.invoke(app, ["scrub"], input="ann@example.com".encode("utf-16"))
     assert (result.exit_code, result.stdout) == (2, "")

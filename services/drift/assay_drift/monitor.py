@@ -82,13 +82,9 @@ class Monitor(ShardSeries):
         """
         at_ms = score.event_time.timestamp() * 1000
         project = self._project(score.project, at_ms, wall_ms)
-        hour = self._calendar.hour(at_ms)
-        _count(project.answers, hour)
+        if score.session_id is None:
+            _count_score(project, score, self._calendar.hour(at_ms))
         if score.base and score.status is not ScoreStatus.NOT_SAMPLED:
-            skipped = score.status is ScoreStatus.SKIPPED_BUDGET
-            _count(project.skipped if skipped else project.sampled, hour)
-            if score.status is ScoreStatus.JUDGE_ERROR:
-                _count(project.errors, hour)
             metrics = score.metrics if score.status is ScoreStatus.SCORED else {}
             for metric, value in [*metrics.items(), *of_answers(score).items()]:
                 # The metric of an alert is limited to 64 characters.
@@ -329,6 +325,15 @@ class Monitor(ShardSeries):
             evidence=deviations / limit,
         )
         self._publish(self._query_subject(key), transition, queries.episode, measured)
+
+
+def _count_score(project: Project, score: Score, hour: int) -> None:
+    """Count the score of an answer for the conditions of its project."""
+    _count(project.answers, hour)
+    if score.base and score.status is not ScoreStatus.NOT_SAMPLED:
+        _count(project.skipped if score.status is ScoreStatus.SKIPPED_BUDGET else project.sampled, hour)
+        if score.status is ScoreStatus.JUDGE_ERROR:
+            _count(project.errors, hour)
 
 
 def _count(counts: dict[int, int], hour: int) -> None:

@@ -1,44 +1,26 @@
-"""Judge one answer, from its draw to its score.
+"""Judge one answer, from its draw to its score, as a paid task."""
 
-Money is reserved first, attempts end at a deadline, and the result is exactly one status.
-"""
-
-import asyncio
-import contextlib
-import logging
-import time
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from assay_judge.alerts import NO_ALERTS, Alerts
-from assay_judge.api import CallError, Reply
+from assay_judge.api import Reply
 from assay_judge.breaker import Breaker
-from assay_judge.call_budget import Bill, CallBudget, NextStep, NotJudgedError, classify
+from assay_judge.call_budget import Bill
 from assay_judge.evidence import Proof, demote_unsupported
 from assay_judge.judge_identity import JudgeIdentity
-from assay_judge.ledger import Call, Ledger
-from assay_judge.messages import (
-    EMPTY_ANSWER,
-    INPUT_TOO_LARGE,
-    INTERRUPTED,
-    NO_CLAIM,
-    NO_PASSAGES,
-    SKIPPED,
-    foreign_claims,
-)
-from assay_judge.pricing import Tariff, Usage, dollars
+from assay_judge.ledger import Ledger
+from assay_judge.messages import EMPTY_ANSWER, INPUT_TOO_LARGE, NO_CLAIM, NO_PASSAGES, foreign_claims
+from assay_judge.pricing import Tariff, dollars
 from assay_judge.prompt import Case, case_of, message_of
 from assay_judge.sampling import Draw
+from assay_judge.task_runner import Attempted, Result, TaskRunner
 from assay_judge.verdict import Verdict, metrics_of
-from assay_runtime import metrics
 from assay_runtime.clock import clock
-from assay_schema.alerts import ALL_PROJECTS
 from assay_schema.events import ScrubbedAnswer
 from assay_schema.ids import event_ms
 from assay_schema.scores import VERDICTS_MAX, Score, ScoreStatus, score_id
 from assay_schema.settings import JudgeSettings
-
-log = logging.getLogger(__name__)
 
 
 class Caller(Protocol):
@@ -83,7 +65,7 @@ def score_of(
     )
 
 
-def verdict_fields(verdict: Verdict, case: Case) -> dict[str, object]:
+def verdict_fields(verdict: Verdict, case: Case) -> Result:
     """Return the status and the numbers of a verdict after its checks."""
     if not verdict.claims:
         return {"status": ScoreStatus.ABSTAINED, "detail": NO_CLAIM}
@@ -116,7 +98,7 @@ def _placed(proof: Proof, case: Case) -> dict[str, object]:
     return {**made, "passage": case.places[passage], "quote_from": quote.start, "quote_to": quote.end}
 
 
-def before_judging(event: ScrubbedAnswer, case: Case, max_input_bytes: int) -> dict[str, object] | None:
+def before_judging(event: ScrubbedAnswer, case: Case, max_input_bytes: int) -> Result | None:
     """Return the status of an answer that needs no judge, or None."""
     if not event.payload.answer.strip():
         return {"status": ScoreStatus.ABSTAINED, "detail": EMPTY_ANSWER}
@@ -127,14 +109,43 @@ def before_judging(event: ScrubbedAnswer, case: Case, max_input_bytes: int) -> d
     return None
 
 
-#: The status of an answer and the further fields of its score.
-Result = dict[str, object]
+class AnswerTask:
+    """The verdict on an answer, as a task."""
 
+    def __init__(
+        self,
+        event: ScrubbedAnswer,
+        draw: Draw,
+        checks: dict[str, bool],
+        case: Case,
+        judge: JudgeIdentity,
+        caller: Caller,
+    ) -> None:
+        self.project = event.project
+        self.name = str(event.event_id)
+        self._event, self._draw, self._checks = event, draw, checks
+        self._case, self._judge, self._caller = case, judge, caller
 
-class AlreadyJudged(NamedTuple):
-    """The answer has a score: empty if it was published."""
+    @property
+    def message_bytes(self) -> int:
+        """Bytes of the message."""
+        return len(message_of(self._case).encode())
 
-    score: bytes
+    async def attempt(self, timeout_s: float) -> Attempted:
+        """Make one attempt. Raises a `CallError`."""
+        reply = await self._caller.call(self._case, timeout_s)
+        return Attempted(verdict_fields(reply.verdict, self._case), reply.usage, reply.limit, reply.pause_s)
+
+    def document(self, result: Result, bill: Bill) -> bytes:
+        """Return the JSON of the score."""
+        cost = {
+            "cost_usd": dollars(bill.nano),
+            "input_tokens": bill.usage.read,
+            "output_tokens": bill.usage.output,
+        }
+        fields = {name: value for name, value in result.items() if name != "status"}
+        score = score_of(self._judge, self._event, self._draw, self._checks, result["status"], **cost, **fields)
+        return score.model_dump_json().encode()
 
 
 class Evaluator:
@@ -153,175 +164,21 @@ class Evaluator:
         self.judge = judge
         self.ledger = ledger
         self.breaker = breaker
-        self._alerts = alerts
-        self._settings = settings
-        self._tariff = tariff
+        self._max_input_bytes = settings.max_input_bytes
         self._caller = caller
-        self._slots = asyncio.Semaphore(settings.concurrency)
-        self._running: set[Call] = set()
+        self._runner = TaskRunner(settings, judge.fingerprint, tariff, ledger, breaker, alerts)
         #: Set when the service stops: no new calls start.
-        self.draining = asyncio.Event()
+        self.draining = self._runner.draining
 
     async def score(self, event: ScrubbedAnswer, draw: Draw, checks: dict[str, bool]) -> bytes | None:
         """Judge an answer and return the JSON of its score; None if it was published before.
 
         Raises `NotJudgedError`, `RedisError`.
         """
-        async with self._slots:
-            if self.draining.is_set():
-                raise NotJudgedError
-            case = case_of(str(event.event_id), event.payload)
-            if (result := before_judging(event, case, self._settings.max_input_bytes)) is not None:
-                return self._document(event, draw, checks, result, Bill(self._tariff))
-            return await self._on_a_budget(event, draw, checks, case)
-
-    async def _on_a_budget(
-        self, event: ScrubbedAnswer, draw: Draw, checks: dict[str, bool], case: Case
-    ) -> bytes | None:
-        call = self.ledger.call(event.project, str(event.event_id), self.judge.fingerprint)
-        self._running.add(call)
-        try:
-            async with self._budget(call, case) as budget:
-                result = await self._attempts(event.project, case, budget)
-                if isinstance(result, AlreadyJudged):
-                    return result.score or None
-                document = self._document(event, draw, checks, result, budget.bill)
-                if result["status"] is ScoreStatus.SKIPPED_BUDGET and not budget.bill.nano:
-                    if not await self.ledger.keep(call, document):
-                        return await self._score_by_another(event)
-                elif await budget.settle(document):
-                    metrics.JUDGE_COST.labels(metrics.project_label(event.project)).inc(dollars(budget.bill.nano))
-                else:
-                    return await self._score_by_another(event)
-                return document
-        finally:
-            self._running.discard(call)
-
-    def _budget(self, call: Call, case: Case) -> CallBudget:
-        return CallBudget(
-            self.ledger,
-            self._tariff,
-            call,
-            message_bytes=len(message_of(case).encode()),
-            max_output_tokens=self._settings.max_output_tokens,
-            deadline_s=self._settings.deadline_s,
-        )
-
-    async def _score_by_another(self, event: ScrubbedAnswer) -> bytes:
-        """Return the score by the judge that took over the answer.
-
-        While that judge is at work, the entry is its to finish.
-        """
-        if (score := await self.ledger.known(event.project, str(event.event_id), self.judge.fingerprint)) is None:
-            raise NotJudgedError
-        return score
-
-    async def _attempts(self, project: str, case: Case, budget: CallBudget) -> Result | AlreadyJudged:
-        """Make attempts until there is a result."""
-        while True:
-            request = await self._await_permission(budget)
-            if (final := await self._reserve(project, budget)) is not None:
-                self.breaker.abandoned()
-                return final
-            started = time.monotonic()
-            try:
-                reply = await self._caller.call(case, min(budget.left_s, self._settings.request_timeout_s))
-            except CallError as error:
-                await self._record_failure(request, error)
-                match budget.after(error):
-                    case NextStep.RECORD:
-                        return {"status": ScoreStatus.JUDGE_ERROR, "detail": budget.detail(error)}
-                    case NextStep.RETRY:
-                        await self._sleep(budget.next_pause_s())
-            else:
-                await self._record_success(request, reply, time.monotonic() - started)
-                budget.charge(reply.usage)
-                return verdict_fields(reply.verdict, case)
-
-    async def _reserve(self, project: str, budget: CallBudget) -> Result | AlreadyJudged | None:
-        """Reserve money for an attempt. None if reserved, else the final result of the answer."""
-        while True:
-            reservation = await budget.reserve()
-            match reservation.what:
-                case "ok":
-                    await self._alerts.budget(project, False)
-                    await self._alerts.budget(ALL_PROJECTS, False)
-                    return None
-                case "done":
-                    return AlreadyJudged(reservation.score)
-                case "busy":
-                    await self._sleep(min(1.0, reservation.wait_s + 0.01))
-                case "interrupted":
-                    return {"status": ScoreStatus.JUDGE_ERROR, "detail": INTERRUPTED}
-                case "budget" | "all_budgets":
-                    await self._alerts.budget(project if reservation.what == "budget" else ALL_PROJECTS, True)
-                    return {"status": ScoreStatus.SKIPPED_BUDGET, "detail": SKIPPED[reservation.what]}
-
-    async def _await_permission(self, budget: CallBudget) -> str:
-        """Wait for the breaker, then for the rate limits. Returns the id of the request.
-
-        Raises `NotJudgedError` if the service stops.
-        """
-        request, since = budget.new_request(), time.monotonic()
-        while waits := self.breaker.wait_s():
-            if self.draining.is_set():
-                raise NotJudgedError
-            await self._sleep(min(waits, 1.0))
-        per_minute = self._settings.requests_per_minute, self._settings.tokens_per_minute
-        while not self.draining.is_set():
-            if not (waits := await self.ledger.take(request, budget.tokens, *per_minute)):
-                budget.start(time.monotonic() - since)
-                return request
-            await self._sleep(min(waits, 1.0))
-        self.breaker.abandoned()
-        raise NotJudgedError
-
-    async def _record_success(self, request: str, reply: Reply, seconds: float) -> None:
-        metrics.JUDGE_CALLS.labels("ok").inc()
-        metrics.JUDGE_CALL_SECONDS.observe(seconds)
-        if self.breaker.succeeded():
-            metrics.JUDGE_STOPPED.set(0)
-            await self._alerts.stopped("")
-        usage = reply.usage
-        tokens = None if usage is None else usage.input + usage.cache_write + usage.output
-        await self.ledger.learn(request, tokens=tokens, pause_s=reply.pause_s, limit=reply.limit)
-
-    async def _record_failure(self, request: str, error: CallError) -> None:
-        metrics.JUDGE_CALLS.labels(error.kind.partition(":")[0]).inc()
-        log.warning("a call returned no verdict", extra={"error_class": error.kind.partition(":")[0]})
-        match classify(error):
-            case NextStep.STOP:
-                if self.breaker.stop(error.kind):
-                    log.critical("judging stopped: %s", error.kind)
-                metrics.JUDGE_STOPPED.set(1)
-                await self._alerts.stopped(error.kind)
-            case NextStep.RETRY:
-                self.breaker.failed()
-            case _:
-                self.breaker.succeeded()
-        unread = error.usage == Usage()  # nothing was read, so the tokens of this minute are still available
-        if unread or error.pause_s:
-            await self.ledger.learn(request, tokens=0 if unread else None, pause_s=error.pause_s)
-
-    async def _sleep(self, seconds: float) -> None:
-        """Sleep, but not beyond a stop of the service."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self.draining.wait()
+        case = case_of(str(event.event_id), event.payload)
+        task = AnswerTask(event, draw, checks, case, self.judge, self._caller)
+        return await self._runner.run(task, before_judging(event, case, self._max_input_bytes))
 
     async def keep_alive(self) -> None:
         """Renew the leases of running calls."""
-        await self.ledger.renew(list(self._running))
-
-    def _document(
-        self, event: ScrubbedAnswer, draw: Draw, checks: dict[str, bool], result: Result, bill: Bill
-    ) -> bytes:
-        cost = {
-            "cost_usd": dollars(bill.nano),
-            "input_tokens": bill.usage.read,
-            "output_tokens": bill.usage.output,
-        }
-        fields = {name: value for name, value in result.items() if name != "status"}
-        status = result["status"]
-        assert isinstance(status, ScoreStatus)
-        return score_of(self.judge, event, draw, checks, status, **cost, **fields).model_dump_json().encode()
+        await self._runner.keep_alive()

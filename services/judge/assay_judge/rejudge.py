@@ -7,7 +7,7 @@ from datetime import UTC
 from typing import Any
 
 from assay_judge import lexical
-from assay_judge.alerts import NoAlerts
+from assay_judge.alerts import RaiseWhenStopped
 from assay_judge.api import Calls
 from assay_judge.backends import api_of, judge_of, tariff_for
 from assay_judge.breaker import Breaker
@@ -19,7 +19,7 @@ from assay_judge.sampling import Draw
 from assay_runtime.connection import Client
 from assay_schema.events import ScrubbedAnswer
 from assay_schema.scores import Score
-from assay_schema.settings import Settings, SettingsError
+from assay_schema.settings import Settings
 
 
 def stored_answer(row: Mapping[str, Any]) -> ScrubbedAnswer:
@@ -59,7 +59,7 @@ async def rejudge_answers(
         api = api_of(settings.judge)
         tariff = tariff_for(settings.judge, config)
         breaker = Breaker(asyncio.get_running_loop().time)
-        evaluator = Evaluator(settings.judge, judge, tariff, ledger, api, breaker, _RaiseOnRefusal())
+        evaluator = Evaluator(settings.judge, judge, tariff, ledger, api, breaker, RaiseWhenStopped())
     try:
         for row in rows:
             event = stored_answer(row)
@@ -82,9 +82,3 @@ async def rejudge_answers(
     finally:
         if api is not None:
             await api.close()
-
-
-class _RaiseOnRefusal(NoAlerts):
-    async def stopped(self, why: str) -> None:
-        if why:
-            raise SettingsError(why)

@@ -245,7 +245,8 @@ async def test_an_answer_without_claims_has_no_number_but_its_price(new_rig: New
 async def test_at_the_cap_answers_are_recorded_as_skipped_and_one_alert_says_so(
     new_rig: NewRig, api: AnthropicServer
 ) -> None:
-    rig = new_rig(budget_usd_per_day=0.01, concurrency=4)
+    limits = {"requests_per_minute": 1_000_000, "tokens_per_minute": 10**9}
+    rig = new_rig(budget_usd_per_day=0.01, concurrency=4, **limits)
     replicas = [rig.evaluator, *(rig.another() for _ in range(3))]
     found = await asyncio.gather(*(replicas[n % 4].score(answer(f"{n}"), DRAWN, {}) for n in range(100)))
     states = [Score.model_validate_json(each or b"").status for each in found]

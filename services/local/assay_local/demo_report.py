@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from assay_access.settings_files import Ports
+from assay_local.agent_run import AgentRun
 from assay_local.gateway_key import FILE
 from assay_local.probes import Lag, Quality, Run
 from assay_schema.ids import row_ms
@@ -31,6 +32,7 @@ class Report:
     stats: Mapping[str, Any] = field(default_factory=dict)
     #: Unix milliseconds from which the service was degraded, if it was.
     degraded_ms: int | None = None
+    agent: AgentRun | None = None
 
     @property
     def total(self) -> int:
@@ -60,6 +62,7 @@ class Report:
                 found["seconds"],
                 found.get("stats") or {},
                 found.get("degraded_ms"),
+                AgentRun.of(found.get("agent")),
             )
         except (ValueError, KeyError, TypeError):
             return None
@@ -148,6 +151,7 @@ def where_to_look(
         ("events over HTTP", f"{send} {http}/v1/events -d '{EVENT}'"),
         ("quality", f"{program} query{option} quality"),
         ("alerts", f"{program} alerts list{option}"),
+        ("sessions of agents", f"{program} sessions list{option}"),
         ("logs", f"{data / 'logs'}/"),
     ]
     text = Text.assemble(("Where to look next\n", "bold"))

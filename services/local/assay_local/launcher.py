@@ -20,6 +20,7 @@ from rich.text import Text
 
 from assay_access.secrets import load_or_create, make_private, write_derived
 from assay_access.settings_files import Ports
+from assay_local.agent_run import agent_summary, import_log
 from assay_local.demo_report import Report, quality_summary, reconciled, start_again, summary, where_to_look
 from assay_local.gateway_key import keep_gateway_key
 from assay_local.preflight import check_directory, check_ports, find_redis
@@ -32,7 +33,9 @@ from assay_local.probes import (
     quality,
     run_counts,
     run_details,
+    sessions,
     stored_watermark,
+    tool_calls,
 )
 from assay_local.process_logs import ProcessLogs, Terminal
 from assay_local.processes import LocalStack, write_redis_conf
@@ -189,7 +192,7 @@ async def _demo(
     logs: ProcessLogs,
 ) -> Ending:
     since_ms = time.time_ns() // 1_000_000
-    arguments = ("--scenario", options.scenario.value) if options.scenario else ()
+    arguments = ("--scenario", options.scenario.value) if options.scenario else ("--agent-log", str(system.agent_log))
     child = await supervisor.run(system.demo(os.environ, *arguments))
     report = Report.parse(child.answer)
     if report is None:
@@ -198,7 +201,10 @@ async def _demo(
         )
     if child.exit_code:
         logs.announce(f"the demo producer ended with exit code {child.exit_code}; its own counts: {dict(report.stats)}")
-    await _until_accounted(system, report, since_ms, logs)
+    imported, _ = await asyncio.gather(
+        import_log(system, supervisor, os.environ) if report.agent else asyncio.sleep(0, None),
+        _until_accounted(system, report, since_ms, logs),
+    )
     await _until_watermark(system, admin)
     store = system.store_queries("sre")
     run = await run_details(store, DEMO_SERVICE, since_ms)
@@ -213,6 +219,10 @@ async def _demo(
         )
     )
     complete = reconciled(report, run)
+    if report.agent and imported:
+        complete &= imported.succeeded
+        calls, found = await tool_calls(store, DEMO_SERVICE, since_ms), await sessions(store, report.agent.prefix)
+        console.show(agent_summary(report.agent, calls, found, imported))
     if system.runs("judge"):
         answers = run.stored.get("answer", 0)
         complete &= await _quality(system, report, since_ms, answers, console, logs)

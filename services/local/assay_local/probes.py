@@ -102,7 +102,7 @@ async def run_counts(store: StoreQueries, service: str, since_ms: int) -> tuple[
         f"WHERE service = {_quoted(service)} AND entry_id IS NOT NULL AND event_id IS NOT NULL "
         f"AND UUIDv7ToDateTime(assumeNotNull(event_id), 'UTC') >= {_moment(since_ms)} GROUP BY reason ORDER BY reason"
     )
-    return {row["name"]: int(row["n"]) for row in stored}, {row["name"]: int(row["n"]) for row in failed}
+    return _counts(stored), _counts(failed)
 
 
 async def run_details(store: StoreQueries, service: str, since_ms: int) -> Run:
@@ -121,7 +121,7 @@ async def run_details(store: StoreQueries, service: str, since_ms: int) -> Run:
         f" - toUnixTimestamp64Micro(occurred_at) / 1000) AS q FROM ({rows})"
     )
     p50, p99 = latency["q"] if int(latency["n"]) else (None, None)
-    return Run(stored, failed, {row["name"]: int(row["n"]) for row in families}, p50, p99)
+    return Run(stored, failed, _counts(families), p50, p99)
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,34 @@ async def quality(store: StoreQueries, service: str, since_ms: int) -> Quality:
         sum(float(row["total"]) for row in rows) / scored if scored else None,
         next((row["who"] for row in rows), ""),
     )
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """Sessions in the store."""
+
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    #: Number of sessions with parts that are not stored.
+    incomplete: int = 0
+
+
+async def sessions(store: StoreQueries, prefix: str = "", timeout_s: float = 20.0) -> Sessions:
+    """Count sessions by status, imported or only captured, whose id begins with `prefix`."""
+    rows = await store.rows(
+        "SELECT status AS name, count() AS n, countIf(NOT complete) AS incomplete FROM assay.sessions "  # noqa: S608
+        f"WHERE startsWith(session_id, {_quoted(prefix)}) GROUP BY name ORDER BY n DESC, name",
+        timeout_s,
+    )
+    return Sessions(_counts(rows), sum(int(row["incomplete"]) for row in rows))
+
+
+async def tool_calls(
+    store: StoreQueries, service: str | None = None, since_ms: int = 0, timeout_s: float = 20.0
+) -> dict[str, int]:
+    """Count tool calls by status: those of a producer since it started, or all."""
+    where = f"WHERE {_ours(service, since_ms)} " if service else ""
+    sql = f"SELECT status AS name, count() AS n FROM assay.tool_calls {where}GROUP BY name ORDER BY n DESC, name"  # noqa: S608
+    return _counts(await store.rows(sql, timeout_s))
 
 
 async def alerts_since(store: StoreQueries, since_ms: int) -> list[dict[str, Any]]:
@@ -267,6 +295,10 @@ async def redis_missing(client: Redis) -> str | None:
     except RedisError as error:
         return type(error).__name__
     return None if persistence["aof_enabled"] else "append-only files are off"
+
+
+def _counts(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    return {row["name"]: int(row["n"]) for row in rows}
 
 
 def _ours(service: str, since_ms: int) -> str:

@@ -195,6 +195,22 @@ class LocalStack:
         env = self._as(child_environment(environment), "operator")
         return Spec("keys", (sys.executable, "-m", "assay_cli", *command), env, once=True, stdout_is_log=False)
 
+    @property
+    def agent_log(self) -> Path:
+        """Path of the log of sessions that the demo's agent writes."""
+        return self.data / "agent/sessions.jsonl"
+
+    def session_import(self, environment: Mapping[str, str]) -> Spec:
+        """Return the import of `agent_log`, whose last line on stdout is its outcome.
+
+        In the data directory there is no `assay.toml`, which could point it to another system.
+        """
+        command = ("sessions", "import", "--from", "jsonl", str(self.agent_log), "--quiet", "--data", str(self.data))
+        return Spec(
+            "import", (sys.executable, "-m", "assay_cli", *command), without_secrets(child_environment(environment)),
+            once=True, directory=self.data, stdout_is_log=False,
+        )  # fmt: skip
+
     def _service(self, name: str, plain: Mapping[str, str]) -> Spec:
         port: int = getattr(self.ports, name)
 

@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from assay_local.demo_report import megabytes, moment
-from assay_local.probes import StoreUnavailableError, lag, memory, total_stored
+from assay_local.probes import StoreUnavailableError, lag, memory, sessions, tool_calls, total_stored
 from assay_local.processes import LocalStack
 from assay_local.supervisor import State, Supervisor
 
@@ -17,6 +17,8 @@ _COUNT_EVERY_S, _COUNT_AT_LEAST_EVERY_S = 5.0, 60.0
 _COUNT_SHARE = 20
 #: Timeout of a count, in seconds. The line waits for it.
 _COUNT_TIMEOUT_S = 5.0
+#: Number of stored events up to which tool calls and sessions are counted too: sessions take several times as long.
+_AGENTS_UP_TO = 1_000_000
 
 
 class Status:
@@ -29,10 +31,11 @@ class Status:
         self._store = system.store_queries("sre")
         self._began = time.monotonic()
         self._stored = ""
+        self._agents = ""
         self._count_at = 0.0
 
     async def line(self) -> str:
-        """Return the current line.
+        """Return the current line, and with an agent one for its tool calls and one for sessions, by status.
 
         A part of the system that does not answer is named in it, and raises nothing.
         """
@@ -40,7 +43,8 @@ class Status:
         states = [f"{name} {state}" for name, state in self._supervisor.states.items() if state is not State.READY]
         processes = {"assay up": os.getpid(), **self._supervisor.pids}
         size = megabytes(sum(memory(processes, apart=os.getpid()).values()))
-        return " | ".join([f"up {minutes}:{seconds:02}", *states, *await self._streams(), await self._count(), size])
+        parts = [f"up {minutes}:{seconds:02}", *states, *await self._streams(), await self._count(), size]
+        return " | ".join(parts) + self._agents
 
     async def _streams(self) -> list[str]:
         try:
@@ -57,10 +61,25 @@ class Status:
         if began >= self._count_at:
             pause = _COUNT_EVERY_S
             try:
-                self._stored = f"stored {await total_stored(self._store, _COUNT_TIMEOUT_S):,}"
+                total = await total_stored(self._store, _COUNT_TIMEOUT_S)
+                self._stored = f"stored {total:,}"
+                self._agents = await self._count_agents() if total <= _AGENTS_UP_TO else ""
                 took = time.monotonic() - began
                 pause = min(max(pause, took * _COUNT_SHARE), _COUNT_AT_LEAST_EVERY_S)
             except StoreUnavailableError:
-                self._stored = "store does not answer"
+                self._stored, self._agents = "store does not answer", ""
             self._count_at = time.monotonic() + pause
         return self._stored
+
+    async def _count_agents(self) -> str:
+        """Return a line each for tool calls and sessions by status; none without any."""
+        calls = await tool_calls(self._store, timeout_s=_COUNT_TIMEOUT_S)
+        found = await sessions(self._store, timeout_s=_COUNT_TIMEOUT_S)
+        counts = {"tool calls": calls, "sessions": dict(found.statuses)}
+        if found.incomplete:
+            counts["sessions"]["incomplete"] = found.incomplete
+        return "".join(
+            f"\n{what}: {', '.join(f'{count:,} {status}' for status, count in by_status.items())}"
+            for what, by_status in counts.items()
+            if by_status
+        )

@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from assay_operations.errors import OperationError
 
@@ -44,6 +45,8 @@ class Spec:
     #: Returns what is still missing, or None if ready. A `once` process is ready when it has exited with 0.
     ready: Callable[[], Awaitable[str | None]] | None = None
     once: bool = False
+    #: Working directory; that of this process by default.
+    directory: Path | None = None
     #: True if stdout contains log lines too; otherwise only its last line is kept (`Child.answer`).
     stdout_is_log: bool = True
     start_deadline_s: float = 60.0
@@ -110,6 +113,7 @@ class Child:
             self._process = await asyncio.create_subprocess_exec(
                 *self.spec.argv,
                 env=dict(self.spec.env),
+                cwd=self.spec.directory,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=out_end,
                 stderr=err_end,

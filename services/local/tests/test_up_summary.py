@@ -1,6 +1,5 @@
 """What people read after a demo run."""
 
-import io
 import json
 import re
 import shlex
@@ -9,12 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from rich.console import Console, RenderableType
 
 from assay_access.settings_files import Ports
 from assay_local.demo_report import Report, moment, quality_summary, reconciled, start_again, summary, where_to_look
 from assay_local.probes import Lag, Quality, Run
 from assay_schema.ids import first_row_at
+from tests.support.rendered import shown
 
 REPORT = Report({"retrieval": 1200, "answer": 1200, "feedback": 90}, {"email": 30, "jwt": 2}, 600, 3.0)
 RUN = Run(
@@ -24,12 +23,6 @@ RUN = Run(
     p50_ms=612.4,
     p99_ms=1480.6,
 )
-
-
-def shown(renderable: RenderableType) -> str:
-    text = io.StringIO()
-    Console(file=text, width=200).print(renderable, soft_wrap=True)
-    return text.getvalue()
 
 
 def test_the_summary_names_every_count() -> None:
@@ -87,7 +80,7 @@ def test_what_is_no_report_is_none(line: str) -> None:
 def test_the_commands_to_copy_are_valid_for_a_shell_and_name_the_data_directory(data: Path) -> None:
     lines = shown(where_to_look(data, Ports.from_base(9100))).splitlines()
     commands = [line.strip() for line in lines if line.startswith("    ") and not line.strip().endswith("/logs/")]
-    assert len(commands) == 10
+    assert len(commands) == 11
     for command in commands:
         subprocess.run(["sh", "-n", "-c", command], check=True)
         if command.startswith("assay") and data != Path("data"):

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
@@ -69,6 +70,17 @@ def classify(columns: Iterable[Column], overrides: "Mapping[str, Classification]
         values = column.values or ((1,) if any(word in column.type.lower() for word in _INTEGER) else ())
         table = column.table.rpartition(".")[2]
         yield Classified(column, classify_column(column.name, values, table=table), "name and values")
+
+
+def unknown_columns(overrides: Iterable[str], found: Iterable[Classified]) -> list[str]:
+    """Return a note for each override whose column was not found, with the name that is nearest. Pure."""
+    keys = {each.column.key for each in found}
+    notes = []
+    for name in overrides:
+        if name not in keys:
+            near = get_close_matches(name, keys, 1) or [key for key in sorted(keys) if key.endswith(f".{name}")][:1]
+            notes.append(f"{name!r}{f' (perhaps {near[0]!r})' if near else ''}")
+    return notes
 
 
 def columns_of(source: str, rows: int) -> Iterator[Column]:

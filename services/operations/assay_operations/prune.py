@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,19 +36,28 @@ class Target:
     identity: str
     has_event_time: bool
     arrived: str = "created_at"
+    #: Condition for the rows of its kind, if the table has several kinds.
+    only: str = ""
 
 
 SCORES = Target("scores", "score_id", has_event_time=True, arrived="judged_at")
+#: The kinds that are judged, and the condition for their scores.
+_SCORES_OF = {Kind.ANSWER: "session_id IS NULL", Kind.SESSION: "session_id IS NOT NULL"}
 FAILURES = Target("capture_failures", "failure_id", has_event_time=False)
 
 
 def targets(kind: Kind | None) -> list[Target]:
-    """Return the tables of a kind (scores with answers); without a kind all tables, failures included."""
+    """Return the tables of a kind; without a kind all, failures included.
+
+    Answers and sessions come with their scores.
+    """
     events = [
         Target(source.view, "event_id", has_event_time=True) for k, source in SOURCES.items() if kind in (None, k)
     ]
-    if kind in (None, Kind.ANSWER):
+    if kind is None:
         events.append(SCORES)
+    elif kind in _SCORES_OF:
+        events.append(replace(SCORES, only=_SCORES_OF[kind]))
     return events if kind else [*events, FAILURES]
 
 
@@ -65,14 +74,15 @@ class Selection:
     stored_upto_ms: int
     project: str | None = None
 
-    def of_age(self, arrived: str = "created_at") -> list[str]:
+    def of_age(self, target: Target) -> list[str]:
         """Return WHERE conditions for the rows of this age, whenever they were stored."""
-        by_time = [] if self.upto_ms is None else [f"{arrived} <= {_moment(self.upto_ms)}"]
-        return by_time + ([] if self.project is None else [f"project = {literal(self.project)}"])
+        by_time = [] if self.upto_ms is None else [f"{target.arrived} <= {_moment(self.upto_ms)}"]
+        by_project = [] if self.project is None else [f"project = {literal(self.project)}"]
+        return by_time + by_project + ([target.only] if target.only else [])
 
-    def conditions(self, arrived: str = "created_at") -> list[str]:
+    def conditions(self, target: Target) -> list[str]:
         """Return WHERE conditions for the rows to delete."""
-        return [*self.of_age(arrived), self.stored]
+        return [*self.of_age(target), self.stored]
 
     @property
     def stored(self) -> str:
@@ -92,7 +102,7 @@ def later_copies(table: str, target: Target, chosen: Selection) -> str | None:
     """
     if chosen.upto_ms is None:
         return None
-    (arrived, *others) = chosen.conditions(target.arrived)
+    (arrived, *others) = chosen.conditions(target)
     later = [f"NOT ({arrived})", *others]
     if (
         target.has_event_time
@@ -134,8 +144,8 @@ class TablePruning:
         self._client = client
         self._view = f"{settings.database}.{target.name}"
         self._base = f"{settings.base_database}.{target.name}"
-        self._where = " AND ".join(chosen.conditions(target.arrived))
-        self._of_age = " AND ".join(chosen.of_age(target.arrived)) or "1"
+        self._where = " AND ".join(chosen.conditions(target))
+        self._of_age = " AND ".join(chosen.of_age(target)) or "1"
         self._stored_by_then = chosen.stored
         self._late_query = later_copies(self._base, target, chosen)
         self._late: list[str] = []

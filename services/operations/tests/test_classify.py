@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from assay_cli.main import app
 from assay_operations.classify import classify, columns_of, read_overrides
 from assay_operations.errors import OperationError
 
@@ -55,6 +57,20 @@ def test_an_override_replaces_what_would_be_found(shop: Path, tmp_path: Path) ->
     assert (salary["sensitivity"], salary["categories"], salary["source"]) == ("internal", [], "override")
     assert (address["sensitivity"], address["categories"]) == ("pii", ["location"])
     assert found["staff", "who"]["source"] == "name and values"
+
+
+def test_overrides_of_columns_that_do_not_exist_are_named_and_the_exit_code_is_1(shop: Path, tmp_path: Path) -> None:
+    file = tmp_path / "columns.toml"
+    level = 'sensitivity = "internal"\n'
+    file.write_text(f'["staff.salary"]\n{level}["staff.salery"]\n{level}["who"]\n{level}["orders.total"]\n{level}')
+    arguments = ["pii", "classify", f"sqlite:///{shop}", "--json"]
+    done = CliRunner().invoke(app, [*arguments, "--overrides", str(file)])
+    assert done.exit_code == 1
+    assert [row["source"] for row in map(json.loads, done.stdout.splitlines())].count("override") == 1
+    said = "no such column: 'staff.salery' (perhaps 'staff.salary'), 'who' (perhaps 'staff.who'), 'orders.total'; name it as TABLE.COLUMN"
+    assert f"{file}: {said}" in done.stderr
+    file.write_text(f'["staff.salary"]\n{level}')
+    assert CliRunner().invoke(app, [*arguments, "--overrides", str(file)]).exit_code == 0
 
 
 def test_rows_of_any_other_database_are_read_as_ndjson(tmp_path: Path) -> None:

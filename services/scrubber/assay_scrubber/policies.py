@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from assay_schema.settings import ScrubberSettings, SettingsError
 
 from .engine import Scrubber
-from .policy import PolicyError
+from .policy import HASH_KEY_MIN_BYTES, PolicyError
 from .policy_file import PolicySet, parse_policies
 from .vendor_keys import VendorKeysError, catalogue
 
@@ -21,14 +21,22 @@ Scrubbers = tuple[Scrubber, Mapping[str, Scrubber]]
 def hash_key_of(settings: ScrubberSettings) -> bytes | None:
     """Return the key of `hash`, from its file or setting.
 
-    Raises SettingsError if the file cannot be read.
+    Raises SettingsError if the file cannot be read, or the key is too short.
     """
     if settings.hash_key_file is not None:
         try:
-            return settings.hash_key_file.read_bytes().strip()
+            key = settings.hash_key_file.read_bytes().strip()
         except OSError as error:
             raise SettingsError(f"scrubber.hash_key_file: {error.strerror}: {settings.hash_key_file}") from None
-    return settings.hash_key.get_secret_value().encode() if settings.hash_key else None
+        source = f"scrubber.hash_key_file (or ASSAY_SCRUBBER_HASH_KEY_FILE): the key in {settings.hash_key_file}"
+    elif settings.hash_key:
+        key = settings.hash_key.get_secret_value().encode()
+        source = "scrubber.hash_key (or ASSAY_SCRUBBER_HASH_KEY): the key"
+    else:
+        return None
+    if len(key) < HASH_KEY_MIN_BYTES:
+        raise SettingsError(f"{source} is shorter than {HASH_KEY_MIN_BYTES} bytes")
+    return key
 
 
 def read_policies(settings: ScrubberSettings) -> PolicySet:

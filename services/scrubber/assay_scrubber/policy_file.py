@@ -32,6 +32,9 @@ from .taxonomy import Category
 _LEVEL_KEYS = (*POLICY_KEYS, "patterns")
 _PATTERN_KEYS = ("category", "pattern", "description")
 _LONGEST_PROJECT = 64
+#: Longest file in which the line of a mistake is looked for.
+_LINES_MAX = 500
+_IN_PROJECT = re.compile(rf"projects\.({PROJECT_PATTERN}): ")
 _PROJECT = re.compile(PROJECT_PATTERN)
 
 
@@ -56,12 +59,53 @@ def parse_policies(text: str, *, hash_key: bytes | None = None, scrub_slugs: boo
     """Return the policies that a file's text describes.
 
     `scrub_slugs`: the default for policies that do not set it.
-    Raises PolicyError, which states the place in the file and the valid values, and quotes names but no other values.
+    Raises PolicyError, which states the line and the valid values, and quotes names but no other values.
     """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"not valid TOML: {_without_content(str(error))}") from None
+    try:
+        return _policies(document, hash_key, scrub_slugs)
+    except PolicyError as error:
+        line = _line_of(text, error, hash_key, scrub_slugs)
+        raise PolicyError(f"line {line}: {error}" if line else str(error)) from None
+
+
+def _line_of(text: str, error: PolicyError, hash_key: bytes | None, scrub_slugs: bool) -> int:
+    """Return the line with which the error begins: the file up to there has it, and up to the line before does not.
+
+    0 for a long file. The parser keeps no lines, so the file is read again up to each line; only a mistake costs that time.
+    """
+    lines = text.splitlines(keepends=True)
+    if len(lines) > _LINES_MAX:
+        return 0
+    wanted = _without_choice(error)
+    in_project = _IN_PROJECT.match(wanted)
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            document = tomllib.loads("".join(lines[:number]))
+            if not wanted.startswith("projects"):  # projects without the mistake only cost time
+                document.pop("projects", None)
+            elif in_project and isinstance(projects := document.get("projects"), dict):
+                document["projects"] = {name: level for name, level in projects.items() if name == in_project[1]}
+            _policies(document, hash_key, scrub_slugs)
+        except tomllib.TOMLDecodeError:  # within a value of several lines
+            continue
+        except PolicyError as found:
+            if _without_choice(found) == wanted:
+                return number
+    return 0
+
+
+def _without_choice(error: PolicyError) -> str:
+    """Return the message without the valid names: patterns further down are among them."""
+    return str(error).partition("; valid")[0]
+
+
+def _policies(document: dict[str, Any], hash_key: bytes | None, scrub_slugs: bool) -> PolicySet:
     projects = document.pop("projects", {})
     if not isinstance(projects, Mapping):
         raise PolicyError("projects must be a table of projects, such as [projects.clinic.actions]")
@@ -109,6 +153,8 @@ def _patterns(levels: Iterable[Mapping[str, Any]]) -> tuple[Family, ...]:
 def _pattern(name: str, row: Mapping[str, Any], number: int) -> Family:
     for key in row:
         known("setting of a pattern", key, _PATTERN_KEYS)
+    if "category" in row:  # first, so that this mistake begins in the line of the category
+        known(f"category of patterns.{name}", row["category"], Category)
     pattern, description = row.get("pattern"), row.get("description", "")
     if not isinstance(pattern, str) or not isinstance(description, str):
         raise PolicyError(f"patterns.{name}: pattern must be text; the same applies to description")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from assay_schema.events import Event
+from assay_schema.events import Event, Kind
 from assay_schema.scrubbing import Passed
 from assay_schema.settings import Settings, SettingsError
 from assay_schema.validation import InvalidEvent, parse_event
@@ -43,8 +43,8 @@ class InProducer:
         """
         try:
             event = parse_event(entry)
-        except InvalidEvent:
-            return self._broken(entry)
+        except InvalidEvent as problem:
+            return self._broken(entry, problem.detail)
         scrubber = self._projects.get(event.project, self._scrubber)
         payload, found = scrub_event(scrubber, event.kind, event.payload.model_dump())
         try:
@@ -57,14 +57,16 @@ class InProducer:
         """Return the family of a credential in a name that is stored unchanged, or ''."""
         return credential_in(name)
 
-    def _broken(self, entry: bytes) -> Passed:
+    def _broken(self, entry: bytes, problem: str) -> Passed:
         document = orjson.loads(entry)
+        kind = document.get("kind")
         if isinstance(payload := document.get("payload"), dict):
             document["payload"] = payload | {name: summarise(payload[name]) for name in SUMMARIES if name in payload}
         project = document.get("project")
         scrubber = self._projects.get(project, self._scrubber) if isinstance(project, str) else self._scrubber
         scrubbed, found = scrubber.scrub_json(document)
-        return _passed(scrubber, orjson.dumps(scrubbed), found)
+        invalid = f"{kind}: {problem}" if kind in list(Kind) else problem
+        return _passed(scrubber, orjson.dumps(scrubbed), found)._replace(invalid=invalid)
 
 
 def _passed(scrubber: Scrubber, entry: bytes, found: Mapping[str, int]) -> Passed:

@@ -200,18 +200,27 @@ def scrub_text(
         except Exception as error:  # noqa: BLE001  # fail closed
             complain(number, f"{_reason(error)}; {text.count(chr(10)) or 1} lines from here left out")
             continue
-        refused: dict[int, list[str]] = {}
-        line_at = _lines(text, number)
-        for finding in scrubbed.findings:
-            line, _ = line_at(finding.start)
-            for category in _refused(scrubber, {finding.family: 1}):
-                if category not in refused.setdefault(line, []):
-                    refused[line].append(category)
-        for line, categories in refused.items():
-            complain(line, f"refused by the policy: {', '.join(categories)}; redacted")
+        _report_refused(scrubber, scrubbed.findings, _lines(text, number), complain)
         if warn is not None and scrubber.removed_keys is not None:
             _warn_of_names(scrubber.removed_keys, scrubbed.text, number, warn)
         yield scrubbed.text.encode("utf-8", "surrogateescape")
+
+
+def _report_refused(
+    scrubber: "Scrubber",
+    findings: "Iterable[Finding]",
+    line_at: Callable[[int], tuple[int, int]],
+    complain: Complain,
+) -> None:
+    """Report each line with findings that the policy refuses, once."""
+    refused: dict[int, list[str]] = {}
+    for finding in findings:
+        line, _ = line_at(finding.start)
+        for category in _refused(scrubber, {finding.family: 1}):
+            if category not in refused.setdefault(line, []):
+                refused[line].append(category)
+    for line, categories in refused.items():
+        complain(line, f"refused by the policy: {', '.join(categories)}; redacted")
 
 
 def _lines(text: str, first: int) -> Callable[[int], tuple[int, int]]:
@@ -312,6 +321,8 @@ def explain_ndjson(
 ) -> Iterator[dict[str, Any]]:
     """Yield each finding of NDJSON: `line`, `value`, kind, `start` and `end`.
 
+    Lines that `scrub_ndjson` leaves out are reported here too.
+
     `value`: its index among the document's values, from 0; the kind is that of `_shown`.
     """
     from assay_scrubber.json_scrub import findings_in
@@ -328,12 +339,18 @@ def explain_ndjson(
             complain(number, f"{_reason(error)}; not searched")
             continue
         yield from rows
+        try:
+            _document(scrubber, line)
+        except Exception as error:  # noqa: BLE001
+            complain(number, f"{_reason(error)}; scrubbing leaves the line out")
 
 
 def explain_text(
     scrubber: "Explaining", lines: Iterable[tuple[int, bytes]], complain: Complain
 ) -> Iterator[dict[str, Any]]:
     """Yield each finding of text: the `line` it begins in, kind, `start` and `end`.
+
+    Findings that the policy refuses are reported, as by `scrub_text`.
 
     `start` and `end` count from the beginning of that line.
     """
@@ -344,6 +361,7 @@ def explain_text(
             complain(number, f"{_reason(error)}; {text.count(chr(10)) or 1} lines from here not searched")
             continue
         line_at = _lines(text, number)
+        _report_refused(scrubber, findings, line_at, complain)
         for finding in findings:
             line, begin = line_at(finding.start)
             row = {"line": line, **_shown(scrubber, finding)}

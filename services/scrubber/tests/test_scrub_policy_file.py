@@ -1,14 +1,16 @@
 """The policy file: levels, mistakes, and reading it again while scrubbing goes on."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from assay_schema.settings import ScrubberSettings, SettingsError
+from assay_schema.settings import ScrubberSettings, Settings, SettingsError
 from assay_scrubber.engine import Scrubber
 from assay_scrubber.policy import Policy, PolicyError
 from assay_scrubber.policy_file import parse_policies
+from assay_scrubber.producer import InProducer
 from assay_scrubber.reload import PolicyFile, read_policies, scrubbers_of
 
 KEY = b"0123456789abcdef"
@@ -84,6 +86,30 @@ def test_a_project_may_define_a_pattern_anew_and_add_its_own() -> None:
 def test_a_mistake_is_refused_with_its_place_and_what_is_valid(text: str, said: str) -> None:
     with pytest.raises(PolicyError, match=said):
         parse_policies(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("# a comment\n\n[actions]\ncontact = 'label'\ncontacts = 'label'\n[families]\nemail = 'label'\n", 5),
+        ("[families]\nfax = 'label'\n[patterns.x]\ncategory = 'contact'\npattern = 'a'\n", 2),
+        ("scrub_keys = [\n  'a',\n  1,\n]\n[actions]\ncontact = 'label'\n", 4),
+        ("[projects.a.actions]\ncontact = 'label'\n[projects.b.actions]\ncontact = 'labels'\n", 4),
+        ("[patterns.x]\ncategory = 'home'\npattern = 'a'\n[patterns.y]\ncategory = 'contact'\npattern = 'a'\n", 2),
+        ("[patterns.x]\ncategory = 'contact'\npattern = '(?=a)'\n", 3),
+        ("[patterns.y]\ncategory = 'contact'\npattern = 'a'\n[patterns.x]\npattern = 'a'\n", 5),
+        ("[action]\n", 1),
+        ("[projects.'no name']\n", 1),
+    ],
+)
+def test_a_mistake_is_refused_with_its_line(text: str, line: int) -> None:
+    with pytest.raises(PolicyError, match=rf"^line {line}: "):
+        parse_policies(text)
+
+
+def test_a_mistake_in_a_very_long_file_is_refused_without_its_line() -> None:
+    with pytest.raises(PolicyError, match=r"^unknown category 'contacts'"):
+        parse_policies("[actions]\ncontacts = 'label'\n" + "#\n" * 1_000)
 
 
 def test_broken_toml_is_refused_by_its_place_without_its_text() -> None:
@@ -162,7 +188,7 @@ async def test_a_bad_or_missing_file_keeps_the_policy_and_says_so_until_it_is_me
 def test_a_file_that_is_bad_at_the_start_stops_the_start_with_its_name(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text("[actions]\ncontacts = 'label'\n")
-    with pytest.raises(SettingsError, match=r"policy\.toml: unknown category 'contacts'; valid: behavioral"):
+    with pytest.raises(SettingsError, match=r"policy\.toml: line 2: unknown category 'contacts'; valid: behavioral"):
         PolicyFile(ScrubberSettings(policy_file=path), Use())
     with pytest.raises(SettingsError, match=r"missing\.toml: No such file"):
         PolicyFile(ScrubberSettings(policy_file=tmp_path / "missing.toml"), Use())
@@ -178,6 +204,20 @@ def test_the_key_comes_from_its_file_or_its_setting_and_is_shown_nowhere(tmp_pat
     assert KEY.decode() not in repr(by_setting)
     with pytest.raises(SettingsError, match="hash_key_file: No such file"):
         read_policies(ScrubberSettings(policy_file=path, hash_key_file=tmp_path / "none"))
+
+
+def test_a_key_that_is_too_short_is_refused_by_the_setting_that_gave_it(tmp_path: Path) -> None:
+    path, key = tmp_path / "policy.toml", tmp_path / "key"
+    path.write_text("")
+    key.write_text("planted")
+    file = rf"^scrubber\.hash_key_file \(or ASSAY_SCRUBBER_HASH_KEY_FILE\): the key in {re.escape(str(key))} is shorter than 16 bytes$"
+    with pytest.raises(SettingsError, match=file):
+        read_policies(ScrubberSettings(policy_file=path, hash_key_file=key))
+    setting = r"^scrubber\.hash_key \(or ASSAY_SCRUBBER_HASH_KEY\): the key is shorter than 16 bytes$"
+    with pytest.raises(SettingsError, match=setting):
+        read_policies(ScrubberSettings.model_validate({"hash_key": "planted"}))
+    with pytest.raises(SettingsError, match=file):  # not as a mistake of the policy file
+        InProducer(Settings(scrubber=ScrubberSettings(policy_file=path, hash_key_file=key)))
 
 
 def test_a_pattern_without_a_category_is_told_that_it_needs_one() -> None:

@@ -115,5 +115,5 @@ def test_what_is_no_event_at_all_raises_or_holds_nothing(settings: Settings, dat
 
 def test_a_key_for_hashes_that_is_missing_is_told(settings: Settings) -> None:
     scrubber = settings.scrubber.model_copy(update={"hash_key": None})
-    with pytest.raises(SettingsError, match=r"policy\.toml: phone is to be hashed, and there is no key"):
+    with pytest.raises(SettingsError, match=r"policy\.toml: line 6: phone is to be hashed, and there is no key"):
         InProducer(settings.model_copy(update={"scrubber": scrubber}))

@@ -39,6 +39,7 @@ def vertex(document: Json) -> Json | Refusal:
     if refusal := _refused(document):
         return refusal
     row = derived(document)
+    row.pop("project", None)
     row["intermediate_events"] = [{name: event[name] for name in _EVENT} for event in agent_events(document)]
     row["generated_trajectory"] = [{name: step[name] for name in _STEP} for step in row["generated_trajectory"]]
     return row

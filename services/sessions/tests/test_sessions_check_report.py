@@ -232,7 +232,7 @@ def test_the_json_document_has_every_number_with_its_interval() -> None:
     assert in_order["share"] == pytest.approx(2 / 3)
     assert in_order["interval"] == [pytest.approx(0.208, abs=1e-3), pytest.approx(0.939, abs=1e-3)]
     assert in_order["failures"] == [
-        {"session_id": "ses_2", "turn": 2, "call": 2, "detail": "1 with other arguments (read)"}
+        {"session_id": "ses_2", "project": None, "turn": 2, "call": 2, "detail": "1 with other arguments (read)"}
     ]
     assert by_name["no_secrets"]["share"] is None
     assert found["verdict_in_words"] == "verdict: fail, because trajectory_in_order: 1 session(s) failed"
@@ -249,6 +249,28 @@ def test_text_and_markdown_name_the_rule_the_session_and_the_place() -> None:
     assert made.startswith("## ❌ Session checks: fail\n")
     assert "| ❌ | trajectory_in_order | 2 | 1 | 1 | 0.667 (0.208, 0.939) | 1 | required |" in made
     assert "trajectory_in_order: ses_2 (turn 2, call 2): 1 with other arguments (read)" in made
+
+
+def test_a_session_that_is_in_two_projects_is_told_apart_in_every_report() -> None:
+    rules = parse_rules(ANSWERED)
+    sessions = [unanswered(1) | {"project": project} for project in ("shop", "search")]
+    report = checked(rules, *sessions)
+    failed = ["shop/ses_1: no answer", "search/ses_1: no answer"]
+    assert all(each in made for each in failed for made in (text(report), markdown(report), junit(report)))
+    [answered_rule] = [each for each in as_json(report)["rules"] if each["rule"] == "answered"]
+    assert [each["project"] for each in answered_rule["failures"]] == ["shop", "search"]
+    checker = Checker(rules)
+    assert [session_json(checker.check(each))["project"] for each in sessions] == ["shop", "search"]
+    assert session_json(checker.check(unanswered(1)))["project"] is None
+
+
+def test_a_session_that_is_in_two_projects_is_one_attempt_at_its_task() -> None:
+    rules = parse_rules(ANSWERED)
+    twice = [answered(1) | {"project": project} for project in ("shop", "search")]
+    assert checked(rules, *twice).repeats == ()
+    [once, _] = checked(rules, *twice, answered(2)).repeats
+    assert once.value is not None
+    assert (once.k, once.tasks, checked(rules, *twice).sessions) == (1, 1, 2)
 
 
 def test_many_failures_are_counted_and_the_first_ones_listed() -> None:

@@ -110,6 +110,24 @@ def test_commands_that_the_user_ran_are_the_users(tmp_path: Path) -> None:
     assert shown(found)[:2] == (["user: commit"], "No.")
 
 
+def test_slash_commands_are_commands_of_the_user_and_no_turns(tmp_path: Path) -> None:
+    rows = Claude().user(
+        "<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args></command-args>"
+    )
+    rows.user("<local-command-stdout>Set model to m1</local-command-stdout>")
+    rows.user(
+        "<command-message>review is running</command-message>\n<command-name>/review</command-name>\n<command-args>src x</command-args>"
+    )
+    rows.user("Review the code below src x.", isMeta=True).model("m1", words("Fine."))
+    [found], _ = read("claude-code", log(tmp_path, rows))
+    calls = [call for message in found.messages for call in message.calls]
+    assert [(call.name, call.args, call.output, call.executed_by) for call in calls] == [
+        ("slash_command", {"command": "/model"}, "Set model to m1", "user"),
+        ("slash_command", {"command": "/review src x"}, "", "user"),
+    ]
+    assert shown(found)[:2] == ([], "Fine.")
+
+
 def test_words_said_while_the_model_worked_are_a_turn(tmp_path: Path) -> None:
     rows = Claude().user("work").model("m1", words("One."))
     rows.row("attachment", {}, attachment={"type": "queued_command", "prompt": "hurry", "commandMode": "prompt"})

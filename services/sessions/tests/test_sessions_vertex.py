@@ -114,6 +114,11 @@ def test_the_row_has_no_key_that_the_sdk_would_drop_it_for() -> None:
     assert list(made) == ["session_id", "prompt", "response", "conversation_history", "agent_data"]
 
 
+@pytest.mark.parametrize("form", [vertex, vertex_agent])
+def test_the_project_of_a_session_is_in_no_row(form: Any) -> None:
+    assert row(form(TALK | {"project": "shop"})) == row(form(TALK))
+
+
 def test_a_turn_begins_with_the_user_and_results_do_not_begin_one() -> None:
     turns = row(vertex_agent(TALK))["agent_data"]["turns"]
     assert [turn["turn_index"] for turn in turns] == [0, 1]

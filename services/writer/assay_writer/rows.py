@@ -195,6 +195,7 @@ _FAILURE_DEFAULTS: Json = {
 _SCORE_DEFAULTS: Json = {
     "schema_version": 1, "base_probability": 1.0, "metrics": {}, "checks": {}, "boosts": [], "effort": None, "claims": 0,
     "contradicted": 0, "demoted": 0, "cost_usd": 0.0, "input_tokens": 0, "output_tokens": 0, "detail": "", "verdicts": [],
+    "session_id": None, "revision": 0, "rubric": [],
 }  # fmt: skip
 _ALERT_DEFAULTS: Json = {
     "schema_version": 1, "service": None, "metric": None, "series": None, "value": None, "baseline": None, "effect": None, "n": None,

@@ -122,7 +122,7 @@ IDENTITIES = (
     ),
     Identity(
         "judge",
-        "Reads scrubbed events, publishes scores of answers; sees no raw event and no row.",
+        "Reads scrubbed events, publishes scores of answers and sessions; sees no raw event and no row.",
         (
             Grant(_SERVICE),
             Grant(_READ_AS_GROUP, (_events,)),

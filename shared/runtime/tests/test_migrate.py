@@ -20,21 +20,13 @@ from tests.support.store import StoreServer
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    with StoreServer(tmp_path_factory.mktemp("store")) as server:
-        yield server
+def server(migrated: StoreServer) -> StoreServer:
+    return migrated
 
 
 @pytest.fixture(scope="module")
-def migrated(server: StoreServer) -> Settings:
-    settings = server.settings()
-    migrate(settings)
-    return settings
-
-
-@pytest.fixture(scope="module")
-def client(migrated: Settings) -> Iterator[Client]:
-    with connect(migrated.store) as client:
+def client(server: StoreServer) -> Iterator[Client]:
+    with connect(server.settings().store) as client:
         yield client
 
 
@@ -112,8 +104,8 @@ def test_a_run_that_died_half_way_is_finished_by_the_next(server: StoreServer) -
 def test_an_applied_migration_whose_text_changed_is_refused_by_name(
     server: StoreServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = databases(server, "changed")
-    migrate(settings)
+    settings = server.settings()
+    assert migrate(settings) == []
     first, *rest = migrations()
     monkeypatch.setattr(runner, "migrations", lambda: [Migration(1, first.name, first.text + "\n-- later\n"), *rest])
     with pytest.raises(MigrationError, match=r"0001_tables\.sql was changed"):
@@ -123,8 +115,8 @@ def test_an_applied_migration_whose_text_changed_is_refused_by_name(
 def test_a_store_newer_than_the_code_is_refused_with_what_to_upgrade(
     server: StoreServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = databases(server, "newer")
-    migrate(settings)
+    settings = server.settings()
+    assert pending(settings) == []
     monkeypatch.setattr(runner, "migrations", lambda: migrations()[:1])
     with pytest.raises(MigrationError, match=r"at version 2, but this code supports up to 1.*Upgrade Assay"):
         pending(settings)
@@ -155,7 +147,7 @@ def test_every_column_of_a_view_has_the_type_and_comment_of_its_table(client: Cl
     }
     summaries = {
         "watermark", "judge_spend", "open_episodes", "quality_by_day", "judging_by_day", "feedback_by_day", "operations",
-        "sessions",
+        "sessions", "session_tool_calls",
     }  # fmt: skip
     shown = {
         key: value
@@ -173,21 +165,18 @@ def test_every_column_of_a_view_has_the_type_and_comment_of_its_table(client: Cl
     assert [key for key, (_, comment) in views.items() if not comment] == []
 
 
-def test_retention_follows_the_settings_by_project_and_settles(server: StoreServer) -> None:
-    settings = server.settings(base_database="kept_base", database="kept")
-    migrate(settings)
-    changed = server.settings(
-        base_database="kept_base", database="kept", days=30, projects={"short": 1, "long": 36_500}
-    )
+def test_retention_follows_the_settings_by_project_and_settles(own_store: StoreServer) -> None:
+    settings = own_store.settings()
+    changed = own_store.settings(days=30, projects={"short": 1, "long": 36_500})
     with connect(settings.store) as client:
-        assert retention.statements(client, "kept_base", settings.retention) == []
-        assert len(retention.statements(client, "kept_base", changed.retention)) == len(retention.TABLES)
+        assert retention.statements(client, "assay_base", settings.retention) == []
+        assert len(retention.statements(client, "assay_base", changed.retention)) == len(retention.TABLES)
         migrate(changed)
-        assert retention.statements(client, "kept_base", changed.retention) == []
+        assert retention.statements(client, "assay_base", changed.retention) == []
         kept = [feedback(project="short"), feedback(days_old=300, project="long"), feedback(days_old=29)]
         expired = [feedback(days_old=2, project="short"), feedback(days_old=31)]
-        insert_json_rows(client, "kept_base.feedback", lines(kept + expired), 5)
-        client.command("OPTIMIZE TABLE kept_base.feedback FINAL")
+        insert_json_rows(client, "assay_base.feedback", lines(kept + expired), 5)
+        client.command("OPTIMIZE TABLE assay_base.feedback FINAL")
         stored = {row[0] for row in client.query("SELECT id FROM feedback").result_rows}
         assert stored == {row["id"] for row in kept}
 
@@ -198,21 +187,20 @@ def test_retention_of_what_cannot_be_is_refused_before_anything_is_changed() -> 
             retention.check(RetentionSettings(projects=projects))
 
 
-def test_the_watermark_is_the_least_of_all_shards_and_0_while_one_has_stored_nothing(server: StoreServer) -> None:
+def test_the_watermark_is_the_least_of_all_shards_and_0_while_one_has_stored_nothing(own_store: StoreServer) -> None:
     def watermark(client: Client) -> int:
         return int(client.query("SELECT watermark FROM watermark").result_rows[0][0])
 
-    one = server.settings(base_database="mark_base", database="mark")
+    one = own_store.settings()
     two = one.model_copy(update={"redis": RedisSettings(shards=2)})
-    migrate(one)
     with connect(one.store) as client:
         assert watermark(client) == 0
         for value in (30, 20):  # written out of order: the greater stands
-            client.insert("mark_base.watermarks", [[0, value]], column_names=["shard", "watermark"])
+            client.insert("assay_base.watermarks", [[0, value]], column_names=["shard", "watermark"])
         assert watermark(client) == 30
         migrate(two)
         assert watermark(client) == 0
-        client.insert("mark_base.watermarks", [[1, 25]], column_names=["shard", "watermark"])
+        client.insert("assay_base.watermarks", [[1, 25]], column_names=["shard", "watermark"])
         assert watermark(client) == 25
         migrate(two)
         assert watermark(client) == 25
@@ -309,7 +297,7 @@ def test_a_filter_on_a_view_reaches_partitions_sorting_key_and_indexes(client: C
     assert "Name: id_range" in plan
 
 
-def test_an_sre_reads_the_views_and_not_the_base_tables(server: StoreServer, migrated: Settings) -> None:
+def test_an_sre_reads_the_views_and_not_the_base_tables(server: StoreServer) -> None:
     with connect(server.settings("sre").store) as sre:
         assert sre.query("SELECT count() FROM candidates").result_rows
         with pytest.raises(DatabaseError, match="ACCESS_DENIED"):

@@ -1,5 +1,6 @@
 """The named queries and the table reference, against a freshly migrated engine with a few rows."""
 
+import json
 import math
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from tests.support.sample_rows import (
     candidate,
     failure,
     feedback,
+    imported_call,
     iso,
     lines,
     score,
@@ -54,6 +56,15 @@ ALERTS = [
     *episode(),
     *episode(uuid4())[:2],
 ]
+#: The calls of a session: one command four times, of which three failed, one refused, and one that the person ran.
+CALLS = json.dumps(
+    [
+        *(imported_call("shell", {"command": "make"}, status="error", error_kind="exit_code", duration_ms=ms) for ms in (10, 20, 30)),
+        imported_call("shell", {"command": "make"}, duration_ms=4_000),
+        imported_call("shell", {"command": "rm -r build"}, status="refused", error_kind="rejected"),
+        imported_call("shell", {"command": "git push"}, status="error", executed_by="user", duration_ms=9_000),
+    ]
+)  # fmt: skip
 #: An operation that was killed.
 OPERATION = {
     "schema_version": 1, "operation_id": str(uuid4()), "outcome": "started", "at": iso(time.time_ns() // 1_000_000),
@@ -81,6 +92,7 @@ def sre(migrated: StoreServer) -> Iterator[Client]:
             session_part(1),
             session_part(2, status="aborted", parts=2, session_id="ses_half"),
             session_part(3, parent_session_id="ses_1"),
+            session_part(5, project="imported", source="codex", parent_session_id="ses_4", intermediate_events=CALLS),
         ],
         "capture_failures": [
             *(
@@ -124,7 +136,7 @@ def test_a_query_declares_exactly_the_parameters_it_uses(query: Any) -> None:
 
 
 def test_the_queries_count_each_event_once(sre: Client) -> None:
-    assert sum(row["events"] for row in rows(sre, "events-per-minute")) == 17
+    assert sum(row["events"] for row in rows(sre, "events-per-minute")) == 18
     assert [row["duplicates"] for row in rows(sre, "duplicates")] == [0] * 7
     assert sum(row["retrievals"] for row in rows(sre, "retrieval-latency", project="default")) == 3
 
@@ -136,7 +148,7 @@ def test_the_queries_answer_what_they_say(sre: Client) -> None:
         "db_down": (0, 1),
     }
     assert {row["stage"] for row in rows(sre, "failures")} == {"writer"}
-    assert sum(row["removed"] for row in rows(sre, "pii-findings")) == 34
+    assert sum(row["removed"] for row in rows(sre, "pii-findings")) == 36
     [slowest] = rows(sre, "slowest-retrievals", limit="1")
     assert (slowest["ms"], slowest["query_start"]) == (900.0, "é" * 80)
     [slowest] = rows(sre, "slowest-retrievals", limit="1", chars="90")
@@ -148,24 +160,40 @@ def test_the_queries_answer_what_they_say(sre: Client) -> None:
     assert (model["answers"], model["without_citation"]) == (2, 1)
     assert rows(sre, "top-documents", project="default")[0]["share"] == 0.6667
     assert rows(sre, "watermark")[0]["watermark"] == 0
-    assert sum(row["events"] for row in rows(sre, "storing-delay")) == 17
+    assert sum(row["events"] for row in rows(sre, "storing-delay")) == 18
 
 
 def test_the_queries_about_tools_answer_what_they_say(sre: Client) -> None:
-    tools = {(row["project"], row["tool"]): row for row in rows(sre, "tools")}
+    tools = {(row["project"], row["source"], row["tool"]): row for row in rows(sre, "tools")}
     assert {key: (row["calls"], row["errors"], row["refused"], row["error_rate"]) for key, row in tools.items()} == {
-        ("default", "search_docs"): (3, 0, 0, 0),
-        ("default", "bash"): (1, 1, 0, 1),
-        ("other", "search_docs"): (1, 0, 1, 1),
+        ("default", "capture", "search_docs"): (3, 0, 0, 0),
+        ("default", "capture", "bash"): (1, 1, 0, 1),
+        ("other", "capture", "search_docs"): (1, 0, 1, 1),
+        ("default", "opencode", "bash"): (2, 0, 0, 0),
+        ("imported", "codex", "shell"): (5, 3, 1, 0.8),
     }
-    errors = {(row["tool_name"], row["status"], row["error_kind"]) for row in rows(sre, "tool-errors")}
-    assert errors == {("bash", "error", "exit"), ("search_docs", "refused", "pii_blocked")}
-    [refused] = rows(sre, "refusals")
-    assert (refused["project"], refused["pii_attempted"], refused["pii_blocked"]) == ("other", ["contact"], ["contact"])
-    assert rows(sre, "slowest-tool-calls", limit="1")[0]["tool_name"] == "bash"
-    [loop] = rows(sre, "tool-loops")
-    assert (loop["calls"], loop["failed"], loop["arguments_start"]) == (3, 0, '{"path":"a"}')
-    assert rows(sre, "tool-loops", times="4") == []
+    assert tools["imported", "codex", "shell"]["p50_ms"] == 30.0
+    assert tools["default", "opencode", "bash"]["max_ms"] is None
+    errors = {(row["source"], row["tool_name"], row["status"], row["error_kind"]) for row in rows(sre, "tool-errors")}
+    assert errors == {
+        ("capture", "bash", "error", "exit"),
+        ("capture", "search_docs", "refused", "pii_blocked"),
+        ("codex", "shell", "error", "exit_code"),
+        ("codex", "shell", "refused", "rejected"),
+    }
+    [failed] = [row for row in rows(sre, "tool-errors", project="imported") if row["status"] == "error"]
+    assert (failed["calls"], failed["server_sessions"], failed["sessions"]) == (3, 0, 1)
+    assert failed["latest_session_id"] == "ses_5"
+    refused = {row["source"]: row for row in rows(sre, "refusals")}
+    assert (refused["capture"]["project"], refused["capture"]["pii_attempted"]) == ("other", ["contact"])
+    assert (refused["codex"]["session_id"], refused["codex"]["pii_blocked"]) == ("ses_5", [])
+    slowest = [(row["source"], row["tool_name"], row["ms"]) for row in rows(sre, "slowest-tool-calls", limit="2")]
+    assert slowest == [("codex", "shell", 4000.0), ("capture", "bash", 900.0)]
+    loops = {row["source"]: row for row in rows(sre, "tool-loops")}
+    assert loops.keys() == {"capture", "codex"}
+    assert (loops["capture"]["calls"], loops["capture"]["arguments_start"]) == (3, '{"path":"a"}')
+    assert (loops["codex"]["calls"], loops["codex"]["failed"], loops["codex"]["session_id"]) == (4, 3, "ses_5")
+    assert rows(sre, "tool-loops", times="5") == []
 
 
 def test_sessions_are_counted_by_day_and_agent_without_those_of_sub_agents(sre: Client) -> None:

@@ -96,7 +96,10 @@ def samples_of(metric: str) -> tuple[str, str]:
         check = metric.removeprefix(CHECK_FAILED)
         return f"toFloat64(NOT checks['{check}'])", f"status != 'not_sampled' AND mapContains(checks, '{check}')"
     if is_of_answers(metric):
-        return f"toFloat64(status = '{metric}')", "status IN ('scored', 'abstained', 'no_context')"
+        return (
+            f"toFloat64(status = '{metric}')",
+            "session_id IS NULL AND status IN ('scored', 'abstained', 'no_context')",
+        )
     return f"metrics['{metric}']", f"status = 'scored' AND mapContains(metrics, '{metric}')"
 
 
@@ -135,7 +138,7 @@ def query_of(alert: Alert) -> str:
         case AlertKind.SILENCE | AlertKind.JUDGE_ERRORS:
             return (
                 "SELECT toStartOfHour(event_time) AS hour, status, count() AS n FROM assay.scores "  # noqa: S608
-                f"WHERE {project} AND base AND event_time >= {since} GROUP BY hour, status ORDER BY hour, status"
+                f"WHERE {project} AND base AND session_id IS NULL AND event_time >= {since} GROUP BY hour, status ORDER BY hour, status"
             )
         case AlertKind.FAILURES:
             return (

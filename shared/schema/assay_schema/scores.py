@@ -1,8 +1,8 @@
-"""Scores: the judge's verdict on one answer, and how it was reached. Never the answer itself.
+"""Scores: the judge's verdict on an answer or session, and how it was reached. Never its text.
 
 Every answer has one document for each judge (`fingerprint`), including answers that were not sampled, because the
 checks of layer 1 run on all. A metric is present only if it was judged: an answer without claims has no faithfulness,
-and its `status` gives the reason.
+and its `status` gives the reason. A score of a session has a `session_id`, and a rubric.
 """
 
 import uuid
@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
-from assay_schema.events import AnyUuid, EventId, Model, Project, SchemaVersion, Service, UtcDatetime
+from assay_schema.events import AnyUuid, EventId, Model, Name, Project, SchemaVersion, Service, UtcDatetime
 from assay_schema.limits import SAFE_INTEGER_MAX
 
 
@@ -28,9 +28,10 @@ class ScoreStatus(StrEnum):
 
 
 class Metric(StrEnum):
-    """Metrics of an answer, each in [0, 1].
+    """Metrics of an answer or a session, each in [0, 1].
 
-    `hallucination_rate` is better when lower, all others when higher.
+    `hallucination_rate` is better when lower, all others when higher. Those of a session are shares of the items of its rubric that it
+    meets: of all items, and by dimension.
     """
 
     FAITHFULNESS = "faithfulness"
@@ -38,6 +39,32 @@ class Metric(StrEnum):
     CITATION_PRECISION = "citation_precision"
     CITATION_RECALL = "citation_recall"
     ANSWER_RELEVANCY = "answer_relevancy"
+    RUBRIC_SCORE = "rubric_score"
+    TASK_SUCCESS = "task_success"
+    TOOL_USE = "tool_use"
+    TRAJECTORY = "trajectory"
+    GROUNDEDNESS = "groundedness"
+    SAFETY = "safety"
+    INSTRUCTION_FOLLOWING = "instruction_following"
+
+
+#: Metrics of sessions; all others are of answers.
+SESSION_METRICS = frozenset(
+    {
+        Metric.RUBRIC_SCORE,
+        Metric.TASK_SUCCESS,
+        Metric.TOOL_USE,
+        Metric.TRAJECTORY,
+        Metric.GROUNDEDNESS,
+        Metric.SAFETY,
+        Metric.INSTRUCTION_FOLLOWING,
+    }
+)
+
+
+def things_of(metric: str) -> str:
+    """Return what a metric is measured on, in the plural."""
+    return "sessions" if metric in SESSION_METRICS else "answers"
 
 
 #: Metrics that are better when lower.
@@ -65,6 +92,8 @@ Label = Annotated[str, StringConstraints(max_length=255)]
 #: Maximum number of claims with verdicts in a score. If there are more, unsupported ones are preferred; `claims` is the
 #: full number.
 VERDICTS_MAX = 200
+#: Maximum number of items of a rubric.
+RUBRIC_ITEMS_MAX = 20
 
 
 class ClaimVerdict(Model):
@@ -83,14 +112,38 @@ class ClaimVerdict(Model):
     quote_to: Count = Field(default=0, description="End of the deciding text in the passage.")
 
 
+class RubricItem(Model):
+    """One item of a session's rubric, and the verdict on it."""
+
+    dimension: Literal["task_success", "tool_use", "trajectory", "groundedness", "safety", "instruction_following"] = (
+        Field(description="What the item is about. The set is closed.")
+    )
+    criterion: Annotated[str, StringConstraints(min_length=1, max_length=1_000)] = Field(
+        description="Statement about the session, where true is good: written by the judge's model, and scrubbed."
+    )
+    absence: bool = Field(
+        default=False, description="True if it says that something did not happen, which no quote can show."
+    )
+    verdict: Literal["yes", "no", "not_applicable", "not_judged"] = Field(
+        default="not_judged", description="Whether the session meets it. `not_judged` until there is a verdict."
+    )
+    demoted: bool = Field(default=False, description="True if the judge said `yes` without valid evidence.")
+    turn: Count = Field(default=0, description="Turn of the session with the evidence, from 1; 0 for none.")
+
+
 class Score(Model):
-    """Stream `scores`, table `scores`. One document per answer and fingerprint; a later one replaces it."""
+    """Stream `scores`, table `scores`.
+
+    One document per answer or session, and fingerprint; a later one replaces it.
+    """
 
     schema_version: SchemaVersion = Field(default=1, description="Version of this format: 1.")
     score_id: AnyUuid = Field(description="Idempotency key: derived from `event_id` and `fingerprint`.")
-    event_id: EventId = Field(description="The answer that was judged.")
+    event_id: EventId = Field(
+        description="The answer that was judged. For a session, an id made of its project, id and start."
+    )
     project: Project = Field(description="The tenant.")
-    service: Service = Field(description="The producer of the answer.")
+    service: Service = Field(description="The producer of the answer or session.")
     event_time: UtcDatetime = Field(description="The time inside `event_id`, in UTC with milliseconds.")
     judged_at: UtcDatetime = Field(description="Time of judging, or of skipping, in UTC.")
     status: ScoreStatus = Field(description="Result of judging. The set is closed.")
@@ -130,6 +183,11 @@ class Score(Model):
     verdicts: Annotated[list[ClaimVerdict], Field(max_length=VERDICTS_MAX)] = Field(
         default_factory=list, description="Verdict and evidence of each claim, in the answer's order."
     )
+    session_id: Name | None = Field(default=None, description="The session that was judged; null for an answer.")
+    revision: Count = Field(default=0, description="The revision of the session that was judged; 0 for an answer.")
+    rubric: Annotated[list[RubricItem], Field(max_length=RUBRIC_ITEMS_MAX)] = Field(
+        default_factory=list, description="The rubric of the session, with the verdict on each item."
+    )
     cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         default=0.0, description="Cost of judging this answer, in US dollars, including failed attempts."
     )
@@ -167,8 +225,10 @@ def is_of_answers(metric: str) -> bool:
 def of_answers(score: Score) -> dict[str, float]:
     """Return the judge-independent shares of a score, each 0 or 1.
 
-    Checks exist for every answer; the others only if the answer determined the result.
+    Checks exist for every answer; the others only if the answer determined the result. Scores of sessions have none.
     """
+    if score.session_id is not None:
+        return {}
     shares = {CHECK_FAILED + name: float(not passed) for name, passed in score.checks.items()}
     if score.status in _OUTCOMES:
         shares |= {name: float(score.status == name) for name in (ABSTAINED, NO_CONTEXT)}

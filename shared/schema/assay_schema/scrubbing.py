@@ -19,6 +19,8 @@ class Passed(NamedTuple):
     reason: str
     #: Number of removed findings, by family.
     findings: Mapping[str, int]
+    #: How the entry breaks the contract: its kind, fields and rules, without content. Empty if it does not.
+    invalid: str = ""
 
 
 class ProducerScrubber(Protocol):

@@ -22,6 +22,9 @@ from assay_schema.problems import in_words
 FILE_VARIABLE = "ASSAY_CONFIG"
 #: The capture switch (see `capture_on`); not a section's setting.
 SWITCH_VARIABLE = "ASSAY_CAPTURE"
+#: The bearer token that `assay eval` sends to an HTTP target. Only a variable: a token belongs in no settings file.
+TOKEN_VARIABLE = "ASSAY_TARGET_TOKEN"  # noqa: S105
+_NO_SETTINGS = frozenset({FILE_VARIABLE, SWITCH_VARIABLE, TOKEN_VARIABLE})
 
 
 class SettingsError(ValueError):
@@ -685,6 +688,13 @@ def variables(model: type[Settings] = Settings) -> dict[str, tuple[str, str]]:
     return found
 
 
+def unknown_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the `ASSAY_*` variables that set nothing, each with the most similar one that does, or ''."""
+    known = [*variables(), *_NO_SETTINGS]
+    unknown = sorted(name for name in environment if name.startswith("ASSAY_") and name not in known)
+    return {name: next(iter(difflib.get_close_matches(name, known, n=1, cutoff=_SIMILAR)), "") for name in unknown}
+
+
 def settings_from(
     environment: Mapping[str, str],
     file: str = "",
@@ -713,7 +723,7 @@ def settings_from(
         if variable in by_variable:
             section, name = by_variable[variable]
             values.setdefault(section, {})[name] = text
-        elif strict and variable.startswith("ASSAY_") and variable not in {FILE_VARIABLE, SWITCH_VARIABLE}:
+        elif strict and variable.startswith("ASSAY_") and variable not in _NO_SETTINGS:
             raise SettingsError(f"unknown setting {variable}{_suggestion(variable, by_variable)}")
     try:
         return Settings.model_validate(values)
@@ -755,6 +765,10 @@ def _expect_no_redirection(file: Mapping[str, Mapping[str, Any]], environment: M
 
 def _variable(section: str, name: str) -> str:
     return f"ASSAY_{section}_{name}".upper()
+
+
+#: A slip of the finger, as in ASSAY_CAPTUER_SINK. Names of other settings of one section are less similar than this.
+_SIMILAR = 0.85
 
 
 def _suggestion(name: str, known: Mapping[str, Any]) -> str:

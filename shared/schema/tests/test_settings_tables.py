@@ -130,6 +130,10 @@ def test_a_refusal_says_which_setting_and_what_would_fit(environment: dict[str, 
     assert refusal(environment, file).startswith(message)
 
 
+def test_the_token_of_an_evaluated_target_is_a_variable_that_no_command_stops_at() -> None:
+    assert settings_from({"ASSAY_TARGET_TOKEN": "t"}) == settings_from({})
+
+
 def test_an_unknown_name_near_to_none_lists_all() -> None:
     message = refusal({"ASSAY_XYZZY": "1"})
     assert all(variable in message for variable in variables())

@@ -10,7 +10,7 @@ from assay_cli.exit_codes import FINDING
 from assay_cli.options import AsJsonLines
 from assay_cli.output.rows import show_rows
 from assay_cli.output.terminal import echo, ends_quietly
-from assay_operations.classify import classify, columns_of, read_overrides
+from assay_operations.classify import classify, columns_of, read_overrides, unknown_columns
 from assay_operations.errors import OperationError
 from assay_operations.scrub import families_of, policies, undetected_categories
 
@@ -55,14 +55,18 @@ def classify_columns(
 ) -> None:
     """Classify the columns of a database by sensitivity and category, from names, types and a sample.
 
-    Values are only looked at: none is printed or kept.
+    Values are only looked at: none is printed or kept. Exit code 1: an override names a column that does not exist.
     """
     with ends_quietly():
         given = read_overrides(overrides) if overrides else {}
-        found = [each.row() for each in classify(columns_of(source, rows), given)]
+        found = list(classify(columns_of(source, rows), given))
+        shown = [each.row() for each in found]
         if not as_json:
-            found = [row | {"categories": ", ".join(row["categories"])} for row in found]
-        show_rows(found, as_json, "no columns")
+            shown = [row | {"categories": ", ".join(row["categories"])} for row in shown]
+        show_rows(shown, as_json, "no columns")
+    if unknown := unknown_columns(given, found):
+        echo(f"assay: {overrides}: no such column: {', '.join(unknown)}; name it as TABLE.COLUMN of the list", err=True)
+        raise typer.Exit(FINDING)
 
 
 @policy_commands.command("check")

@@ -5,6 +5,7 @@ import io
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import chain
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,9 @@ from assay_operations.clients import DEFAULT_DATA
 from assay_operations.export.lines import BrokenAnswerError, Lines
 from assay_operations.query import Reader, known_queries, names_a_format, reader, resolve
 from assay_schema.printable import no_formula
+
+#: Parameters that say how far back a query looks, with the value that the note on an empty answer proposes: a year.
+_BACK = {"hours": "8760", "days": "365"}
 
 
 class Format(StrEnum):
@@ -53,7 +57,8 @@ def query(
         if names_a_format(sql):
             raise CommandError("leave FORMAT out; use --format table|json|csv")
         with reader(data) as store:
-            _answer(store, sql, values, output, keep_formulas)
+            if not _answer(store, sql, values, output, keep_formulas) and (note := nothing(question, values)):
+                echo(note, err=True)
 
 
 def _list() -> None:
@@ -63,22 +68,35 @@ def _list() -> None:
             echo(f"    --param {parameter.name}={parameter.default or repr('')}  {parameter.meaning}")
 
 
-def _answer(store: Reader, sql: str, values: dict[str, str], output: Format, keep_formulas: bool) -> None:
+def nothing(question: str, values: dict[str, str]) -> str:
+    """Return the note for a named query without rows: how to look further back. Pure."""
+    named = next((each for each in known_queries() if each.name == question.strip()), None)
+    back = next((name for name in _BACK if named and name in named.defaults), "")
+    if not back or values[back] in ("0", _BACK[back]):
+        return ""
+    return f"no rows in the last {values[back]} {back}; look further back: --param {back}={_BACK[back]}"
+
+
+def _answer(store: Reader, sql: str, values: dict[str, str], output: Format, keep_formulas: bool) -> bool:
+    """Print the answer. Returns False if a table has no rows."""
     try:
         if output is Format.JSON:
             out = data_output()
             for piece in Lines("{").through(store.blocks(sql, values, "JSONEachRow")):
                 out.write(piece)
             out.flush()
-            return
+            return True
         rows = store.rows(sql, values)
         names = [str(name) for name in next(rows, [])]
         if output is Format.CSV:
             _csv(names, rows, keep_formulas)
         elif names:
-            print_table(names, rows)
+            first = next(rows, None)
+            print_table(names, rows if first is None else chain([first], rows))
+            return first is not None
     except BrokenAnswerError as error:
         raise CommandError(f"store: {error}") from None
+    return True
 
 
 def _csv(names: list[str], rows: Iterator[list[Any]], keep_formulas: bool) -> None:

@@ -45,6 +45,9 @@ def tail(
         str | None, typer.Option(help="With --file, only tool calls with this status; default: all.")
     ] = None,
     tool: Annotated[str | None, typer.Option(help="With --file, only calls of this tool; default: all.")] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="With --file, every field of each event, one a line and uncut.")
+    ] = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Show scrubbed events live, until Ctrl-C. Raw events are never shown."""
@@ -52,10 +55,14 @@ def tail(
         if file is not None:
             if kind is not None or project is not None:
                 raise CommandError("--kind and --project are not for --file; use --status and --tool")
-            tail_file(file, since, status=status, tool=tool, live=not no_follow, as_json=as_json)
+            if details and as_json:
+                raise CommandError("--json has every field already; leave out --details")
+            tail_file(file, since, status=status, tool=tool, live=not no_follow, as_json=as_json, details=details)
             return
         if status is not None or tool is not None:
             raise CommandError("--status and --tool need --file; use --kind and --project")
+        if details:
+            raise CommandError("--details needs --file; --json prints every field")
         if kind is not None and kind not in list(Kind):
             raise CommandError(f"--kind: {kind!r} is not one of {', '.join(Kind)}")
         from_ms = max(0, time.time_ns() // 1_000_000 - duration_ms(since, "--since"))

@@ -2,8 +2,10 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+import orjson
 
 from assay_cli.output.terminal import data_output, echo, notice_departed_reader, printable
 from assay_operations.file_tail import check_status, file_path, follow_file
@@ -13,7 +15,9 @@ from assay_operations.time_bounds import moment_ms
 _TEXT_CHARS, _NAME_CHARS, _INDENT = 60, 24, 14
 
 
-def tail_file(file: str, since: str, *, status: str | None, tool: str | None, live: bool, as_json: bool) -> None:
+def tail_file(
+    file: str, since: str, *, status: str | None, tool: str | None, live: bool, as_json: bool, details: bool = False
+) -> None:
     """Print the lines of a file of events. Raises `OperationError`."""
     check_status(status)
     from_ms = moment_ms(since, time.time_ns() // 1_000_000, "--since")
@@ -22,8 +26,9 @@ def tail_file(file: str, since: str, *, status: str | None, tool: str | None, li
         file_path(file, os.environ), from_ms, status=status, tool=tool, live=live,
         tell=lambda text: echo(text, err=True), still_read=notice_departed_reader,
     )  # fmt: skip
+    pretty = detailed if details else pretty_line
     for raw, event in lines:
-        out.write((raw if as_json else pretty_line(event).encode()) + b"\n")
+        out.write((raw if as_json else pretty(event).encode()) + b"\n")
         out.flush()
 
 
@@ -37,6 +42,27 @@ def pretty_line(event: Mapping[str, Any]) -> str:
     name = _cut(str(event.get("tool_name") or "-"), _NAME_CHARS)
     first = f"{clock}  {name:<{_NAME_CHARS}}  {_pairs(event.get('args_summary'))}"
     return f"{printable(first).rstrip()}\n{' ' * _INDENT}{printable(_outcome(event))}"
+
+
+def detailed(event: Mapping[str, Any]) -> str:
+    """Format a line of the file with all its fields that are set, one a line and uncut. Pure.
+
+    The fields of a payload are listed with those of its event, and each key of a summary has a line.
+    """
+    shown = dict(_fields(event, "", levels=2))
+    longest = max(map(len, shown), default=0)
+    name = event.get("tool_name") or event.get("event_subtype") or event.get("kind") or "event"
+    first = f"{_clock(event.get('timestamp', event.get('occurred_at')))}  {name}"
+    rest = (f"{' ' * _INDENT}{field:<{longest}}  {value}" for field, value in shown.items())
+    return "\n".join(map(printable, (first, *rest)))
+
+
+def _fields(values: Mapping[str, Any], before: str, *, levels: int) -> Iterator[tuple[str, str]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping) and levels:
+            yield from _fields(value, "" if name == "payload" else f"{before}{name}.", levels=levels - 1)
+        elif value is not None:
+            yield f"{before}{name}", value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _outcome(event: Mapping[str, Any]) -> str:

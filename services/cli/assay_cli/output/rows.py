@@ -28,7 +28,7 @@ def show_rows(rows: list[dict[str, Any]], as_json: bool, nothing: str) -> None:
 
 def width(rows: list[dict[str, Any]]) -> int:
     """Return the number of terminal columns that the rows need as a table. Pure."""
-    return sum(3 + max(len(str(value)) for value in (name, *(row[name] for row in rows))) for name in rows[0])
+    return sum(3 + max(len(str(value)) for value in (name, *(row[name] for row in rows))) for name in rows[0]) - 3
 
 
 def stacked(rows: list[dict[str, Any]]) -> str:

@@ -29,9 +29,9 @@ from assay_evals.field_names import nearest
 from assay_evals.target.redaction import command_words, redact_target, redact_words
 from assay_evals.target.response import TargetResponse
 from assay_evals.target.response_parsing import parse_response
+from assay_schema.settings import TOKEN_VARIABLE
 
 #: Environment variable with the bearer token that is sent to an HTTP target.
-TOKEN_VARIABLE = "ASSAY_TARGET_TOKEN"  # noqa: S105
 WORKSPACE_HEADER = "X-Workspace-ID"
 #: What an address may contain in braces.
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from assay_operations.audit import Trail
 from assay_operations.channels import check_channels, own_settings, unused_channels
 from assay_operations.clients import open_store, settings_and_source
-from assay_operations.doctor import checks, probes
+from assay_operations.doctor import checks, policy, probes
 from assay_operations.doctor.checks import Finding, Status, StreamFacts, worst
 from assay_operations.errors import OperationError, explain, hangs
 from assay_operations.sessions.last_import import not_understood
@@ -46,6 +46,7 @@ def examine(data: Path) -> list[Finding]:
     _memory(settings, patient, streams or [])
     _channels(settings, data, patient)
     _gateway(settings, patient)
+    patient.add(*policy.examine(settings, data))
     _host(settings, data, patient)
     return patient.findings
 

@@ -170,6 +170,20 @@ def channels_of(host: str, port: int) -> tuple[dict[str, bool], list[str]] | Non
 
     Raises `OSError` if nothing answers.
     """
+    return _labelled(host, port, "assay_notice_channel_up", "channel")
+
+
+def policy_of(host: str, port: int) -> tuple[dict[str, bool], list[str]] | None:
+    """Read if the scrubber uses its policy, by `file` or `default`, and its notes.
+
+    None if something else answers.
+    Raises `OSError` if nothing answers.
+    """
+    return _labelled(host, port, "assay_policy_current", "source")
+
+
+def _labelled(host: str, port: int, metric: str, label: str) -> tuple[dict[str, bool], list[str]] | None:
+    """Read a service's metric of 0 or 1, by a label, and the service's notes."""
     try:
         with _DIRECT.open(f"http://{host}:{port}/metrics", timeout=_METRICS_TIMEOUT_S) as answer:  # a host of ours
             text = answer.read().decode()
@@ -179,7 +193,7 @@ def channels_of(host: str, port: int) -> tuple[dict[str, bool], list[str]] | Non
         ready = error.read()
     except (HTTPException, UnicodeDecodeError):
         return None
-    found = re.findall(r'^assay_notice_channel_up{channel="([^"]*)"} (\S+)$', text, re.MULTILINE)
+    found = re.findall(rf'^{metric}{{{label}="([^"]*)"}} (\S+)$', text, re.MULTILINE)
     try:
         notes = [str(note) for note in json.loads(ready).get("notes", [])]
     except (ValueError, AttributeError):

@@ -55,7 +55,7 @@ def next_command(store: "Store", alert_id: str) -> str:
     """Return the command that shows the rows behind an episode since its change; '' if there is none."""
     from assay_schema.alert_actions import RETRIEVALS
     from assay_schema.alerts import AlertKind
-    from assay_schema.scores import is_amount
+    from assay_schema.scores import is_amount, things_of
 
     episode = drift_parts.episode_of(store, alert_id)
     if episode is None:
@@ -72,16 +72,17 @@ def next_command(store: "Store", alert_id: str) -> str:
         case AlertKind.SCORE_DRIFT:
             until = f" --param until_ms={episode.until_ms}" if episode.until_ms else ""
             metric = f"--param metric={shlex.quote(episode.metric)}"
-            return f"assay query worst-answers {metric} {project} --param since_ms={episode.since_ms}{until}"
+            return f"assay query worst-{things_of(episode.metric)} {metric} {project} --param since_ms={episode.since_ms}{until}"
     return ""
 
 
 def _score(store: "Store", episode: "Episode", settings: "DriftSettings") -> list[str]:
     from assay_drift.series import Calendar
+    from assay_schema.scores import things_of
 
     splits = drift_parts.score_splits(store, episode, Calendar.of(settings).day_ms)
     if not splits:
-        return [f"{episode.metric} of {episode.project}: {_few('answers')}"]
+        return [f"{episode.metric} of {episode.project}: {_few(things_of(episode.metric))}"]
     return [f"{episode.metric} of {episode.project}: {splits[0].change:+.3g} since the change", *_told(splits)]
 
 
@@ -175,5 +176,5 @@ def _or(names: list[str]) -> str:
 
 
 def _few(things: str) -> str:
-    parts = "service, model and source" if things == "answers" else "service, operation and source"
+    parts = "service, model and source" if things in ("answers", "sessions") else "service, operation and source"
     return f"too few stored {things}, or only one {parts}"

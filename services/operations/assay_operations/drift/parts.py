@@ -21,7 +21,13 @@ _WITHIN = """project = {project:String}
       AND event_time >= fromUnixTimestamp64Milli({start:Int64}, 'UTC') AND event_time < fromUnixTimestamp64Milli({end:Int64}, 'UTC')"""
 _DAY = "toInt32(floor((toUnixTimestamp64Milli(event_time) - {since:Int64}) / {day:Float64}))"
 _SOURCE_OF_ANSWER = "ifNull(toString(contexts.source_id[1]), '')"
+#: The parts of answers and of sessions: SQL over their tables.
 _ANSWER_PARTS = {"service": "toString(service)", "model": "toString(model)", "source": _SOURCE_OF_ANSWER}
+_SESSION_PARTS = {
+    "service": "toString(service)",
+    "model": "ifNull(toString(any(model)), '')",
+    "source": "toString(any(source))",
+}
 _RETRIEVAL_PARTS = {
     "service": "toString(service)",
     "operation": "toString(tool_name)",
@@ -78,8 +84,11 @@ def episode_of(store: "Store", alert_id: str) -> Episode | None:
 def score_splits(store: "Store", episode: Episode, day_ms: float) -> "list[Split]":
     """Split scores and shares of answers by dimension."""
     from assay_schema.alert_actions import samples_of
+    from assay_schema.scores import SESSION_METRICS
 
     value, has_one = samples_of(episode.metric)
+    if episode.metric in SESSION_METRICS:
+        return _of_sessions(store, episode, day_ms, value, f"fingerprint = {{series:String}} AND {has_one}")
     return _of_scores(store, episode, day_ms, value, f"fingerprint = {{series:String}} AND {has_one}")
 
 
@@ -97,6 +106,17 @@ def _of_scores(store: "Store", episode: Episode, day_ms: float, value: str, whic
       SELECT event_id, toString(model) AS model, {_SOURCE_OF_ANSWER} AS source FROM answers WHERE {_WITHIN}
     ) AS a ON s.event_id = a.event_id"""  # noqa: S608  # names of ours
     return _splits(store, "sample", joined, {name: name for name in _ANSWER_PARTS}, episode.named(day_ms))
+
+
+def _of_sessions(store: "Store", episode: Episode, day_ms: float, value: str, which: str) -> "list[Split]":
+    joined = f"""(
+      SELECT assumeNotNull(t.session_id) AS id, event_time, toString(service) AS service, {value} AS sample FROM scores AS t
+      WHERE {_WITHIN} AND base AND {which} AND t.session_id IS NOT NULL
+    ) AS s INNER JOIN (
+      SELECT session_id AS id, {_SESSION_PARTS["model"]} AS model, {_SESSION_PARTS["source"]} AS source FROM session_parts
+      WHERE project = {{project:String}} GROUP BY id
+    ) AS p ON s.id = p.id"""  # noqa: S608  # names of ours
+    return _splits(store, "sample", joined, {name: name for name in _SESSION_PARTS}, episode.named(day_ms))
 
 
 def amount_splits(store: "Store", episode: Episode, day_ms: float, limit: float) -> "list[Split]":

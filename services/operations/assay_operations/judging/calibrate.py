@@ -15,7 +15,7 @@ from assay_operations.actor import Actor
 from assay_operations.audit import Attempt, Trail
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
-from assay_schema.scores import Metric
+from assay_schema.scores import Metric, things_of
 from assay_schema.settings import Settings
 from assay_schema.streams import PREFIX, calibration_key
 
@@ -69,13 +69,13 @@ def plan_calibration(
     """
     owner = settings_for("owner", data)
     with open_store(owner.store, database=owner.store.database) as store:
-        who = fingerprint or _last_judge(store, project)
+        who = fingerprint or _last_judge(store, project, metric)
         known = _values(store, project, who, metric, list(given))
         if len(known) < 2:
             raise OperationError(
                 "invalid",
-                f"{len(known)} of {len(given)} labelled answers are in the base stream of project {project} and have a {metric} by {who};"
-                " at least 2 are needed",
+                f"{len(known)} of {len(given)} labelled {things_of(metric)} are in the base stream of project {project} "
+                f"and have a {metric} by {who}; at least 2 are needed",
             )
         live = _live(store, project, who, metric, threshold)
         replaces = _latest(store, {"project": project, "metric": metric.value, "fingerprint": who})
@@ -117,13 +117,16 @@ def _latest(store: "Store", row: dict[str, Any]) -> str:
     return str(found[0][0]) if found else ""
 
 
-def _last_judge(store: "Store", project: str) -> str:
+def _last_judge(store: "Store", project: str, metric: Metric) -> str:
     rows = store.query(
-        "SELECT fingerprint FROM scores WHERE project = {project:String} AND status = 'scored' ORDER BY judged_at DESC LIMIT 1",
-        parameters={"project": project},
+        "SELECT fingerprint FROM scores WHERE project = {project:String} AND status = 'scored' AND mapContains(metrics, {metric:String})"
+        " ORDER BY judged_at DESC LIMIT 1",
+        parameters={"project": project, "metric": metric},
     ).result_rows
     if not rows:
-        raise OperationError("not_found", f"no answer of project {project} was scored yet; see --project")
+        raise OperationError(
+            "not_found", f"no {metric} of the {things_of(metric)} of project {project} was scored yet; see --project"
+        )
     return str(rows[0][0])
 
 

@@ -73,14 +73,27 @@ def check_file(
     rules: Rules,
     references: References | None,
     *,
+    project: str | None = None,
+    source: str | None = None,
+    session_ids: tuple[str, ...] = (),
     keep: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Checked:
     """Check the sessions in a file of `assay sessions export`, one a line.
 
-    Raises `OperationError` that names the line.
+    All, or only those of a project, of an agent or with these ids. Raises `OperationError` that names the line.
     """
-    return Checked(*_checked(_lines(file), rules, references, keep=keep, progress=progress), 0)
+
+    def wanted(document: dict[str, Any]) -> bool:
+        metadata = document.get("metadata")
+        agent = metadata.get("source") if isinstance(metadata, dict) else None
+        return (
+            (project is None or document.get("project") == project)
+            and (source is None or agent == source)
+            and (not session_ids or document.get("session_id") in session_ids)
+        )
+
+    return Checked(*_checked(filter(wanted, _lines(file)), rules, references, keep=keep, progress=progress), 0)
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:

@@ -64,6 +64,8 @@ class Source:
 
     reader: Reader
     path: Path
+    #: Files or sessions in it that are read also if they did not change since the last look.
+    fresh: frozenset[str] = frozenset()
 
 
 def sources(agents: Sequence[str], paths: Sequence[Path], environment: Mapping[str, str] | None = None) -> list[Source]:
@@ -92,6 +94,7 @@ def import_sessions(
     stores: Sequence[Source],
     *,
     since: datetime | None = None,
+    fresh_since: datetime | None = None,
     project: str | None = None,
     service: str | None = None,
     wait: bool = True,
@@ -100,7 +103,8 @@ def import_sessions(
 ) -> Imported:
     """Import the sessions that changed at `since` or later. `project` is that of the settings by default.
 
-    With `wait`, it returns when the store has them, or after a minute. Raises `OperationError` if Redis or the store is away.
+    Of the fresh pieces of a store, it imports those that changed at `fresh_since` or later. With `wait`, it returns when the store
+    has the sessions, or after a minute. Raises `OperationError` if Redis or the store is away.
     """
     if project is not None and not fullmatch(PROJECT_PATTERN, project):
         raise OperationError("invalid", f"--project: {project!r} is not the name of a project: {PROJECT_RULE}")
@@ -112,7 +116,7 @@ def import_sessions(
             done.known = complete_revisions(store, project)
         sent: dict[str, Key] = {}
         publisher = _Publisher(publishing, project)
-        for made in _revisions(stores, since, done, sent, progress):
+        for made in _revisions(_items(stores, since, fresh_since), done, sent, progress):
             try:
                 parts = list(session_events(made, project, service, time.time_ns() // 1_000_000, publisher.cut))
             except PartsError as error:
@@ -137,27 +141,41 @@ def import_sessions(
     return done
 
 
+def _items(
+    stores: Sequence[Source], since: datetime | None, fresh_since: datetime | None
+) -> Iterator[Transcript | Problem]:
+    """Yield what the readers find: the sessions of the fresh pieces of each store, and the others that changed."""
+    for source in stores:
+        seen: set[str] = set()
+        if source.fresh:
+            for item in source.reader.read_pieces(source.path, fresh_since, source.fresh):
+                if isinstance(item, Transcript):
+                    seen.add(item.session_id)
+                    yield item
+        for item in source.reader.read(source.path, since):
+            if not isinstance(item, Transcript) or item.session_id not in seen:
+                yield item
+
+
 def _revisions(
-    stores: Sequence[Source],
-    since: datetime | None,
+    items: Iterator[Transcript | Problem],
     done: Imported,
     sent: Mapping[str, Key],
     progress: Callable[[Imported], None],
 ) -> Iterator[Revision]:
     """Yield the revisions that are newer than those of the store, one at a time."""
-    for source in stores:
-        for item in source.reader.read(source.path, since):
-            if not isinstance(item, Transcript):
-                done.problems[Problem(item.kind, item.path, 1, item.detail)] += item.count
-                continue
-            made = revision(item)
-            done.found[item.source] += 1
-            assert done.known is not None
-            if done.known.has(made.session_id, made.key) or made.key <= sent.get(made.session_id, (-1, "")):
-                done.unchanged[item.source] += 1
-            else:
-                yield made
-            progress(done)
+    for item in items:
+        if not isinstance(item, Transcript):
+            done.problems[Problem(item.kind, item.path, 1, item.detail)] += item.count
+            continue
+        made = revision(item)
+        done.found[item.source] += 1
+        assert done.known is not None
+        if done.known.has(made.session_id, made.key) or made.key <= sent.get(made.session_id, (-1, "")):
+            done.unchanged[item.source] += 1
+        else:
+            yield made
+        progress(done)
 
 
 class _Publisher:

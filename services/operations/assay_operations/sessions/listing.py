@@ -2,15 +2,18 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_operations.sessions.stored import Chosen, Seen, documents
 from assay_operations.time_bounds import moment_ms
 from assay_schema.limits import SAFE_INTEGER_MAX
+
+if TYPE_CHECKING:
+    from assay_runtime.store import Client
 
 _LIST = """SELECT last_at, source, session_id, status, complete, turns, tools, tool_errors, cost_usd, positive, negative,
     faithfulness, title, project
@@ -20,12 +23,29 @@ WHERE last_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')
   AND ({subagents:Bool} OR parent_session_id IS NULL)
 ORDER BY last_at DESC
 LIMIT {limit:UInt32}"""
+#: Of the newest revision of each session, in its first part. In characters.
+_FIRST_PROMPTS = """SELECT project, session_id, argMax(substringUTF8(trimBoth(replaceRegexpAll(
+    JSONExtractString(
+        arrayFirst(each -> JSONExtractString(each, 'role') = 'user', JSONExtractArrayRaw(request, 'contents')), 'parts', 1, 'text'
+    ), '\\\\s+', ' ')), 1, {characters:UInt32}), revision)
+FROM session_parts
+WHERE part = 1 AND (project, session_id) IN {sessions:Array(Tuple(String, String))}
+GROUP BY project, session_id"""
+_BY_PREFIX = """SELECT DISTINCT session_id FROM session_parts
+WHERE startsWith(session_id, {prefix:String}) AND ({project:String} = '' OR project = {project:String})
+ORDER BY session_id LIMIT {limit:UInt32}"""
+#: Characters of a session's first prompt in a list, and candidates that an ambiguous prefix of an id names.
+_PROMPT_MAX = 200
+_CANDIDATES = 5
 
 
 def sessions(
     data: Path, *, since: str, project: str = "", source: str = "", subagents: bool = False, limit: int = 100
 ) -> list[dict[str, Any]]:
-    """Return sessions, the one that changed last first. Those of sub-agents only with `subagents`."""
+    """Return sessions, the one that changed last first. Those of sub-agents only with `subagents`.
+
+    `first_prompt` is the beginning of what the user said first, on one line; empty for a session that is only captured.
+    """
     since_ms = moment_ms(since, time.time_ns() // 1_000_000, "--since")
     with open_store(settings_for("sre", data).store) as client:
         answer = client.query(
@@ -34,7 +54,12 @@ def sessions(
                 "since_ms": since_ms, "project": project, "source": source, "subagents": subagents, "limit": limit,
             },
         )  # fmt: skip
-    return [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
+        rows = [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
+        names = [(row["project"], row["session_id"]) for row in rows]
+        parameters = {"characters": _PROMPT_MAX, "sessions": names}
+        prompts = client.query(_FIRST_PROMPTS, parameters=parameters).result_rows if names else []
+    said = {(project, session): prompt for project, session, prompt in prompts}
+    return [row | {"first_prompt": said.get(name, "")} for row, name in zip(rows, names, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -47,11 +72,16 @@ class Line:
 
 
 def document(data: Path, session_id: str, project: str | None = None) -> dict[str, Any]:
-    """Return the document of a session. Raises `OperationError` if there is none that is complete."""
+    """Return the document of a session by its id, or by the beginning of its id.
+
+    Raises `OperationError` if there is none that is complete, or if several begin with it.
+    """
     seen = Seen()
     with open_store(settings_for("sre", data).store) as client:
         chosen = Chosen(SAFE_INTEGER_MAX, project=project, session_ids=(session_id,))
         found = list(documents(client, chosen, seen))
+        if not found and not seen.incomplete and (whole := _by_prefix(client, session_id, project)):
+            found = list(documents(client, replace(chosen, session_ids=(whole,)), seen))
     if len(found) > 1:
         raise OperationError("invalid", "this session is in several projects; choose one with --project")
     if not found:
@@ -59,10 +89,20 @@ def document(data: Path, session_id: str, project: str | None = None) -> dict[st
             "not_found",
             "parts of this session have not arrived yet; try again in a moment, or see assay doctor"
             if seen.incomplete
-            else f"no session {session_id[:100]!r} was imported; list them with assay sessions list --subagents (show needs the whole id, "
-            "and a session of source capture has no transcript)",
+            else f"no session {session_id[:100]!r} was imported; list them with assay sessions list --subagents "
+            "(a session of source capture has no transcript)",
         )
     return found[0]
+
+
+def _by_prefix(client: "Client", prefix: str, project: str | None) -> str | None:
+    """Return the id that begins with this; None if there is none."""
+    parameters = {"prefix": prefix, "project": project or "", "limit": _CANDIDATES + 1}
+    names = [str(name) for (name,) in client.query(_BY_PREFIX, parameters=parameters).result_rows]
+    if len(names) > 1:
+        shown = ", ".join(names[:_CANDIDATES]) + (", ..." if len(names) > _CANDIDATES else "")
+        raise OperationError("invalid", f"several sessions begin with {prefix[:100]!r}: {shown}; give more of the id")
+    return names[0] if names else None
 
 
 def lines(document: dict[str, Any]) -> Iterator[Line]:
@@ -87,4 +127,8 @@ def _call(event: dict[str, Any]) -> Line:
     said += [f"exit code {event['exit_code']}"] if event.get("exit_code") else []
     said += [f"{event['duration_ms']:.0f} ms"] if event.get("duration_ms") is not None else []
     output = str(response.get("output", response.get("error", "")))
+    if event.get("executed_by") == "user":
+        command = call.get("args", {}).get("command")
+        ran = command if isinstance(command, str) else f"{call['name']}({arguments})"
+        return Line("user ran", f"{ran}: {', '.join(said)}", output)
     return Line("tool", f"{call['name']}({arguments}): {', '.join(said)}", output)

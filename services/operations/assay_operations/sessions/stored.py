@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from assay_operations.errors import OperationError
+from assay_schema.limits import SAFE_INTEGER_MAX
 from assay_sessions.parts import join
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def waiting_for(client: "Client", project: str, wanted: dict[str, Key]) -> dict[
 
 
 def documents(client: "Client", chosen: Chosen, seen: Seen) -> Iterator[dict[str, Any]]:
-    """Yield the documents of the chosen sessions, scrubbed, the oldest first.
+    """Yield the documents of the chosen sessions with their `project`, scrubbed, the oldest first.
 
     Each is in its newest revision. A session whose newest revision is not complete is counted in `seen`, and left out. Raises
     `OperationError` if parts are missing that were there a moment ago.
@@ -125,17 +126,21 @@ def documents(client: "Client", chosen: Chosen, seen: Seen) -> Iterator[dict[str
         if not complete:
             seen.incomplete.append(str(session))
             continue
-        yield _document(client, str(project), str(session), int(number), str(digest), chosen.upto)
+        yield document_of(client, str(project), str(session), int(number), str(digest), chosen.upto)
         seen.read += 1
 
 
-def _document(client: "Client", project: str, session: str, number: int, digest: str, upto: int) -> dict[str, Any]:
+def document_of(
+    client: "Client", project: str, session: str, number: int, digest: str, upto: int = SAFE_INTEGER_MAX
+) -> dict[str, Any]:
+    """Return the document of a complete revision. Raises `OperationError` if parts of it are missing."""
     key = {"project": project, "session": session, "revision": number, "digest": digest, "upto": upto}
     rows = client.query(_PARTS, parameters=key).result_rows
     if not rows or len(rows) != rows[0][1]:
         raise OperationError("unavailable", "parts of a session were deleted meanwhile; run it again")
     fragments = [
         {
+            "project": project,
             "session_id": session,
             "title": title,
             "created": created.replace(" ", "T")[:23] + "Z",

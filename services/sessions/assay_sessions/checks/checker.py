@@ -15,6 +15,8 @@ class CheckedSession(NamedTuple):
     """The findings on one session, by rule."""
 
     session_id: str
+    #: The project that the session is stored in; empty for a file without it. An id may be in several.
+    project: str
     source: str
     findings: dict[str, Finding]
     score: TrajectoryScore | None
@@ -45,6 +47,7 @@ class Checker:
             session.score = compare(reference, session.trajectory, self.rules.matching)
         return CheckedSession(
             session_id=session.session_id,
+            project=session.project,
             source=session.source,
             findings={name: rule.check(session) for name, rule in self.rules.by_name.items()},
             score=session.score,

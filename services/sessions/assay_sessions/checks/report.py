@@ -48,6 +48,7 @@ def session_json(checked: CheckedSession) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "session_id": checked.session_id,
+        "project": checked.project or None,
         "source": checked.source,
         "findings": [
             {"rule": name, "state": each.state, "turn": each.place.turn, "call": each.place.call, "detail": each.detail}
@@ -83,7 +84,13 @@ def _rule_json(rule: RuleReport) -> dict[str, Any]:
         "not_applicable": rule.not_applicable,
         **_estimate("share", rule.share),
         "failures": [
-            {"session_id": each.session_id, "turn": each.place.turn, "call": each.place.call, "detail": each.detail}
+            {
+                "session_id": each.session_id,
+                "project": each.project or None,
+                "turn": each.place.turn,
+                "call": each.place.call,
+                "detail": each.detail,
+            }
             for each in rule.failures
         ],
         "failures_total": rule.failed,
@@ -126,9 +133,10 @@ def share_text(share: Estimate | None) -> str:
 
 
 def failure_text(failure: Failure) -> str:
-    """Format a failed session: its id, the place, and the reason."""
+    """Format a failed session: its project and id, the place, and the reason."""
     place = str(failure.place)
-    return f"{failure.session_id}{f' ({place})' if place else ''}: {failure.detail}"
+    name = f"{failure.project}/{failure.session_id}" if failure.project else failure.session_id
+    return f"{name}{f' ({place})' if place else ''}: {failure.detail}"
 
 
 def text(report: ChecksReport) -> str:

@@ -70,6 +70,12 @@ class Session:
         self._tools = tools.get(self.source, ANY_AGENT)
 
     @property
+    def project(self) -> str:
+        """The project that the session is stored in; empty if the document has none."""
+        project = self.document.get("project")
+        return project if isinstance(project, str) else ""
+
+    @property
     def source(self) -> str:
         """The agent, as in `metadata.source`."""
         return str(self.metadata.get("source", ""))

@@ -26,6 +26,8 @@ class Failure(NamedTuple):
     session_id: str
     place: Place
     detail: str
+    #: Empty if it is not known.
+    project: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class ChecksReport:
 
 
 class Tally:
-    """Collects checked sessions; `report` sums them up. A session takes about a hundred bytes."""
+    """Collects checked sessions; `report` sums them up. A session takes a few hundred bytes."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -92,6 +94,7 @@ class Tally:
         self._sources = defaultdict[str, int](int)
         self._metrics: dict[str, list[tuple[str, float | None]]] = {name: [] for name in METRICS}
         self._attempts = defaultdict[str, list[int]](lambda: [0, 0])
+        self._attempted: set[tuple[str, str]] = set()
 
     def add(self, checked: CheckedSession) -> None:
         """Add one session."""
@@ -101,17 +104,23 @@ class Tally:
         for name, finding in checked.findings.items():
             self._states[name].append(_CODES[finding.state])
             if finding.state == "fail" and len(self._failures[name]) < FAILURES_LISTED:
-                self._failures[name].append(Failure(checked.session_id, finding.place, finding.detail))
+                self._failures[name].append(Failure(checked.session_id, finding.place, finding.detail, checked.project))
         if checked.score is not None:
             for name, value in checked.score.values().items():
                 self._metrics[name].append((checked.session_id, value))
         self._attempt(checked)
 
     def _attempt(self, checked: CheckedSession) -> None:
-        """Count an attempt at the session's task. It succeeds if a required rule passes and none fails; a copy does not count."""
+        """Count an attempt at the session's task. It succeeds if a required rule passes and none fails.
+
+        A copy does not count: a fork, or the same session in another project.
+        """
         states = {checked.findings[name].state for name in self._rules.required}
         if checked.task is None or checked.forked_from is not None or states <= {"not_applicable"}:
             return
+        if (attempt := (checked.task, checked.session_id)) in self._attempted:
+            return
+        self._attempted.add(attempt)
         counts = self._attempts[checked.task]
         counts[0] += 1
         counts[1] += "fail" not in states

@@ -10,7 +10,7 @@ Traps that it knows (seen in 2.1):
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,10 +20,12 @@ from assay_sessions.readers.loose_json import arguments, items, lines, mapping, 
 from assay_sessions.readers.reader import (
     Conversation,
     Found,
+    Mark,
     Problems,
     Reader,
     below,
     changed_before,
+    file_mark,
     from_text,
     is_folder,
     is_missing,
@@ -72,6 +74,12 @@ _NOT_WORDS: Final = (
 _INTERRUPTED: Final = "[Request interrupted by user"
 _BASH_INPUT: Final = re.compile(r"<bash-input>(.*)</bash-input>", re.DOTALL)
 _BASH_OUTPUT: Final = re.compile(r"<bash-stdout>(.*?)</bash-stdout>(?:<bash-stderr>(.*)</bash-stderr>)?", re.DOTALL)
+#: In either order. A command that is a template is followed by its text, in a row of the program.
+_SLASH: Final = re.compile(
+    r"(?:<command-message>.*?</command-message>\s*)?<command-name>(.*?)</command-name>", re.DOTALL
+)
+_SLASH_ARGS: Final = re.compile(r"<command-args>(.*)</command-args>", re.DOTALL)
+_SLASH_OUTPUT: Final = re.compile(r"<local-command-(stdout|stderr)>(.*)</local-command-\1>", re.DOTALL)
 _EXIT: Final = re.compile(r"(?:Error: )?Exit code (\d+)\b")
 _USAGE: Final = {
     "input": "input_tokens",
@@ -110,13 +118,22 @@ def discover(paths: Iterable[Path]) -> Iterator[Path]:
 
 def read(store: Path, since: datetime | None) -> Found:
     """Yield the sessions of a project or a file, those of sub-agents included, and then the problems."""
+    return read_some(store, since, None)
+
+
+def pieces(store: Path) -> dict[str, Mark]:
+    """Return the files of a project, or the file, with their marks."""
+    own, agents = _files(store, Problems())
+    return {str(path): file_mark(path) for path in [*own, *agents]}
+
+
+def read_some(store: Path, since: datetime | None, only: Collection[str] | None) -> Found:
+    """Yield the sessions of some files of a project, and then the problems."""
     problems = Problems()
-    is_project = is_folder(store)
-    own = list(below(store, "*.jsonl", problems)) if is_project else [store]
-    agents = list(below(store, "agent-*.jsonl", problems, levels=3)) if is_project and not list(problems) else []
+    own, agents = _files(store, problems)
     origins = _origins(own)
-    for path in [*own, *(agent for agent in agents if agent not in own)]:
-        if changed_before(path, since):
+    for path in [*own, *agents]:
+        if changed_before(path, since) or (only is not None and str(path) not in only):
             continue
         found = _session(path, origins.get(path), problems)
         if found and (since is None or found.updated >= since):
@@ -124,7 +141,15 @@ def read(store: Path, since: datetime | None) -> Found:
     yield from problems
 
 
-READER: Final = Reader(SOURCE, locations, discover, read)
+READER: Final = Reader(SOURCE, locations, discover, read, pieces, read_some)
+
+
+def _files(store: Path, problems: Problems) -> tuple[list[Path], list[Path]]:
+    """Return the files of a project's sessions, and those of its sub-agents."""
+    is_project = is_folder(store)
+    own = list(below(store, "*.jsonl", problems)) if is_project else [store]
+    agents = list(below(store, "agent-*.jsonl", problems, levels=3)) if is_project and not list(problems) else []
+    return own, [agent for agent in agents if agent not in own]
 
 
 def _origins(paths: Sequence[Path]) -> dict[Path, str]:
@@ -313,18 +338,36 @@ def _words(row: Json) -> str | None:
 
 
 def _add_user(found: Conversation, words: str) -> None:
-    command, output = _BASH_INPUT.match(words), _BASH_OUTPUT.match(words)
+    call, output = _command(words), _command_output(words)
     last = found.messages[-1] if found.messages else None
     if words.startswith(_INTERRUPTED):
         found.aborted = True
-    elif command:
-        found.command(Call("bash", {"command": command[1]}, executed_by="user"))
-    elif output and last and last.calls and last.calls[0].executed_by == "user":
+    elif call:
+        found.command(call)
+    elif output is not None and last and last.calls and last.calls[0].executed_by == "user":
         found.messages.pop()
         ran = last.calls[0]
-        found.command(Call(ran.name, ran.args, "".join(output.groups("")), executed_by="user"))
+        found.command(Call(ran.name, ran.args, output, executed_by="user"))
     elif not words.startswith(_NOT_WORDS):
         found.user(words)
+
+
+def _command(words: str) -> Call | None:
+    """Return the command that the user typed, if the text is one: of the shell, or a slash command."""
+    if shell := _BASH_INPUT.match(words):
+        return Call("bash", {"command": shell[1]}, executed_by="user")
+    if slash := _SLASH.match(words):
+        rest = _SLASH_ARGS.search(words, slash.end())
+        command = " ".join(part.strip() for part in (slash[1], rest[1] if rest else "") if part.strip())
+        return Call("slash_command", {"command": command}, executed_by="user")
+    return None
+
+
+def _command_output(words: str) -> str | None:
+    if shell := _BASH_OUTPUT.match(words):
+        return "".join(shell.groups(""))
+    slash = _SLASH_OUTPUT.match(words)
+    return slash[2] if slash else None
 
 
 def _content_text(content: Any) -> str:

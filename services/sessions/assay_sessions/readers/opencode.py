@@ -11,14 +11,14 @@ Versions migrate sessions with their ids and leave the older copy where it is, a
 read once, from the best of its sources: the lowest row of the table first. A session that only an older source has is read there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from assay_sessions.readers import opencode_database, opencode_files
 from assay_sessions.readers.opencode_session import SOURCE
-from assay_sessions.readers.reader import Found, Problems, Reader, below
+from assay_sessions.readers.reader import Found, Mark, Problems, Reader, below, file_mark
 from assay_sessions.record import Transcript
 
 _DATABASES: Final = "opencode*.db"
@@ -54,21 +54,50 @@ def discover(paths: Iterable[Path]) -> Iterator[Path]:
 
 def read(store: Path, since: datetime | None) -> Found:
     """Yield the sessions of a data folder, a database or exports, and then the problems."""
+    return read_some(store, since, None)
+
+
+def pieces(store: Path) -> dict[str, Mark]:
+    """Return the sessions of a store with their marks.
+
+    The mark of a session in a database changes if the database is replaced.
+    """
+    sources = _sources(store, Problems())
+    if sources is None:
+        return {str(store): file_mark(store)}
+    return {
+        name: (source.rank, *file_mark(source.path)[: 1 if source.kind == "database" else None])
+        for name, source in sources.items()
+    }
+
+
+def read_some(store: Path, since: datetime | None, only: Collection[str] | None) -> Found:
+    """Yield some sessions of a store, and then the problems."""
     problems = Problems()
+    sources = _sources(store, problems)
+    if sources is None:
+        found = opencode_files.exported(store, problems)
+        if found and (since is None or found.updated >= since):
+            yield found
+        sources = {}
+    chosen = {name: source for name, source in sources.items() if only is None or name in only}
+    yield from _read(chosen, since, problems)
+    yield from problems
+
+
+READER: Final = Reader(SOURCE, locations, discover, read, pieces, read_some)
+
+
+def _sources(store: Path, problems: Problems) -> dict[str, Source] | None:
+    """Return the best source of each session of a folder or a database; None for an export."""
     sources: dict[str, Source] = {}
     if store.is_dir():
         _list_folder(store, sources, problems)
     elif _is_database(store):
         _list_database(store, sources, problems)
     else:
-        found = opencode_files.exported(store, problems)
-        if found and (since is None or found.updated >= since):
-            yield found
-    yield from _read(sources, since, problems)
-    yield from problems
-
-
-READER: Final = Reader(SOURCE, locations, discover, read)
+        return None
+    return sources
 
 
 def _is_data(folder: Path) -> bool:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -43,6 +43,21 @@ class Problem:
 
 
 Found = Iterator[Transcript | Problem]
+#: Numbers that change when a piece of a store is replaced or written to. They are compared, never ordered.
+Mark = tuple[int, ...]
+
+
+def file_mark(path: Path) -> Mark:
+    """Return the mark of a file: its number, size and time of change. Empty if it cannot be looked at."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _of_one_file(store: Path) -> dict[str, Mark]:
+    return {str(store): file_mark(store)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +68,21 @@ class Reader:
     - `discover(paths)` yields the stores at or below the given paths. A store is a file or a folder.
     - `read(store, since)` yields the sessions that changed at `since` or later, and then the problems. It holds one session in
       memory at a time, raises nothing because of what it reads, and changes nothing.
+    - `pieces(store)` returns the files or sessions in a store with their marks: a piece that is new, or has another mark, may have
+      sessions that are older than the last look. `read_pieces(store, since, names)` is `read` for some pieces.
     """
 
     name: str
     locations: Callable[[Path, Mapping[str, str]], list[Path]]
     discover: Callable[[Iterable[Path]], Iterator[Path]]
     read: Callable[[Path, datetime | None], Found]
+    pieces: Callable[[Path], dict[str, Mark]] = _of_one_file
+    #: None for a reader whose stores have one piece each.
+    some: Callable[[Path, datetime | None, Collection[str]], Found] | None = None
+
+    def read_pieces(self, store: Path, since: datetime | None, names: Collection[str]) -> Found:
+        """Yield the sessions of some pieces that changed at `since` or later, and then the problems."""
+        return self.read(store, since) if self.some is None else self.some(store, since, names)
 
 
 class Problems:

@@ -19,6 +19,7 @@ WITH
         WHERE event_time >= if({since_ms:Int64} = 0, now() - toIntervalHour(24), fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC'))
           AND ({until_ms:Int64} = 0 OR event_time < fromUnixTimestamp64Milli({until_ms:Int64}, 'UTC'))
           AND ({project:String} = '' OR project = {project:String})
+          AND session_id IS NULL
           AND multiIf(of_check, mapContains(checks, check) AND NOT checks[check], of_status, status = {metric:String},
                       status = 'scored' AND mapContains(metrics, {metric:String}))
         ORDER BY if({metric:String} = 'hallucination_rate', -value, value), event_time DESC

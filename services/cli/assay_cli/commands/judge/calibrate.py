@@ -14,12 +14,12 @@ from assay_operations.actor import local_actor
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.judging.calibrate import Calibration, apply, plan_calibration
 from assay_operations.judging.labels import of_two, read_labels
-from assay_schema.scores import Metric
+from assay_schema.scores import Metric, things_of
 
 if TYPE_CHECKING:
     from assay_operations.judging.labels import Confusion
 
-Project = Annotated[str, typer.Option("--project", help="Project of the answers.")]
+Project = Annotated[str, typer.Option("--project", help="Project of the answers or sessions.")]
 
 
 def calibrate(
@@ -28,7 +28,7 @@ def calibrate(
     ],
     metric: Annotated[Metric, typer.Option(help="Metric that the labels are about.")] = Metric.FAITHFULNESS,
     threshold: Annotated[
-        float, typer.Option(min=0, max=1, help="Minimum score at which the judge counts an answer as good.")
+        float, typer.Option(min=0, max=1, help="Minimum score at which the judge counts an answer or session as good.")
     ] = 1.0,
     project: Project = "default",
     fingerprint: Annotated[str, typer.Option(help="Fingerprint of the judge; default: the latest.")] = "",
@@ -40,10 +40,10 @@ def calibrate(
     as_json: AsJson = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Compare the judge with human labels of a random sample of judged answers, and store the result.
+    """Compare the judge with human labels of judged answers or sessions, and store the result.
 
-    Only labels of the base stream count, because boosted answers are not representative. Exit code 1 if there are too few labels, or
-    too little agreement, for alerts on this metric to be critical.
+    The labels must be of a random sample. Only labels of the base stream count, because boosted ones are not representative. Exit code 1
+    if there are too few labels, or too little agreement, for alerts on this metric to be critical.
     """
     given, actor = read_labels(labels), local_actor(comment)
     raters = of_two(given, read_labels(second)) if second else None
@@ -61,6 +61,8 @@ def _report(result: Calibration, given: int, raters: "Confusion | None", *, as_j
         emit(orjson.dumps(result.document(raters)).decode())
         return
 
+    things = things_of(row["metric"])
+
     def of(estimate: Any) -> str:
         return "unknown" if estimate is None else f"{estimate.value:.3f}  [{estimate.low:.3f}, {estimate.high:.3f}]"
 
@@ -71,7 +73,7 @@ def _report(result: Calibration, given: int, raters: "Confusion | None", *, as_j
     )
     lines = [
         f"{row['metric']} >= {row['threshold']:g} by judge {row['fingerprint']}, project {row['project']}",
-        f"{confusion.n} of {given} labelled answers are in the base stream and were scored by this judge",
+        f"{confusion.n} of {given} labelled {things} are in the base stream and were scored by this judge",
         "",
         "               judge: good   judge: bad",
         f"people: good   {confusion.true_positives:11d}   {confusion.false_negatives:10d}",
@@ -80,7 +82,7 @@ def _report(result: Calibration, given: int, raters: "Confusion | None", *, as_j
         f"Cohen's kappa          {kappa}",
         f"TPR (good as good)     {of(confusion.tpr)}",
         f"TNR (bad as bad)       {of(confusion.tnr)}",
-        *([f"between raters         {people(raters)}, {raters.n} answers"] if raters else []),
+        *([f"between raters         {people(raters)}, {raters.n} {things}"] if raters else []),
     ]
     if rates:
         names = {
@@ -89,7 +91,7 @@ def _report(result: Calibration, given: int, raters: "Confusion | None", *, as_j
             "rogan_gladen": "Rogan-Gladen",
             "human": "labels alone",
         }
-        lines += ["", f"share of good answers, base stream of 30 days ({live} answers), with 95 % intervals:"]
+        lines += ["", f"share of good {things}, base stream of 30 days ({live} {things}), with 95 % intervals:"]
         lines += [f"  {label:22} {of(rates[name])}" for name, label in names.items()]
     gate = "stay warnings:" if lacks else "can be critical"
     echo(

@@ -26,7 +26,8 @@ def check(
         Path | None, typer.Option(help="File of reference trajectories (JSONL); default: none.")
     ] = None,
     since: Annotated[
-        str | None, typer.Option(help="Only sessions that arrived after this: a duration ago, or a time; default: all.")
+        str | None,
+        typer.Option(help="Only stored sessions that arrived after this: a duration ago, or a time; default: all."),
     ] = None,
     project: Annotated[str | None, typer.Option(help="Only this project; default: all.")] = None,
     source: Annotated[str | None, typer.Option(help="Only this agent; default: all.")] = None,
@@ -58,7 +59,12 @@ def check(
                 counter.rows = number
 
             if file:
-                done = check_file(file, chosen, expected, keep=each, progress=progress)
+                if since:
+                    raise typer.BadParameter("a file does not say when its sessions arrived", param_hint="--since")
+                done = check_file(
+                    file, chosen, expected, project=project, source=source, session_ids=tuple(session or ()),
+                    keep=each, progress=progress,
+                )  # fmt: skip
             else:
                 after = bound(since, time.time_ns() // 1_000_000, "--since").place if since else -1
                 done = check_stored(

@@ -14,6 +14,7 @@ from assay_cli.output.terminal import echo, ends_quietly
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.errors import OperationError
 from assay_operations.sessions.importing import Imported, import_sessions, sources
+from assay_operations.sessions.watching import Watch
 from assay_operations.time_bounds import moment_ms
 
 #: Seconds between looks with --watch, and how far each goes back before the last one.
@@ -36,7 +37,9 @@ def import_logs(
         str | None,
         typer.Option(help="Only sessions that changed since then: a duration (7d) or an ISO 8601 time; default: all."),
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Keep importing what changes, until Ctrl-C.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Keep importing what changes or appears, until Ctrl-C.")
+    ] = False,
     project: Annotated[str | None, typer.Option(help="Project of the sessions; default: capture.project.")] = None,
     service: Annotated[str | None, typer.Option(help="Service of the sessions; default: the agent.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress.")] = False,
@@ -51,16 +54,21 @@ def import_logs(
     """
     with ends_quietly():
         start = None if since is None else _moment(since)
-        done = _once(data, agents or (), paths or (), start, project, service, quiet=quiet)
+        watching = Watch() if watch else None
+        done = _once(data, agents or (), paths or (), start, project, service, watching, quiet=quiet)
         looked = datetime.now(UTC)
-        while watch:
+        while watching:
             time.sleep(_WATCH_S)
             # What is known is not sent again, so the overlap costs little. Clocks of logs may be behind.
             since_then, looked = looked - _OVERLAP, datetime.now(UTC)
             found = Imported(known=done.known)
             try:
-                stores = sources(agents or (), paths or ())
-                import_sessions(data, stores, since=since_then, project=project, service=service, done=found)
+                stores = watching.look(sources(agents or (), paths or ()))
+                import_sessions(
+                    data, stores, since=since_then, fresh_since=start, project=project, service=service, done=found
+                )
+                if not found.not_stored:
+                    watching.settle()
             except OperationError as error:
                 looked = since_then + _OVERLAP
                 echo(f"assay: {error}; trying again", err=True)
@@ -79,12 +87,15 @@ def _once(
     since: datetime | None,
     project: str | None,
     service: str | None,
+    watching: Watch | None,
     *,
     quiet: bool,
 ) -> Imported:
     stores = sources(agents, paths)
     if not stores:
         _nothing(agents, paths)
+    if watching:
+        watching.look(stores)
     done = Imported()
     shown = time.monotonic()
 
@@ -95,6 +106,8 @@ def _once(
             echo(f"{_count(done.found.total(), 'session')} read, {done.sent.total():,} new", err=True)
 
     import_sessions(data, stores, since=since, project=project, service=service, progress=progress, done=done)
+    if watching and not done.not_stored:
+        watching.settle()
     echo(_summary(done))
     for problem, count in sorted(done.problems.items()):
         detail = f" ({problem.detail})" if problem.detail else ""

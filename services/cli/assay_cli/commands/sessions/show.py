@@ -1,5 +1,7 @@
 """`assay sessions list` and `assay sessions show`."""
 
+import shutil
+import sys
 from typing import Annotated
 
 import orjson
@@ -7,9 +9,12 @@ import typer
 
 from assay_cli.options import AsJson, AsJsonLines, DataDirectory
 from assay_cli.output.rows import show_rows
+from assay_cli.output.rubric import as_text
+from assay_cli.output.session_table import fitted
 from assay_cli.output.terminal import echo, emit, ends_quietly
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.sessions.listing import document, lines, sessions
+from assay_operations.sessions.verdicts import latest_verdict
 from assay_sessions.document import derived
 
 #: Characters of the result of a tool call that `show` prints.
@@ -30,24 +35,32 @@ def list_sessions(
     """List sessions, the one that changed last first."""
     with ends_quietly():
         rows = sessions(data, since=since, project=project, source=source, subagents=subagents, limit=limit)
+        if rows and not as_json and sys.stdout.isatty():
+            rows = fitted(rows, shutil.get_terminal_size().columns)
         show_rows(rows, as_json, "no sessions: import them with assay sessions import, or capture with a session_id")
 
 
 def show(
-    session_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the session.")],
+    session_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the session, or its beginning.")],
     project: Annotated[str | None, typer.Option(help="Project of the session, if several have its id.")] = None,
     as_json: AsJson = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Show an imported session: turns, tool calls and their results, as they are stored."""
+    """Show an imported session as it is stored: turns, tool calls and results, and the judge's verdict."""
     with ends_quietly():
         found = document(data, session_id, project)
+        verdict = latest_verdict(data, found["session_id"], found["project"])
         if as_json:
-            emit(orjson.dumps(derived(found)).decode())
+            judged = {"judged": verdict.document()} if verdict else {}
+            emit(orjson.dumps(derived(found) | judged).decode())
             return
-        echo(f"{found['title'] or session_id} ({found['metadata'].get('source')}, {found['metadata'].get('status')})\n")
+        echo(
+            f"{found['title'] or found['session_id']} ({found['metadata'].get('source')}, {found['metadata'].get('status')})\n"
+        )
         for line in lines(found):
             echo(f"{line.who}: {line.text}")
             if line.detail:
                 rest = len(line.detail) - _RESULT_MAX
                 echo("      " + line.detail[:_RESULT_MAX] + (f" ... {rest:,} more characters" if rest > 0 else ""))
+        if verdict:
+            echo("\n" + as_text(verdict))
