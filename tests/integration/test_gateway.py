@@ -17,11 +17,14 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 
 from assay_access.api_keys import KeyKind
+from assay_operations.doctor import checks as doctor_checks
+from assay_operations.doctor.probes import problems_of
 from assay_schema.ids import new_event_id
 from assay_schema.streams import CAPTURE
 from assay_schema.validation import parse_event
 from tests.support.certificates import Authority
 from tests.support.gateway import Gateway, event, redis_with_identities
+from tests.support.ports import free_port
 from tests.support.wait import until
 
 ORIGIN = "https://app.example.com"
@@ -317,6 +320,15 @@ def test_health_and_metrics_are_on_the_internal_port(gateway: Gateway) -> None:
     assert gateway.metric('assay_gateway_events_total{outcome="rejected",project="counted"}') == 1
     assert gateway.metric('assay_gateway_rejected_events_total{rule="unknown_kind"}') >= 1
     assert gateway.metric("assay_gateway_in_flight_bytes") == 0
+
+
+def test_doctor_says_whether_the_gateway_accepts_events(gateway: Gateway) -> None:
+    assert problems_of("127.0.0.1", gateway.health_port) == []
+    with pytest.raises(OSError, match="refused"):
+        problems_of("127.0.0.1", free_port())
+    assert doctor_checks.gateway([]).status == "ok"
+    found = doctor_checks.gateway(["redis does not answer"])
+    assert (found.status, found.summary) == ("fail", "redis does not answer")
 
 
 def test_key_material_and_events_are_in_no_log_metric_or_list_of_processes(gateway: Gateway) -> None:
