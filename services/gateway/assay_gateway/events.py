@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from assay_access.api_keys import KeyRecord
 from assay_schema.events import Event
-from assay_schema.limits import SCHEMA_VERSION
+from assay_schema.limits import ENTRY_MAX_BYTES, SCHEMA_VERSION
 from assay_schema.validation import InvalidEvent, event_time_ok, identity_of, parse_event
 
 #: Most rejections that an answer lists.
@@ -67,6 +67,8 @@ def accepted(item: bytes, record: KeyRecord, now_ms: int) -> bytes:
     try:
         event: Event = parse_event(item)
     except InvalidEvent:
+        if len(item) > ENTRY_MAX_BYTES:  # decoding it would hold up everyone else
+            raise
         item = _completed(item, record, now_ms)
         event = parse_event(item)
     if event.project != record.project:

@@ -115,6 +115,7 @@ def _end_of_element(body: bytes, position: int, steps: Iterator[int], *, quick: 
         if not stop:
             if position >= size or position == begin:
                 raise _incomplete()
+            yield None  # a whole window takes milliseconds
         elif stop == b'"':
             position = yield from _end_of_string(body, position)
         elif stop == b"," or (depth == 0 and stop in (b"]", b"}")):

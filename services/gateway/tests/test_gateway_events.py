@@ -12,6 +12,7 @@ import pytest
 from assay_access.api_keys import KeyKind, KeyRecord
 from assay_gateway.events import LISTED_MAX, Batch, accepted
 from assay_schema.ids import event_ms
+from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.published import examples
 from assay_schema.validation import InvalidEvent, parse_event
 from tests.support.gateway import event
@@ -84,6 +85,7 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "later version": (lambda: encoded(schema_version=2), "schema_version"),
     "no time": (lambda: encoded(occurred_at=None), "not_rfc3339"),
     "id of the future": (lambda: encoded(event_id="ffffffff-ffff-7fff-bfff-ffffffffffff"), "event_id_ahead"),
+    "too large": (lambda: b'{"a":[' + b"1," * ENTRY_MAX_BYTES + b"1]}", "entry_too_large"),
     "empty object": (lambda: b"{}", "unknown_kind"),
     "number": (lambda: b"3", "not_an_object"),
     "nothing": (lambda: b"", "invalid_json"),
