@@ -7,9 +7,9 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(or $(shell command -v python3),python3.11)
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGES := shared/schema shared/runtime shared/access services/capture services/scrubber services/writer services/judge services/drift services/notifier services/evals services/sessions services/operations services/local services/store services/cli deploy/demo
-IMAGE := shared/schema shared/runtime shared/access services/scrubber services/writer services/judge services/drift services/notifier services/evals services/sessions services/operations services/local services/cli
-OWN := schema runtime access capture scrubber writer judge drift notifier evals sessions operations local store cli demo
+PACKAGES := shared/schema shared/runtime shared/access services/capture services/gateway services/scrubber services/writer services/judge services/drift services/notifier services/evals services/sessions services/operations services/local services/store services/cli deploy/demo
+IMAGE := shared/schema shared/runtime shared/access services/gateway services/scrubber services/writer services/judge services/drift services/notifier services/evals services/sessions services/operations services/local services/cli
+OWN := schema runtime access capture gateway scrubber writer judge drift notifier evals sessions operations local store cli demo
 STAMP := $(VENV)/.installed
 # The packages that benchmarks compare Assay with have their own environment: some are large, and none is needed to run or test.
 PEERS := $(VENV)-peers
@@ -85,9 +85,10 @@ lint: setup  ## Check style, types, import contracts and the wording of the page
 fmt: setup  ## Format the code and apply ruff's automatic fixes
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-docs: setup  ## Regenerate the schemas, AsyncAPI documents, reference pages and the cluster's schema
+docs: setup  ## Regenerate the schemas, AsyncAPI and OpenAPI documents, reference pages and the cluster's schema
 	@$(BIN)/python -m docs.generate.schemas
 	@$(BIN)/python -m docs.generate.asyncapi docs/asyncapi scrubber writer judge drift notifier --write
+	@$(BIN)/python -m docs.generate.openapi --write
 	@$(BIN)/python -m docs.generate.table_reference --write
 	@$(BIN)/python -m docs.generate.cluster_ddl --write
 	@$(BIN)/python -m docs.generate.family_reference --write
@@ -104,7 +105,7 @@ $(SITE)/.installed: docs/site/site.lock
 	@$(BIN)/uv pip sync --quiet --system-certs --python $(SITE)/bin/python --require-hashes docs/site/site.lock
 	@touch $@
 
-bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline memory agents,$(or $(SUITE),all)),peers)  ## Run the benchmarks, Assay and references in the same run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline|memory|agents)
+bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline memory agents gateway,$(or $(SUITE),all)),peers)  ## Run the benchmarks, Assay and references in the same run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline|memory|agents|gateway)
 	@$(BIN)/python -m tests.bench $(SUITE)
 
 fuzz: setup  ## Attack the embedded store for ten minutes while a writer runs (SUITE=scrub: find texts that scrub slowly; SUITE=wall: every function in every position without the check of statements; SECONDS=n, SEED=n)

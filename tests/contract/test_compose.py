@@ -27,12 +27,14 @@ OURS = {name: service for name, service in SERVICES.items() if "build" in servic
 LASTING = {name: service for name, service in SERVICES.items() if service["restart"] == "always"}
 #: What reads streams.
 CONSUMERS = ("scrubber", "writer", "judge", "drift", "notifier")
+#: What other hosts and web pages can reach.
+PUBLISHED = ("redis", "clickhouse", "gateway")
 #: What speaks to somebody outside: the judge to its model's API, the notifier to receivers of alerts.
 REACH_OUT = {"judge", "notifier"}
 #: What may differ from the embedded default: where things are, and who one is.
 ADDRESSES = {
     "redis.url", "redis.password_file", "redis.tls_ca_file", "store.url", "store.user", "store.password_file",
-    "store.tls_ca_file", "telemetry.host",
+    "store.tls_ca_file", "telemetry.host", "gateway.listen_host",
 }  # fmt: skip
 BOTH = pytest.mark.parametrize("document", [PLAIN, WITH_TLS], ids=["plain", "tls"])
 EACH = pytest.mark.parametrize("name", SERVICES)
@@ -167,9 +169,11 @@ def test_addresses_name_services_and_the_ports_they_are_configured_to_listen_on(
             assert (store.scheme, store.hostname, store.port) == ("https" if tls else "http", "clickhouse", store_port)
     published = {name: document["services"][name]["ports"][0].rsplit(":", 1)[1] for name in ("redis", "clickhouse")}
     assert published == {"redis": str(redis_port), "clickhouse": str(store_port)}
+    gateway = settings_of(document["services"]["gateway"]).gateway
+    assert document["services"]["gateway"]["ports"][0].endswith(f":{gateway.listen_port}")
 
 
-@pytest.mark.parametrize("name", CONSUMERS)
+@pytest.mark.parametrize("name", [*CONSUMERS, "gateway"])
 def test_health_checks_ask_the_port_that_the_service_listens_on(name: str) -> None:
     port = getattr(settings_of(SERVICES[name]), name).port
     assert f"http://127.0.0.1:{port}/healthz" in " ".join(SERVICES[name]["healthcheck"]["test"])
@@ -266,7 +270,7 @@ def test_ports_are_published_on_loopback_only(document: dict[str, Any]) -> None:
 
 def test_services_of_ours_reach_nothing_outside_but_those_whose_work_is_to() -> None:
     assert PLAIN["networks"]["core"] == {"internal": True}
-    assert {name for name, service in OURS.items() if service["networks"] != ["core"]} == REACH_OUT
+    assert {name for name, service in OURS.items() if service["networks"] != ["core"]} == REACH_OUT | {"gateway"}
     for name in REACH_OUT:
         assert OURS[name]["networks"] == ["core", "edge"]
         assert "ports" not in OURS[name]
@@ -274,9 +278,9 @@ def test_services_of_ours_reach_nothing_outside_but_those_whose_work_is_to() -> 
         assert set(service["networks"]) <= set(PLAIN["networks"]), name
 
 
-def test_redis_and_clickhouse_publish_their_ports_and_have_no_way_out() -> None:
+def test_what_publishes_a_port_for_producers_and_readers_has_no_way_out() -> None:
     assert PLAIN["networks"]["published"]["driver_opts"] == {"com.docker.network.bridge.enable_ip_masquerade": "false"}
-    for name in ("redis", "clickhouse"):
+    for name in PUBLISHED:
         assert SERVICES[name]["networks"] == ["core", "published"]
 
 
@@ -286,7 +290,7 @@ def test_services_start_after_what_they_need_and_stop_before_it() -> None:
         "redis": {"condition": "service_healthy"},
         "migrate": {"condition": "service_completed_successfully"},
     }
-    for name in set(CONSUMERS) - {"writer"}:
+    for name in {*CONSUMERS, "gateway"} - {"writer"}:
         assert SERVICES[name]["depends_on"] == {"redis": {"condition": "service_healthy"}}
 
 
@@ -307,6 +311,7 @@ def test_monitoring_is_a_profile_of_its_own() -> None:
         "redis",
         "clickhouse",
         "migrate",
+        "gateway",
         *CONSUMERS,
     }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from assay_runtime.connection import OLDEST_REDIS
 from assay_runtime.migrate import ENGINE_MIN
 from assay_schema import settings
-from docs.generate import family_reference, package_picture
+from docs.generate import family_reference, openapi, package_picture
 from docs.generate.asyncapi import main
 from tests.bench.__main__ import SUITES
 
@@ -28,6 +28,10 @@ def test_the_asyncapi_documents_are_what_the_services_generate() -> None:
     assert main([str(ROOT / "docs/asyncapi"), "scrubber", "writer", "judge", "drift", "notifier", "--check"]) == 0, (
         "run: make docs"
     )
+
+
+def test_the_openapi_document_is_what_the_gateway_accepts() -> None:
+    assert openapi.main(["--check"]) == 0, "run: make docs"
 
 
 def test_the_reference_of_families_is_made_from_the_registry() -> None:

@@ -127,7 +127,14 @@ def test_prometheus_scrapes_services_of_compose_at_the_ports_they_serve() -> Non
     store = (DEPLOY / "clickhouse/config.d/assay.xml").read_text()
     assert reached.pop("clickhouse") == int(re.findall(r"<port>(\d+)</port>", store)[0])
     assert reached.pop("localhost") == 9090
-    assert reached == {"scrubber": 9101, "writer": 9102, "judge": 9103, "drift": 9104, "notifier": 9105}
+    assert reached == {
+        "scrubber": 9101,
+        "writer": 9102,
+        "judge": 9103,
+        "drift": 9104,
+        "notifier": 9105,
+        "gateway": 9106,
+    }
     for name in reached:
         assert str(reached[name]) in " ".join(SERVICES[name]["healthcheck"]["test"])
 

@@ -1,6 +1,7 @@
 """`assay up` as a person runs it: the whole system, real processes, real signals."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -30,8 +31,8 @@ PATIENCE_S = 300
 #: The page with a sample of the summary.
 SAMPLE = Path(__file__).resolve().parents[2] / "README.md"
 #: What is started where quality is not watched, and where it is, in the order of starting.
-CORE = ("redis", "store", "writer", "scrubber")
-ALL = ("redis", "store", "notifier", "writer", "drift", "judge", "scrubber")
+CORE = ("redis", "store", "writer", "scrubber", "gateway")
+ALL = ("redis", "store", "notifier", "writer", "drift", "judge", "scrubber", "gateway")
 
 
 def port_is_free(port: int) -> bool:
@@ -216,6 +217,13 @@ def test_the_commands_it_prints_work(whole: Up) -> None:
         ["sh", "-c", curl[1]], cwd=whole.data.parent, capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert answer.stdout.strip() == "0", answer.stderr
+    sent = re.search(r"^ +(curl -s -K \S+ \S+/v1/events .*)$", whole.output, flags=re.MULTILINE)
+    assert sent
+    assert "assay_ingest_" not in whole.output, "a key is in no output"
+    answer = subprocess.run(
+        ["sh", "-c", sent[1]], cwd=whole.data.parent, capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    assert json.loads(answer.stdout)["accepted"] == 1, answer
     health = re.search(r"^ +(curl -s \S+/readyz \S+/readyz)$", whole.output, flags=re.MULTILINE)
     assert health
     answer = subprocess.run(["sh", "-c", health[1]], capture_output=True, text=True, timeout=PATIENCE_S)

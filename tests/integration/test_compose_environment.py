@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from assay_schema.ids import new_event_id
 from tests.contract.compose_files import BASE, load
 from tests.support.deployed_redis import DeployedRedis
 from tests.support.ports import free_port
@@ -20,7 +22,7 @@ from tests.support.producer import captured
 from tests.support.store import PASSWORD, ROLES, StoreServer
 
 SERVICES = load(BASE)["services"]
-HEALTH = {"scrubber": 9101, "writer": 9102, "judge": 9103, "drift": 9104, "notifier": 9105}
+HEALTH = {"scrubber": 9101, "writer": 9102, "judge": 9103, "drift": 9104, "notifier": 9105, "gateway": 9106}
 
 
 class Containers:
@@ -34,6 +36,7 @@ class Containers:
         self.store = StoreServer(directory / "store").start()
         for role in ROLES:
             (self.redis.secrets / f"store-{role}").write_text(PASSWORD)
+        self.gateway_port = free_port()
         self._ports = {port: free_port() for port in HEALTH.values()}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -54,6 +57,8 @@ class Containers:
         environment |= {key: self.here(str(value)) for key, value in SERVICES[name].get("environment", {}).items()}
         if name in HEALTH:
             environment[f"ASSAY_{name}_PORT".upper()] = str(self._ports[HEALTH[name]])
+        if name == "gateway":
+            environment["ASSAY_GATEWAY_LISTEN_PORT"] = str(self.gateway_port)
         assert command[0] == "python"
         words = [sys.executable, *map(self.here, command[1:])]
         return subprocess.Popen(words, env=environment, cwd=self.directory / "work", **options)
@@ -117,6 +122,8 @@ def test_an_event_goes_from_producer_to_export_with_the_identities_of_compose(co
         containers.redis.settings("producer"), containers.directory / "spool", "mail me at jane.doe@example.com"
     )
     assert stats.published == 1
+    key = containers.run("operator", "keys", "create", "--kind", "feedback").strip()
+    assert _verdict(containers.gateway_port, key) == 202
     exported: list[str] = []
 
     def arrived() -> bool:
@@ -130,8 +137,18 @@ def test_an_event_goes_from_producer_to_export_with_the_identities_of_compose(co
     containers.run("sre", "query", "SELECT count() FROM candidates")
     containers.run("owner", "doctor")
     assert containers.run("operator", "dead", "list") == "0 dead letters\n"
-    for name in ("notifier", "drift", "judge"):
+    for name in ("gateway", "notifier", "drift", "judge"):
         assert containers.stop(name) == 0
     assert containers.stop("scrubber") == 0
     assert containers.stop("writer") == 0
     assert not containers.healthy("writer"), "the check must be able to fail"
+
+
+def _verdict(port: int, key: str) -> int:
+    """Send a verdict to the gateway. Return the status."""
+    body = json.dumps({"target": {"event_id": new_event_id()}, "verdict": "positive"}).encode()
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/feedback", body, headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        status: int = answer.status
+    return status

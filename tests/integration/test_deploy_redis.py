@@ -78,7 +78,7 @@ def test_everybody_can_say_hello(deployed: DeployedRedis, name: str) -> None:
 
 #: Who may add entries to a stream, and who may see what is in one.
 APPENDERS = {
-    "capture": {"producer", "operator"},
+    "capture": {"producer", "gateway", "operator"},
     "events": {"scrubber"},
     "failures": {"scrubber", "writer", "judge", "drift", "notifier", "operator"},
     "dead": {"scrubber", "writer", "judge", "drift", "notifier"},

@@ -21,7 +21,7 @@ from assay_runtime.connection import address
 from tests.support.ports import free_ports
 
 #: The number of ports that `assay up` takes from its base.
-PORTS = 8
+PORTS = 10
 
 
 class System:

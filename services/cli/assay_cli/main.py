@@ -35,6 +35,7 @@ class _Commands(LazyGroup):
                 "eval",
                 "feedback",
                 "judge",
+                "keys",
                 "operations",
                 "pii",
                 "sessions",

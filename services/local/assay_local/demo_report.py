@@ -14,6 +14,7 @@ from rich.text import Text
 
 from assay_access.settings_files import Ports
 from assay_local.agent_run import AgentRun
+from assay_local.gateway_key import FILE
 from assay_local.probes import Lag, Quality, Run
 from assay_schema.ids import row_ms
 
@@ -116,6 +117,13 @@ def quality_summary(
     return Group(Text(), table)
 
 
+#: Shortest event that the gateway accepts.
+EVENT = (
+    '[{"kind":"retrieval","payload":{"tool_name":"search","query":"boots","retrieved_slugs":["boots/alpine"],'
+    '"retrieved_chunk_ids":[7],"latency_ms":12.5}}]'
+)
+
+
 def where_to_look(
     data: Path, ports: Ports, program: str = "assay", python: str = "python", *, stopped: str | None = None
 ) -> RenderableType:
@@ -127,6 +135,7 @@ def where_to_look(
     """
     option = "" if data.resolve() == Path("data").resolve() else f" --data {shlex.quote(str(data))}"
     program, curl = shlex.quote(program), f"curl -s -K {shlex.quote(str(data / 'secrets/sre.curl'))}"
+    send, http = f"curl -s -K {shlex.quote(str(data / FILE))}", f"http://127.0.0.1:{ports.gateway_http}"
     latest = "SELECT query, retrieved_slugs FROM assay.candidates ORDER BY created_at DESC LIMIT 3"
     count = "SELECT count() FROM assay.candidates"
     scrubber, writer, store = (f"http://127.0.0.1:{port}" for port in (ports.scrubber, ports.writer, ports.store))
@@ -139,6 +148,7 @@ def where_to_look(
         ("health", f"curl -s {scrubber}/readyz {writer}/readyz"),
         ("metrics", f"curl -s {scrubber}/metrics {writer}/metrics"),
         ("capture your own", f"ASSAY_CAPTURE=1 ASSAY_CONFIG={producer} {shlex.quote(python)} your_service.py"),
+        ("events over HTTP", f"{send} {http}/v1/events -d '{EVENT}'"),
         ("quality", f"{program} query{option} quality"),
         ("alerts", f"{program} alerts list{option}"),
         ("sessions of agents", f"{program} sessions list{option}"),

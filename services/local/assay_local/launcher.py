@@ -22,6 +22,7 @@ from assay_access.secrets import load_or_create, make_private, write_derived
 from assay_access.settings_files import Ports
 from assay_local.agent_run import agent_summary, import_log
 from assay_local.demo_report import Report, quality_summary, reconciled, start_again, summary, where_to_look
+from assay_local.gateway_key import keep_gateway_key
 from assay_local.preflight import check_directory, check_ports, find_redis
 from assay_local.probes import (
     StoreUnavailableError,
@@ -164,6 +165,7 @@ async def _supervise(options: Options, system: LocalStack, record: Any, console:
             await _unless(stop, supervisor.start())
             ports = system.ports_used
             logs.announce(f"up: {', '.join(ports)} on ports {min(ports.values())} to {max(ports.values())}")
+            await _unless(stop, keep_gateway_key(system, supervisor))
             if options.demo:
                 ending = await _unless(stop, _demo(options, system, supervisor, admin, console, logs))
                 if options.once:

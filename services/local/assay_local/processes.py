@@ -1,7 +1,7 @@
 """Processes of the local system: order, identity, and readiness of each.
 
-A process starts after those that it writes to, so that stopping in reverse order drains the system: producer, scrubber, judge, drift,
-writer, notifier, store, Redis.
+A process starts after those that it writes to, so that stopping in reverse order drains the system: producer, gateway, scrubber, judge,
+drift, writer, notifier, store, Redis.
 """
 
 import json
@@ -31,6 +31,8 @@ _OWN = {
     ("judge", "port"),
     ("drift", "port"),
     ("notifier", "port"),
+    ("gateway", "port"),
+    ("gateway", "listen_port"),
     ("telemetry", "host"),
     ("delivery", "consumer"),
     ("capture", "service"),
@@ -45,9 +47,11 @@ _INHERITED = {
 _INHERITED_PREFIXES = ("ASSAY_", "LC_", "LD_", "OTEL_", "PYTHON", "XDG_")
 #: Services that judge, monitor and notify: capturing and storing needs none of them.
 QUALITY = ("judge", "drift", "notifier")
-_CORE = ("redis", "store", "scrubber", "writer")
+_CORE = ("redis", "store", "scrubber", "writer", "gateway_http", "gateway")
+#: Name of the key that `assay up` makes.
+GATEWAY_KEY_NAME = "assay up"
 #: Deadline of a clean stop, in seconds.
-_STOP_DEADLINES_S = {"scrubber": 15.0, "writer": 30.0, "judge": 30.0, "drift": 15.0, "notifier": 45.0}
+_STOP_DEADLINES_S = {"scrubber": 15.0, "writer": 30.0, "judge": 30.0, "drift": 15.0, "notifier": 45.0, "gateway": 15.0}
 
 
 @dataclass(frozen=True)
@@ -144,7 +148,9 @@ class LocalStack:
             once=True,
             start_deadline_s=120,
         )
-        names = [name for name in ("notifier", "writer", "drift", "judge", "scrubber") if name in self.ports_used]
+        names = [
+            name for name in ("notifier", "writer", "drift", "judge", "scrubber", "gateway") if name in self.ports_used
+        ]
         receivers = [self._alertmanager(self.alertmanager, bare)] if self.alertmanager else []
         return [[redis, store, *receivers], [migrate], [self._service(name, plain) for name in names]]
 
@@ -172,6 +178,22 @@ class LocalStack:
         """Return the demo producer, whose last line on stdout is its report."""
         env = self._as(child_environment(environment), "producer") | {SWITCH_VARIABLE: "1"}
         return Spec("demo", (sys.executable, "-m", "assay_demo", *arguments), env, once=True, stdout_is_log=False)
+
+    def new_key(self, environment: Mapping[str, str]) -> Spec:
+        """Return the command that makes a key for the gateway, whose last line on stdout has the key."""
+        command = (
+            "keys",
+            "create",
+            "--name",
+            GATEWAY_KEY_NAME,
+            "--service",
+            "curl",
+            "--json",
+            "--data",
+            str(self.data),
+        )
+        env = self._as(child_environment(environment), "operator")
+        return Spec("keys", (sys.executable, "-m", "assay_cli", *command), env, once=True, stdout_is_log=False)
 
     @property
     def agent_log(self) -> Path:

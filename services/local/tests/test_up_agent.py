@@ -35,7 +35,7 @@ def stack(data: Path) -> LocalStack:
     passwords = Passwords(
         {identity.name: "x" for identity in REDIS_IDENTITIES}, {identity.name: "x" for identity in STORE_IDENTITIES}
     )
-    return LocalStack(data, Ports(*[free_port()] * 8), RedisBinary("redis-server", (7, 0)), passwords)
+    return LocalStack(data, Ports.from_base(free_port()), RedisBinary("redis-server", (7, 0)), passwords)
 
 
 def test_the_summary_has_calls_and_sessions_by_status() -> None:

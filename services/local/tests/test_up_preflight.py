@@ -194,7 +194,18 @@ def test_a_disk_that_is_filling_up_is_worth_a_warning(tmp_path: Path, monkeypatc
 
 
 def test_ports_follow_from_their_base() -> None:
-    names = ("redis", "store", "scrubber", "writer", "judge", "drift", "notifier", "alertmanager")
+    names = (
+        "redis",
+        "store",
+        "scrubber",
+        "writer",
+        "judge",
+        "drift",
+        "notifier",
+        "alertmanager",
+        "gateway_http",
+        "gateway",
+    )
     assert vars(Ports.from_base(9200)) == {name: 9200 + place for place, name in enumerate(names)}
 
 

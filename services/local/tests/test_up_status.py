@@ -1,6 +1,7 @@
 """The status line."""
 
 import os
+from dataclasses import fields
 from pathlib import Path
 
 from assay_access.identities import REDIS_IDENTITIES, STORE_IDENTITIES
@@ -18,7 +19,7 @@ async def test_the_status_line_says_what_is_away_and_never_fails(tmp_path: Path)
     passwords = Passwords(
         {identity.name: "x" for identity in REDIS_IDENTITIES}, {identity.name: "x" for identity in STORE_IDENTITIES}
     )
-    ports = Ports(*[closed] * 8)
+    ports = Ports(*[closed] * len(fields(Ports)))
     system = LocalStack(tmp_path, ports, RedisBinary("redis-server", (7, 0)), passwords)
     spec = Spec("writer", ("true",), os.environ)
     supervisor = Supervisor([[spec]], on_line=print, announce=print, on_change=print)

@@ -20,6 +20,7 @@ from assay_schema.streams import (
     SCORES,
     acknowledged_key,
     alert_inbox_key,
+    api_keys_key,
     calibration_key,
     drift_key,
     drift_seen_key,
@@ -51,6 +52,7 @@ _alerts, _alert_inbox = ALERTS.key(), alert_inbox_key()
 _low, _watermark, _overflow, _numbered = scrubbed_low_watermark_key(), watermark_key(), overflow_key(), numbered_key()
 _notices, _episodes = notices_key(), episodes_key()
 _drift, _drift_seen, _acknowledged, _calibration = drift_key(), drift_seen_key(), acknowledged_key(), calibration_key()
+_api_keys = api_keys_key()
 #: The judge's own keys: spend, records of its calls, traffic. Their names contain projects and events.
 _judge = f"{PREFIX}:{{0}}:judge:*"
 
@@ -81,6 +83,15 @@ IDENTITIES = (
         "producer",
         "Sends events; reads nothing.",
         (Grant(("wait",)), Grant(("xadd", "xlen", "memory|usage"), (_capture,))),
+    ),
+    Identity(
+        "gateway",
+        "Appends the events of HTTP clients; reads their keys and no entry.",
+        (
+            Grant(("time", "info", "wait")),
+            Grant(("xadd", "xlen", "memory|usage"), (_capture,)),
+            Grant(("hget", "hgetall"), (_api_keys,)),
+        ),
     ),
     Identity(
         "scrubber",
@@ -177,8 +188,10 @@ IDENTITIES = (
     ),
     Identity(
         "operator",
-        "A person who requeues or drops dead letters, and acknowledges alerts; reads no other stream. Inserts audit records.",
+        "A person who requeues or drops dead letters, acknowledges alerts, and makes keys of HTTP clients; reads no other stream. "
+        "Inserts audit records.",
         (
+            Grant(("hset", "hget", "hgetall"), (_api_keys,)),
             Grant(("hset", "hexists", "hgetall", "hkeys"), (_acknowledged,)),
             Grant(("hgetall", "hkeys"), (_drift,)),
             Grant(("hset",), (_calibration,)),

@@ -28,6 +28,10 @@ class Ports:
     notifier: int
     #: A real Alertmanager, if a scenario starts one.
     alertmanager: int
+    #: HTTP clients of the gateway.
+    gateway_http: int
+    #: Health of the gateway.
+    gateway: int
 
     @classmethod
     def from_base(cls, base: int) -> "Ports":
@@ -72,6 +76,7 @@ def settings_text(
         if service in ("redis", "store"):
             continue
         sections[service] = sections.get(service, {}) | {"port": getattr(ports, service)}
+    sections["gateway"]["listen_port"] = ports.gateway_http
     sections["telemetry"] = {"log_format": "text"} | sections.get("telemetry", {}) | {"host": "127.0.0.1"}
     head = f"# {identity.name}: {identity.purpose}\n# Written by `assay up` at every start; put your own settings in assay.toml.\n"
     return head + "".join(_toml_section(name, values) for name, values in sections.items() if values)

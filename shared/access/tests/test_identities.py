@@ -42,6 +42,7 @@ from assay_schema.streams import (
     Stream,
     acknowledged_key,
     alert_inbox_key,
+    api_keys_key,
     drift_key,
     overflow_key,
     scrubbed_low_watermark_key,
@@ -479,6 +480,32 @@ def test_a_notifier_reads_no_event_and_no_capture(server: Server, root: redis.Re
         "mine",
     ):
         assert refusals(notifier, reads(key) + changes(key)) == []
+
+
+def test_a_gateway_appends_to_capture_reads_keys_and_nothing_else(server: Server, root: redis.Redis) -> None:
+    root.hset(api_keys_key(), mapping={"a": "1", "version": "2"})
+    gateway = server.as_("gateway")
+    assert gateway.xadd(CAPTURE.key(), {"data": "x"})
+    assert gateway.hgetall(api_keys_key()) == {b"a": b"1", b"version": b"2"}
+    assert gateway.hget(api_keys_key(), "version") == b"2"
+    appends = ("XADD", CAPTURE.key(), "*", "data", "x")
+    assert refusals(gateway, [each for each in reads(CAPTURE.key()) + changes(CAPTURE.key()) if each != appends]) == []
+    assert refusals(gateway, reads(api_keys_key()) + changes(api_keys_key())) == []
+    for change in (
+        ("HSET", api_keys_key(), "a", "x"),
+        ("HDEL", api_keys_key(), "a"),
+        ("HINCRBY", api_keys_key(), "a", 1),
+    ):
+        assert denied(gateway, *change)
+    for key in (EVENTS.key(), FAILURES.key(), DEAD.key(), SCORES.key(), ALERTS.key(), watermark_key(), "mine"):
+        assert refusals(gateway, reads(key) + changes(key)) == []
+
+
+@pytest.mark.parametrize("name", [each.name for each in REDIS_IDENTITIES if each.name not in ("gateway", "operator")])
+def test_no_other_identity_reads_or_makes_keys(server: Server, root: redis.Redis, name: str) -> None:
+    root.hset(api_keys_key(), "a", "1")
+    for command in (("HGETALL", api_keys_key()), ("HGET", api_keys_key(), "a"), ("HSET", api_keys_key(), "b", "2")):
+        assert denied(server.as_(name), *command)
 
 
 def test_an_sre_reads_events(server: Server, root: redis.Redis) -> None:

@@ -60,4 +60,9 @@ def listen(host: str, port: int, setting: str) -> socket.socket:
 
 def health_server(app: Starlette) -> uvicorn.Server:
     """Return a server that runs in the service's own event loop; give `serve` the bound socket."""
-    return _Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
+    return server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
+
+
+def server(config: uvicorn.Config) -> uvicorn.Server:
+    """Return a server that leaves signals to the service."""
+    return _Server(config)

@@ -22,6 +22,9 @@ FIELDS = (
     "policy",
     "consumer",
     "code",
+    "request_id",
+    "key_id",
+    "status",
 )
 
 

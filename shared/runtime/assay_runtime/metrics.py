@@ -84,6 +84,19 @@ ALERT_TO_NOTICE = Histogram(
     ["channel"],
     buckets=(0.5, 1, 5, 10, 30, 60, 300, 1_800, 3_600, 86_400),
 )
+#: The gateway. route: `events`, `feedback`, `metrics` or `other`. outcome: `accepted` (in the capture stream) or
+#: `rejected`.
+GATEWAY_REQUESTS = Counter("assay_gateway_requests", "HTTP requests answered, by route and status", ["route", "status"])
+GATEWAY_EVENTS = Counter("assay_gateway_events", "Events received over HTTP, by outcome", ["project", "outcome"])
+GATEWAY_REJECTED = Counter("assay_gateway_rejected_events", "Events rejected, by the rule that they broke", ["rule"])
+GATEWAY_SECONDS = Histogram(
+    "assay_gateway_request_seconds",
+    "Seconds from the head of a request to its answer",
+    ["route"],
+    buckets=(0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30),
+)
+GATEWAY_IN_FLIGHT = Gauge("assay_gateway_in_flight_bytes", "Bytes of bodies that are being received or stored")
+GATEWAY_KEYS = Gauge("assay_gateway_keys", "Keys of HTTP clients that this gateway knows, expired and revoked ones too")
 #: Results of the drift service, by project and metric; an evidence of 1 raises an alert.
 TRANSITIONS = Counter(
     "assay_alert_transitions", "Transitions of alert episodes published, by kind and state", ["kind", "state"]

@@ -252,6 +252,42 @@ class DeliverySettings(Section):
     lag_limit_entries: int = Field(100_000, ge=1, description="Unread entries above which `/readyz` reports not ready.")
 
 
+class GatewaySettings(Section):
+    """The gateway service: events over HTTP. It also uses `capture.high_water_...`."""
+
+    listen_host: str = Field("127.0.0.1", description="Listen address of HTTP clients. Use TLS on any other.")
+    listen_port: int = Field(4318, ge=0, le=65_535, description="Port of HTTP clients.")
+    tls_cert_file: Path | None = Field(
+        None, examples=["/etc/assay/gateway.pem"], description="Certificate chain for HTTPS; unset: HTTP."
+    )
+    tls_key_file: Path | None = Field(
+        None, examples=["/etc/assay/gateway.key"], description="Private key of the certificate."
+    )
+    body_bytes: int = Field(
+        16 * 1024 * 1024,
+        ge=1024,
+        le=256 * 1024 * 1024,
+        description="Maximum size of a body, in bytes, as sent and also after decompression.",
+    )
+    in_flight_bytes: int = Field(
+        64 * 1024 * 1024,
+        ge=1024,
+        description="Maximum size of all bodies that are being received or stored, in bytes; above it, clients get 503 and try again. "
+        "The process uses up to four times as much.",
+    )
+    body_timeout_s: float = Field(30.0, gt=0, le=600, description="Seconds that a client may take to send a request.")
+    drain_s: float = Field(
+        10.0,
+        ge=0,
+        le=600,
+        description="Seconds that requests may take to end after SIGTERM, before they are cancelled.",
+    )
+    feedback_per_minute: int = Field(
+        120, ge=0, description="Maximum verdicts per minute from one address at `/v1/feedback`; 0: not limited."
+    )
+    port: int = Field(9106, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
+
+
 class ScrubberSettings(Section):
     """The scrubber service."""
 
@@ -617,6 +653,7 @@ class Settings(Section):
     store: StoreSettings = StoreSettings()
     capture: CaptureSettings = CaptureSettings()
     delivery: DeliverySettings = DeliverySettings()
+    gateway: GatewaySettings = GatewaySettings()
     scrubber: ScrubberSettings = ScrubberSettings()
     writer: WriterSettings = WriterSettings()
     drift: DriftSettings = DriftSettings()

@@ -121,6 +121,18 @@ def episodes_key(shard: int = 0) -> str:
     return f"{PREFIX}:{{{shard}}}:episodes"
 
 
+def api_keys_key() -> str:
+    """Return the key of the API keys of HTTP clients: a hash of key id to record (JSON), and `version`.
+
+    Every change sets a new version. Records contain a hash of the key, never the key.
+    """
+    return f"{PREFIX}:{{0}}:api-keys"
+
+
+#: Field of the API keys that changes with every change of a record. No id of a key has this length.
+API_KEYS_VERSION = "version"
+
+
 def shard_of(project: str, shards: int) -> int:
     """Return the shard of a project: CRC-32 of its UTF-8, modulo the shards.
 

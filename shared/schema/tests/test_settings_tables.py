@@ -60,7 +60,17 @@ def test_every_variable_sets_its_own_setting_and_no_other(variable: str) -> None
         "replicas": "2",
     }
     choices |= dict.fromkeys(
-        ("queue_bytes", "spool_bytes", "batch_bytes", "held_bytes", "high_water_bytes", "dead_bytes", "file_bytes"),
+        (
+            "queue_bytes",
+            "spool_bytes",
+            "batch_bytes",
+            "held_bytes",
+            "high_water_bytes",
+            "dead_bytes",
+            "file_bytes",
+            "body_bytes",
+            "in_flight_bytes",
+        ),
         "2048",
     )
     choices |= {"rule": "critical", "learning_samples": "32"} | dict.fromkeys(SHARES, "0.25")

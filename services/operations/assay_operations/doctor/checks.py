@@ -595,6 +595,14 @@ def channels(is_up: Mapping[str, bool], notes: Sequence[str]) -> Finding:
     return Finding(check, Status.OK, f"{', '.join(sorted(is_up.keys() - {'log'}))}: no notice was refused")
 
 
+def gateway(problems: Sequence[str]) -> Finding:
+    """Check whether the gateway accepts events over HTTP."""
+    if problems:
+        hint = "see the log of the gateway; clients get 503 and try again"
+        return Finding("gateway", Status.FAIL, "; ".join(problems), hint)
+    return Finding("gateway", Status.OK, "accepts events over HTTP")
+
+
 def disk(free: int, total: int, where: str) -> Finding:
     """Check the free space for the store, Redis's append-only file and the spool."""
     summary = f"{size(free)} free of {size(total)} at {where}"

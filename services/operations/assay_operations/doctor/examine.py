@@ -45,6 +45,7 @@ def examine(data: Path) -> list[Finding]:
         patient.check("operations", lambda: _operations(settings, data, None), "make the file readable")
     _memory(settings, patient, streams or [])
     _channels(settings, data, patient)
+    _gateway(settings, patient)
     patient.add(*policy.examine(settings, data))
     _host(settings, data, patient)
     return patient.findings
@@ -282,7 +283,7 @@ def _memory(settings: Settings, patient: Examination, streams: list[StreamFacts]
         return None if found is None else checks.memory(service, found)
 
     with ThreadPoolExecutor() as threads:
-        patient.add(*filter(None, threads.map(ask, ("scrubber", "writer", "judge", "drift", "notifier"))))
+        patient.add(*filter(None, threads.map(ask, ("scrubber", "writer", "judge", "drift", "notifier", "gateway"))))
 
 
 def _channels(settings: Settings, data: Path, patient: Examination) -> None:
@@ -310,6 +311,13 @@ def _channels(settings: Settings, data: Path, patient: Examination) -> None:
     with contextlib.suppress(OSError):  # it may run elsewhere; the memory check names one that should answer here
         if found := probes.channels_of(settings.telemetry.host, settings.notifier.port):
             patient.add(checks.channels(*found))
+
+
+def _gateway(settings: Settings, patient: Examination) -> None:
+    """Check a gateway that answers on this host; it is optional, and may run elsewhere."""
+    with contextlib.suppress(OSError):
+        if (problems := probes.problems_of(settings.telemetry.host, settings.gateway.port)) is not None:
+            patient.add(checks.gateway(problems))
 
 
 def _runs_here(service: str, streams: list[StreamFacts]) -> bool:

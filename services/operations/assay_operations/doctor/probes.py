@@ -201,6 +201,24 @@ def _labelled(host: str, port: int, metric: str, label: str) -> tuple[dict[str, 
     return ({name: float(value) == 1 for name, value in found}, notes) if found else None
 
 
+def problems_of(host: str, port: int) -> list[str] | None:
+    """Return the reasons why a service is not ready; None if something else answers.
+
+    Raises `OSError` if nothing answers.
+    """
+    try:
+        with _DIRECT.open(f"http://{host}:{port}/readyz", timeout=_METRICS_TIMEOUT_S) as answer:
+            ready = answer.read()
+    except urllib.error.HTTPError as error:  # not ready
+        ready = error.read()
+    except HTTPException:
+        return None
+    try:
+        return [str(problem) for problem in json.loads(ready)["problems"]]
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
 def wall_of(url: str) -> tuple[dict[str, bool], str]:
     """Read how the kernel confines the store ({} if unknown), and why it has no separate account."""
     try:

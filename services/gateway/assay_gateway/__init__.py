@@ -1,0 +1,1 @@
+"""Take events over HTTP: authenticate, bound, decode, validate, append to the capture stream."""

@@ -1,0 +1,128 @@
+"""Check the events of a batch against a key, and fill in what it says. Pure.
+
+Every event is validated as the scrubber will do it, so that a client learns at once what is wrong.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+from pydantic_core import from_json
+
+from assay_access.api_keys import KeyRecord
+from assay_schema.events import Event
+from assay_schema.limits import ENTRY_MAX_BYTES, SCHEMA_VERSION
+from assay_schema.validation import InvalidEvent, event_time_ok, identity_of, parse_event
+
+#: Most rejections that an answer lists.
+LISTED_MAX = 100
+
+
+@dataclass
+class Batch:
+    """The events of a request: entries to append, and what was rejected."""
+
+    record: KeyRecord
+    #: Unix milliseconds of the request.
+    now_ms: int
+    entries: list[bytes] = field(default_factory=list)
+    #: At most `LISTED_MAX` rejections, for the answer.
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+    #: Number of rejections by rule.
+    rules: dict[str, int] = field(default_factory=dict)
+    _count: int = 0
+
+    @property
+    def rejected_total(self) -> int:
+        """Number of rejected events."""
+        return sum(self.rules.values())
+
+    def add(self, item: bytes) -> None:
+        """Check one event. It becomes an entry or a rejection."""
+        try:
+            self.entries.append(accepted(item, self.record, self.now_ms))
+        except InvalidEvent as error:
+            self.rules[error.rule] = self.rules.get(error.rule, 0) + 1
+            if len(self.rejected) < LISTED_MAX:
+                event_id = identity_of(item)[0]
+                self.rejected.append(
+                    {
+                        "index": self._count,
+                        "event_id": str(event_id) if event_id else None,
+                        "rule": error.rule,
+                        "detail": error.detail,
+                    }
+                )
+        self._count += 1
+
+
+def accepted(item: bytes, record: KeyRecord, now_ms: int) -> bytes:
+    """Return the entry of an event: its bytes, with what it lacks put in front. Raises `InvalidEvent`.
+
+    The project is the key's. An event that names another one is rejected, so a key cannot write into other projects.
+    """
+    try:
+        event: Event = parse_event(item)
+    except InvalidEvent:
+        if len(item) > ENTRY_MAX_BYTES:  # decoding it would hold up everyone else
+            raise
+        item = _completed(item, record, now_ms)
+        event = parse_event(item)
+    if event.project != record.project:
+        if "project" in event.model_fields_set:
+            raise InvalidEvent("project_forbidden", "project: the key belongs to another project; leave it out")
+        item = _completed(item, record, now_ms)
+        event = parse_event(item)
+    if not event_time_ok(event.event_id, now_ms):
+        raise InvalidEvent("event_id_ahead", "event_id: its time is more than a day ahead of the server's clock")
+    return item
+
+
+def _completed(item: bytes, record: KeyRecord, now_ms: int) -> bytes:
+    """Return an event with the members that it lacks and the key has. Other bytes stay as they are."""
+    try:
+        document = from_json(item, cache_strings=False)
+    except ValueError:
+        return item
+    if not isinstance(document, dict):
+        return item
+    members: dict[str, Any] = {}
+    if "schema_version" not in document:
+        members["schema_version"] = SCHEMA_VERSION
+    if "project" not in document:
+        members["project"] = record.project
+    if "service" not in document and record.service is not None:
+        members["service"] = record.service
+    if "occurred_at" not in document:
+        moment = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(timespec="milliseconds")
+        members["occurred_at"] = moment.replace("+00:00", "Z")
+    if "event_id" not in document:
+        members["event_id"] = derived_id(record.project, item, _occurred_ms(document, now_ms))
+    if not members:
+        return item
+    inner = item.lstrip()[1:]
+    comma = b"" if inner.lstrip().startswith(b"}") else b","
+    return orjson.dumps(members)[:-1] + comma + inner
+
+
+def derived_id(project: str, item: bytes, ms: int) -> str:
+    """Return the id of an event without one: a UUIDv7 of its time and a hash of its bytes.
+
+    The same bytes have the same id, so that a request can be repeated without storing an event twice. Without
+    `occurred_at` the time is that of the request, and each repetition is another event.
+    """
+    digest = int.from_bytes(hashlib.blake2b(project.encode() + b"\0" + item, digest_size=16).digest(), "big")
+    rest = digest & ((1 << 80) - 1)
+    rest = rest & ~(0xF << 76) | 0x7 << 76
+    rest = rest & ~(0x3 << 62) | 0x2 << 62
+    return str(UUID(int=(ms & ((1 << 48) - 1)) << 80 | rest))
+
+
+def _occurred_ms(document: dict[str, Any], now_ms: int) -> int:
+    try:
+        return max(0, int(datetime.fromisoformat(document["occurred_at"]).timestamp() * 1000))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return now_ms  # the event is rejected for its time, or has none

@@ -1,0 +1,79 @@
+"""Turn a verdict of a person in a web page into a feedback event. Pure."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from assay_access.api_keys import KeyRecord
+from assay_gateway.events import derived_id
+from assay_gateway.refusal import malformed
+from assay_schema.events import EventId, Name
+from assay_schema.ids import event_ms, new_event_id
+from assay_schema.limits import SCHEMA_VERSION
+from assay_schema.validation import event_time_ok
+
+#: Longest comment of a verdict from a web page, in UTF-8 bytes.
+TEXT_MAX_BYTES = 4 * 1024
+#: `service` of verdicts whose key has none.
+SERVICE = "feedback"
+
+
+class Target(BaseModel):
+    """The event that a verdict is about."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", hide_input_in_errors=True)
+
+    event_id: EventId = Field(description="The `event_id` of the answer.")
+
+
+class Verdict(BaseModel):
+    """The body of a request."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", hide_input_in_errors=True)
+
+    target: Target = Field(description="The event that the verdict is about.")
+    verdict: Literal["positive", "negative"] = Field(description="The verdict.")
+    text: Annotated[str, Field(max_length=TEXT_MAX_BYTES)] | None = Field(
+        default=None, description="A comment. At most 4 KiB of UTF-8."
+    )
+    id: Annotated[Name, Field(min_length=1)] | None = Field(
+        default=None, description="Id of the verdict: repeated requests with the same id are stored once."
+    )
+    user_hash: Name | None = Field(default=None, description="A pseudonym of the person.")
+
+
+def feedback_event(body: bytes, record: KeyRecord, now_ms: int) -> tuple[str, bytes]:
+    """Return the id and the JSON of the event of a verdict. Raises `RefusedError`."""
+    try:
+        verdict = Verdict.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        if first["type"] == "json_invalid":
+            raise malformed("invalid_json", "the body is not JSON") from None
+        known = set(Verdict.model_fields) | set(Target.model_fields)
+        place = ".".join(str(part) if part in known else "*" for part in first["loc"])
+        raise malformed("invalid_feedback", f"{place or 'body'}: {first['type']}") from None
+    if verdict.text is not None and len(verdict.text.encode(errors="replace")) > TEXT_MAX_BYTES:
+        raise malformed("invalid_feedback", f"text: longer than {TEXT_MAX_BYTES} bytes")
+    target = verdict.target.event_id
+    if not event_time_ok(target, now_ms):
+        raise malformed("invalid_feedback", "target.event_id: its time is more than a day ahead of the server's clock")
+    event_id = new_event_id()
+    if verdict.id is not None:  # the time must be the same in each repetition, so it is that of the target
+        event_id = derived_id(record.project, f"feedback\0{target}\0{verdict.id}".encode(), event_ms(target))
+    payload = {"target_event_id": str(target), "verdict": verdict.verdict}
+    payload |= {} if verdict.text is None else {"text": verdict.text}
+    payload |= {} if verdict.user_hash is None else {"user_hash": verdict.user_hash}
+    moment = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    event = {
+        "schema_version": SCHEMA_VERSION,
+        "event_id": event_id,
+        "project": record.project,
+        "service": record.service or SERVICE,
+        "occurred_at": moment.replace("+00:00", "Z"),
+        "kind": "feedback",
+        "payload": payload,
+    }
+    return event_id, orjson.dumps(event)

@@ -1,0 +1,1 @@
+"""Keys of HTTP clients: create, list, revoke and rotate."""
