@@ -162,7 +162,8 @@ def test_a_session_that_cannot_be_read_or_is_gone_hinders_no_other(
     for number in range(4):
         keep_session(owner, transcript(f"s{number}"), first_id=10 * number)
     owner.command(
-        "ALTER TABLE assay_base.session_parts UPDATE intermediate_events = replaceAll(intermediate_events, '\"name\"', '\"nam\"') WHERE session_id = 's1'",
+        "ALTER TABLE assay_base.session_parts UPDATE"
+        " intermediate_events = replaceAll(intermediate_events, '\"name\"', '\"nam\"') WHERE session_id = 's1'",
         settings={"mutations_sync": 2},
     )
     real = judging.document_of
