@@ -143,9 +143,102 @@ def test_messages_of_one_session_in_a_line_or_one_message_in_a_line_are_the_same
         )  # fmt: skip
 
 
+BLOCKS: list[Json] = [
+    {"role": "user", "content": [{"type": "text", "text": "Weather in Bonn?"}]},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "Hm.", "signature": "x"},
+            {"type": "text", "text": "I look."},
+            {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Bonn"}},
+            {"type": "tool_use", "id": "t2", "name": "time", "input": {}},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "sunny"}, {"type": "image", "source": {}}]},
+            {"type": "tool_result", "tool_use_id": "t2", "content": "no clock", "is_error": True},
+        ],
+    },
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "t3", "name": "gone", "input": {}}]},
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t3"}, {"type": "text", "text": "And now?"}]},
+    {"role": "assistant", "content": [{"type": "text", "text": "Sunny."}]},
+]  # fmt: skip
+
+
+def test_tool_calls_in_blocks_of_the_content_are_calls_and_a_turn_of_results_alone_is_none(tmp_path: Path) -> None:
+    [found], problems = read(lines(tmp_path / "blocks.jsonl", {"session_id": "s1", "messages": BLOCKS}))
+    assert problems == []
+    assert found.messages == (
+        Message("user", "Weather in Bonn?"),
+        Message("model", "I look.", (
+            Call("weather", {"city": "Bonn"}, "sunny", call_id="t1"),
+            Call("time", {}, "no clock", "error", "tool_error", call_id="t2"),
+        )),
+        Message("model", "", (Call("gone", {}, call_id="t3"),)),
+        Message("user", "And now?"),
+        Message("model", "Sunny."),
+    )  # fmt: skip
+    metadata = document(found)["metadata"]
+    assert (metadata["user_turns"], metadata["total_tools"], metadata["status"]) == (2, 3, "answered")
+
+
+def test_a_search_that_the_api_made_has_its_hits_as_the_result(tmp_path: Path) -> None:
+    hits = {
+        "type": "web_search_tool_result",
+        "tool_use_id": "w1",
+        "content": [{"type": "web_search_result", "url": "https://a.test"}],
+    }
+    content = [
+        {"type": "server_tool_use", "id": "w1", "name": "web_search", "input": {"query": "a"}},
+        hits,
+        {"type": "text", "text": "Found."},
+    ]
+    rows = [{"role": "user", "content": "Search."}, {"role": "assistant", "content": content}]
+    [found], problems = read(lines(tmp_path / "search.jsonl", *rows))
+    [call] = found.messages[1].calls
+    assert (call.name, json.loads(call.output), found.messages[2], problems) == (
+        "web_search", {"type": "web_search_result", "url": "https://a.test"}, Message("model", "Found."), [],
+    )  # fmt: skip
+
+
+def test_blocks_that_are_not_known_and_results_without_a_call_are_counted_and_named(tmp_path: Path) -> None:
+    rows = [
+        {"role": "user", "content": [{"type": "text", "text": "Hi."}, {"type": "hologram", "data": "planted"}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Hi."}, {"type": "hologram"}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "lost", "content": "planted"}]},
+    ]
+    [found], problems = read(lines(tmp_path / "odd.jsonl", *rows))
+    assert found.messages == (Message("user", "Hi."), Message("model", "Hi."))
+    assert problems == [
+        Problem("unknown_type", "odd.jsonl", 2, "block hologram"),
+        Problem("unknown_type", "odd.jsonl", 1, "tool result without its call"),
+    ]
+
+
+def test_calls_that_share_an_id_have_their_results_in_order(tmp_path: Path) -> None:
+    rows: list[Json] = [{"role": "user", "content": "Go."}]
+    for output in ("one", "two"):
+        rows += [
+            {"role": "assistant", "tool_calls": [{"id": "call_0", "function": {"name": "next", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "call_0", "content": output},
+        ]
+    [found], _ = read(lines(tmp_path / "same.jsonl", *rows))
+    assert [call.output for message in found.messages for call in message.calls] == ["one", "two"]
+
+
+def test_the_metadata_of_messages_is_kept(tmp_path: Path) -> None:
+    metadata = {"source": "my-agent", "model": "m-1", "cost_usd": 0.5, "team": "blue", "total_tools": 99}
+    row = {"session_id": "s", "messages": [{"role": "user", "content": "Hi."}], "metadata": metadata}
+    [found], _ = read(lines(tmp_path / "s.jsonl", row))
+    assert (found.source, found.model, found.cost_usd, found.extra) == ("my-agent", "m-1", 0.5, {"team": "blue"})
+
+
 @pytest.mark.parametrize(
     ("row", "kind"),
     [
+        ({"session_id": "s", "messages": []}, "no_content"),
         ({"request": {"contents": []}}, "no_session_id"),
         ({"messages": []}, "no_session_id"),
         ({"spans": []}, "unknown_type"),
@@ -153,8 +246,9 @@ def test_messages_of_one_session_in_a_line_or_one_message_in_a_line_are_the_same
     ],
 )
 def test_a_line_without_an_id_or_a_known_form_is_counted(tmp_path: Path, row: Json, kind: str) -> None:
-    _, problems = read(lines(tmp_path / "odd.jsonl", row))
+    found, problems = read(lines(tmp_path / "odd.jsonl", row))
     assert [each.kind for each in problems] == [kind]
+    assert kind == "unknown_type" or found == []
     assert "planted" not in str(problems)
 
 

@@ -6,7 +6,7 @@
 | a session | `{"session_id": "s1", "messages": [{"role": "user", "content": "..."}, ...]}` |
 | a message | `{"role": "user", "content": "...", "session_id": "s1"}`; without `session_id` the file is one session |
 
-Messages may have `tool_calls`, and answers to them with the role `tool`, as in the APIs of models.
+`jsonl_messages` reads the messages.
 """
 
 import re
@@ -18,15 +18,14 @@ from typing import Final
 import orjson
 
 from assay_sessions.portable import portable
-from assay_sessions.readers import results
+from assay_sessions.readers.jsonl_messages import conversation
 from assay_sessions.readers.loose_json import arguments, items, lines, mapping, some_text, text, whole
-from assay_sessions.readers.reader import Conversation, Found, Problems, Reader, from_text, stores
+from assay_sessions.readers.reader import Found, Problems, Reader, from_text, stores
 from assay_sessions.record import Call, CallStatus, Json, Message, Transcript
 
 SOURCE: Final = "jsonl"
 _IDS: Final = ("session_id", "conversation_id", "thread_id", "id")
 _TIMES: Final = ("created", "created_at", "timestamp", "time")
-_SILENT: Final = frozenset({"system", "developer"})
 _STATUSES: Final[dict[str, CallStatus]] = {"success": "success", "error": "error", "refused": "refused"}
 #: Fields of `metadata` that have their own place in a transcript, or are counted again.
 _OWN: Final = frozenset(
@@ -85,7 +84,6 @@ def _of_document(row: Json, changed: datetime, name: str, problems: Problems) ->
     tokens = {
         kind: count for kind, value in mapping(metadata.get("tokens")).items() if (count := whole(value)) is not None
     }
-    cost = metadata.get("cost_usd")
     return Transcript(
         session_id=session_id,
         source=some_text(metadata.get("source")) or SOURCE,
@@ -98,7 +96,7 @@ def _of_document(row: Json, changed: datetime, name: str, problems: Problems) ->
         parent_session_id=some_text(metadata.get("parent_session_id")),
         forked_from=some_text(metadata.get("forked_from")),
         aborted=metadata.get("status") == "aborted",
-        cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None,
+        cost_usd=_cost(metadata),
         tokens=tokens,
         extra={key: value for key, value in metadata.items() if key not in _OWN},
     )
@@ -186,68 +184,33 @@ def _of_messages(
     if not session_id:
         problems.add("no_session_id", name, "line")
         return None
-    answers = {text(each.get("tool_call_id")): each for each in messages if each.get("role") == "tool"}
-    found = Conversation()
-    for message in messages:
-        role = message.get("role")
-        if role == "user":
-            found.user(_text_of(message.get("content")))
-        elif role in ("assistant", "model"):
-            found.model(
-                [
-                    _text_of(message.get("content")),
-                    *(_asked(call, answers) for call in _objects(message.get("tool_calls"))),
-                ]
-            )
-        elif role != "tool" and role not in _SILENT:
-            problems.unknown(name, "role", role)
+    if not messages:
+        problems.add("no_content", name, "messages is empty")
+        return None
+    found = conversation(messages, name, problems)
     times = [moment for each in (row, *messages) if (moment := _moment(each))]
+    metadata = mapping(row.get("metadata"))
     return Transcript(
         session_id=session_id,
-        source=some_text(row.get("source")) or SOURCE,
+        source=some_text(row.get("source")) or some_text(metadata.get("source")) or SOURCE,
         created=min(times, default=changed),
         updated=max(times, default=changed),
         messages=tuple(found.messages),
         title=some_text(row.get("title")),
-        model=some_text(row.get("model")),
+        model=some_text(row.get("model")) or some_text(metadata.get("model")),
         aborted=found.aborted,
+        cost_usd=_cost(metadata),
+        extra={key: value for key, value in metadata.items() if key not in _OWN},
     )
-
-
-def _asked(call: Json, answers: Mapping[str, Json]) -> Call:
-    function, call_id = mapping(call.get("function")) or call, text(call.get("id"))
-    answer = answers.get(call_id)
-    failed = answer is not None and (answer.get("is_error") is True or answer.get("status") == "error")
-    result = (
-        results.CUT_OFF
-        if answer is None
-        else results.Result("error", results.TOOL_ERROR)
-        if failed
-        else results.SUCCESS
-    )
-    return Call(
-        text(function.get("name")),
-        arguments(function.get("arguments")),
-        _text_of(answer.get("content")) if answer else "",
-        status=result.status,
-        error_kind=result.error_kind,
-        call_id=call_id or None,
-    )
-
-
-def _text_of(content: object) -> str:
-    """Return the text of a content: a text, or parts of which some have one."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(part if isinstance(part, str) else text(mapping(part).get("text")) for part in content).strip(
-            "\n"
-        )
-    return ""
 
 
 def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _cost(metadata: Json) -> float | None:
+    cost = metadata.get("cost_usd")
+    return float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None
 
 
 def _id(row: Json) -> str | None:

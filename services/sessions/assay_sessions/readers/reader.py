@@ -19,7 +19,7 @@ ProblemKind = Literal[
     "missing_wal",  # a database without tables whose write-ahead log was not copied with it
     "unknown_schema",  # a database or a file without anything the reader knows
     "unknown_type",  # a row or an item of a type that the reader does not know
-    "no_content",  # a span without messages: `detail` names the setting that makes an instrumentation write them
+    "no_content",  # a session or a span without messages; of a span, `detail` names the setting that has them written
     "no_session_id",  # a conversation without an id and without a name to make one from
 ]
 #: How far the time of a file may be behind the times in it, in seconds.
