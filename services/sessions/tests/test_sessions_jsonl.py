@@ -1,6 +1,7 @@
 """JSON lines as sessions: exported documents come back as they were, and other records and messages are understood."""
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -261,3 +262,27 @@ def test_values_of_the_wrong_type_are_left_out_and_never_stop_the_import(tmp_pat
     [found], problems = read(lines(tmp_path / "odd.jsonl", odd))
     assert (found.title, found.cost_usd, dict(found.tokens), problems) == (None, None, {}, [])
     assert json.dumps(document(found))
+
+
+def test_the_lines_on_the_page_are_sessions_with_the_same_call(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs/agents.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Your own agent's sessions\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"^```json\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    path = tmp_path / "documented.jsonl"
+    path.write_text("".join(blocks), encoding="utf-8")
+    found, problems = read(path)
+    assert problems == []
+    assert sorted(each.session_id for each in found) == ["blocks-1", "chat-1", "lines-1", "record-1"]
+    for each in found:
+        made = document(each)
+        [event] = made["intermediate_events"]
+        assert (event["function_call"], event["function_response"]["response"]["output"], event["status"]) == (
+            {"name": "weather", "args": {"city": "Bonn"}}, "rain", "success",
+        )  # fmt: skip
+        assert (made["metadata"]["user_turns"], made["metadata"]["status"]) == (1, "answered")
+    [chat] = [each for each in found if each.session_id == "chat-1"]
+    assert (chat.title, chat.source, chat.model, chat.cost_usd, chat.extra) == (
+        "Weather", "my-agent", "my-model", 0.01, {"team": "blue"},
+    )  # fmt: skip
+    [many] = [each for each in found if each.session_id == "lines-1"]
+    assert (many.updated - many.created).total_seconds() == 5
