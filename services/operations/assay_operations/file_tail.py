@@ -41,12 +41,16 @@ Line = tuple[bytes, dict[str, Any]]
 def file_path(option: str, environment: Mapping[str, str]) -> Path:
     """Return the file that an option names.
 
-    `auto` is the file of `ASSAY_CAPTURE_FILE_PATH`, or the default.
+    `auto` is that of `capture.file_path` in the settings, from `ASSAY_CAPTURE_FILE_PATH`, the file of `ASSAY_CONFIG` or `./assay.toml`;
+    otherwise the default. Raises `SettingsError` for settings that are not valid.
     """
+    from assay_runtime.config import load_settings
+
     if option != AUTO:
         return Path(option)
     named = environment.get(PATH_VARIABLE)
-    return Path(named).expanduser() if named else default_path(environment, os.geteuid())
+    configured = Path(named) if named else load_settings().capture.file_path
+    return configured.expanduser() if configured else default_path(environment, os.geteuid())
 
 
 def check_status(status: str | None) -> None:
@@ -73,7 +77,7 @@ def follow_file(
     """Yield the lines since a time, as they are and parsed; `live`: new ones too.
 
     Rotated files that were written since then come first. Lines that are not JSON are left out; lines without a readable time are not.
-    A missing file ends it, or is waited for if `live`. Raises `OperationError` if the file cannot be read.
+    A missing file is reported to `tell`, and ends it or is waited for if `live`. Raises `OperationError` if the file cannot be read.
     """
     follower = Follower(path, since_ms)
     missing = False
@@ -84,10 +88,12 @@ def follow_file(
                 if (not first or _time_ms(event, since_ms) >= since_ms) and wanted(event, status, tool):
                     yield raw, event
             first = False
+            gone = not path.exists()
             if not live:
+                if gone:
+                    tell(f"{path} does not exist; see capture.sink and capture.file_path")
                 return
             still_read()
-            gone = not path.exists()
             if gone and not missing:
                 tell(f"{path} does not exist; waiting for it")
             missing = gone

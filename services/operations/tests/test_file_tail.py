@@ -250,12 +250,30 @@ def test_what_cannot_be_read_is_an_operation_error(tmp_path: Path) -> None:
         shown(tmp_path)
 
 
-def test_the_option_comes_before_the_environment_and_that_before_the_default(tmp_path: Path) -> None:
+def test_the_option_comes_before_the_environment_and_that_before_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ASSAY_CONFIG", raising=False)
+    monkeypatch.delenv("ASSAY_CAPTURE_FILE_PATH", raising=False)
     named = {"ASSAY_CAPTURE_FILE_PATH": "/named.jsonl", "XDG_STATE_HOME": "/state"}
     assert file_path("/own.jsonl", named) == Path("/own.jsonl")
     assert file_path("auto", named) == Path("/named.jsonl")
     assert file_path("auto", {"XDG_STATE_HOME": "/state"}) == Path("/state/assay/events.jsonl")
     assert file_path("auto", {}) == Path.home() / ".local/state/assay/events.jsonl"
+    (tmp_path / "assay.toml").write_text('[capture]\nfile_path = "/configured.jsonl"\n')
+    assert file_path("auto", named) == Path("/named.jsonl")
+    assert file_path("auto", {}) == Path("/configured.jsonl")
+
+
+def test_a_missing_file_is_named_also_if_it_is_not_waited_for(tmp_path: Path) -> None:
+    told: list[str] = []
+    path = tmp_path / "none.jsonl"
+    lines = follow_file(path, 0, status=None, tool=None, live=False, tell=told.append, still_read=lambda: None)
+    assert list(lines) == []
+    [text] = told
+    assert str(path) in text
+    assert "capture.file_path" in text
 
 
 def test_a_file_that_was_empty_and_was_rotated_twice_before_the_next_look_loses_no_line(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def tail(
         str | None,
         typer.Option(
             metavar="PATH|auto",
-            help="Follow a file of events instead of Redis; auto: the file of ASSAY_CAPTURE_FILE_PATH, or its default.",
+            help="Follow a file of events instead of Redis; auto: the file of capture.file_path, or its default.",
         ),
     ] = None,
     status: Annotated[
