@@ -90,7 +90,7 @@ class Selection:
         return [*self.of_age(target), self.stored]
 
     def without_parts(self, base_database: str) -> str:
-        """Return the condition for rows of sessions of which no part is left, or will be left after the deletion."""
+        """Return the condition for rows of sessions without a part that stays."""
         doomed = " AND ".join(self.conditions(_PARTS)) or "1"
         left = f"SELECT project, session_id FROM {base_database}.session_parts WHERE NOT ({doomed})"  # noqa: S608 - checked or quoted
         return f"(project, assumeNotNull(session_id)) NOT IN ({left})"
