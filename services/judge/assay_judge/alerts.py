@@ -4,6 +4,7 @@ Each episode is announced once when it begins and once when it ends.
 """
 
 import uuid
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import Literal, Protocol
 
@@ -157,9 +158,18 @@ class AlertPublisher:
 
 
 class CommandAlerts(AlertPublisher):
-    """For commands that judge a sample: alerts of the budget; an API that refuses our calls ends the command."""
+    """For commands: the budget is alerted, and an API that refuses our calls stops the command."""
+
+    def __init__(
+        self, client: Client, shards: int, fingerprint: str, settings: JudgeSettings, stop: Callable[[], None]
+    ) -> None:
+        super().__init__(client, shards, fingerprint, settings)
+        self._stop = stop
+        #: Why the API refuses our calls; empty if it does not.
+        self.refused = ""
 
     async def stopped(self, why: str) -> None:
-        """Raise `SettingsError`."""
+        """Stop the command, and keep the reason."""
         if why:
-            raise SettingsError(why)
+            self.refused = why
+            self._stop()

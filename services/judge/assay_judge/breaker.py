@@ -21,6 +21,11 @@ class Breaker:
         self.stopped = ""
         self._first = True
 
+    @property
+    def is_open(self) -> bool:
+        """True if calls are held back since others failed or were refused."""
+        return bool(self._until)
+
     def wait_s(self) -> float:
         """Return 0 if a call may start now, else the seconds until the next check.
 

@@ -76,6 +76,7 @@ class TaskRunner:
         ledger: Ledger,
         breaker: Breaker,
         alerts: Alerts = NO_ALERTS,
+        draining: asyncio.Event | None = None,
     ) -> None:
         self.ledger = ledger
         self.breaker = breaker
@@ -86,7 +87,9 @@ class TaskRunner:
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._running: set[Call] = set()
         #: Set when the process stops: no new calls start.
-        self.draining = asyncio.Event()
+        self.draining = draining or asyncio.Event()
+        #: Kind of the latest failure.
+        self.last_error = ""
 
     async def run(self, task: Task, unpaid: Result | None = None) -> bytes | None:
         """Run a task and return its document; None if it was published before.
@@ -173,6 +176,8 @@ class TaskRunner:
                 case "done":
                     return AlreadyDone(reservation.score)
                 case "busy":
+                    if self.draining.is_set():
+                        raise NotJudgedError
                     await self._sleep(min(1.0, reservation.wait_s + 0.01))
                 case "interrupted":
                     return {"status": ScoreStatus.JUDGE_ERROR, "detail": INTERRUPTED}
@@ -210,7 +215,8 @@ class TaskRunner:
         await self.ledger.learn(request, tokens=tokens, pause_s=reply.pause_s, limit=reply.limit)
 
     async def _record_failure(self, request: str, error: CallError) -> None:
-        metrics.JUDGE_CALLS.labels(error.kind.partition(":")[0]).inc()
+        self.last_error = error.kind.partition(":")[0]
+        metrics.JUDGE_CALLS.labels(self.last_error).inc()
         log.warning("a call returned no verdict", extra={"error_class": error.kind.partition(":")[0]})
         match classify(error):
             case NextStep.STOP:

@@ -38,13 +38,11 @@ class Target:
     arrived: str = "created_at"
     #: Condition for the rows of its kind, if the table has several kinds.
     only: str = ""
-    #: True for rows that go with the parts of their session instead of by their own age.
-    with_session: bool = False
 
 
-SCORES = Target("scores", "score_id", has_event_time=True, arrived="judged_at", only="session_id IS NULL")
-#: They have text of their session, so they are deleted when the last part of it is, however late they were judged.
-SESSION_SCORES = replace(SCORES, only="session_id IS NOT NULL", with_session=True)
+SCORES = Target("scores", "score_id", has_event_time=True, arrived="judged_at")
+#: The kinds that are judged, and the condition for their scores.
+_SCORES_OF = {Kind.ANSWER: "session_id IS NULL", Kind.SESSION: "session_id IS NOT NULL"}
 _PARTS = Target("session_parts", "event_id", has_event_time=True)
 FAILURES = Target("capture_failures", "failure_id", has_event_time=False)
 
@@ -57,10 +55,10 @@ def targets(kind: Kind | None) -> list[Target]:
     events = [
         Target(source.view, "event_id", has_event_time=True) for k, source in SOURCES.items() if kind in (None, k)
     ]
-    if kind in (None, Kind.ANSWER):
+    if kind is None:
         events.append(SCORES)
-    if kind in (None, Kind.SESSION):
-        events.append(SESSION_SCORES)
+    elif kind in _SCORES_OF:
+        events.append(replace(SCORES, only=_SCORES_OF[kind]))
     return events if kind else [*events, FAILURES]
 
 
@@ -76,24 +74,26 @@ class Selection:
     #: Stored up to this time, by the store's clock: that of the plan, so that later rows stay.
     stored_upto_ms: int
     project: str | None = None
+    base_database: str = "assay_base"
 
     def of_age(self, target: Target) -> list[str]:
         """Return WHERE conditions for the rows of this age, whenever they were stored."""
-        by_time = (
-            [] if self.upto_ms is None or target.with_session else [f"{target.arrived} <= {_moment(self.upto_ms)}"]
-        )
+        by_time = [] if self.upto_ms is None else [self._by_time(target, self.upto_ms)]
         by_project = [] if self.project is None else [f"project = {literal(self.project)}"]
         return by_time + by_project + ([target.only] if target.only else [])
+
+    def _by_time(self, target: Target, upto_ms: int) -> str:
+        old = f"{target.arrived} <= {_moment(upto_ms)}"
+        if target.name != SCORES.name:
+            return old
+        # Scores of sessions have text of theirs: they go when the last part of the session goes, however late they were judged.
+        doomed = " AND ".join(self.conditions(_PARTS))
+        stay = f"SELECT project, session_id FROM {self.base_database}.session_parts WHERE NOT ({doomed})"  # noqa: S608 - checked or quoted
+        return f"if(session_id IS NULL, {old}, (project, assumeNotNull(session_id)) NOT IN ({stay}))"
 
     def conditions(self, target: Target) -> list[str]:
         """Return WHERE conditions for the rows to delete."""
         return [*self.of_age(target), self.stored]
-
-    def without_parts(self, base_database: str) -> str:
-        """Return the condition for rows of sessions of which no part is left, or will be left after the deletion."""
-        doomed = " AND ".join(self.conditions(_PARTS)) or "1"
-        left = f"SELECT project, session_id FROM {base_database}.session_parts WHERE NOT ({doomed})"  # noqa: S608 - checked or quoted
-        return f"(project, assumeNotNull(session_id)) NOT IN ({left})"
 
     @property
     def stored(self) -> str:
@@ -111,7 +111,7 @@ def later_copies(table: str, target: Target, chosen: Selection) -> str | None:
     They are deleted too: without the first copy, a later copy would become visible under another `id`. A copy that was stored after the
     plan stays, as an event that is sent again after it was deleted.
     """
-    if chosen.upto_ms is None or target.with_session:
+    if chosen.upto_ms is None:
         return None
     (arrived, *others) = chosen.conditions(target)
     later = [f"NOT ({arrived})", *others]
@@ -155,9 +155,8 @@ class TablePruning:
         self._client = client
         self._view = f"{settings.database}.{target.name}"
         self._base = f"{settings.base_database}.{target.name}"
-        without_parts = [chosen.without_parts(settings.base_database)] if target.with_session else []
-        self._where = " AND ".join([*chosen.conditions(target), *without_parts])
-        self._of_age = " AND ".join([*chosen.of_age(target), *without_parts]) or "1"
+        self._where = " AND ".join(chosen.conditions(target))
+        self._of_age = " AND ".join(chosen.of_age(target)) or "1"
         self._stored_by_then = chosen.stored
         self._late_query = later_copies(self._base, target, chosen)
         self._late: list[str] = []
@@ -312,7 +311,7 @@ def plan_prune(data: Path, *, upto_ms: int | None, project: str | None = None, k
     settings = settings_for("owner", data).store
     with open_store(settings) as client:
         now_ms = int(client.query("SELECT toUnixTimestamp64Milli(now64(3))").result_rows[0][0])
-        chosen = Selection(upto_ms, now_ms, project)
+        chosen = Selection(upto_ms, now_ms, project, settings.base_database)
         tables = [TablePruning(client, settings, target, chosen) for target in targets(kind)]
         for table in tables:
             table.count()

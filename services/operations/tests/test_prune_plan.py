@@ -19,9 +19,9 @@ def test_parts_that_go_whole_are_dropped_and_only_mixed_partitions_rewritten() -
 
 def test_what_was_stored_after_the_plan_is_never_selected_and_a_project_is_quoted() -> None:
     stored = "stored_at <= fromUnixTimestamp64Milli(9, 'UTC')"
-    assert Selection(None, 9).conditions() == [stored]
-    assert Selection(None, 9, "it's").conditions() == [r"project = 'it\'s'", stored]
-    assert Selection(5, 9, "p").conditions() == [
+    assert Selection(None, 9).conditions(FAILURES) == [stored]
+    assert Selection(None, 9, "it's").conditions(FAILURES) == [r"project = 'it\'s'", stored]
+    assert Selection(5, 9, "p").conditions(FAILURES) == [
         "created_at <= fromUnixTimestamp64Milli(5, 'UTC')",
         "project = 'p'",
         stored,

@@ -11,7 +11,8 @@ from assay_operations.errors import OperationError
 from assay_operations.sessions import judging
 from assay_runtime.store import Client
 from assay_schema.streams import ALERTS
-from tests.support.anthropic_server import AnthropicServer
+from tests.support.anthropic_server import KEY, AnthropicServer
+from tests.support.ports import free_port
 from tests.support.redis import RedisServer
 from tests.support.session_judge import SessionJudge, keep_session, reply, transcript
 
@@ -224,3 +225,21 @@ def test_the_text_of_a_rubric_leaves_redis_with_its_publication(
             if client.type(key) == b"hash"
         ]
     assert kept == [b"", b""]
+
+
+def test_an_api_that_is_away_ends_the_command_and_charges_nothing(
+    judge: SessionJudge, owner: Client, api: AnthropicServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "GIVE_UP_S", 2.0)
+    for number in range(3):
+        keep_session(owner, transcript(f"s{number}"), first_id=10 * number)
+    answering = judge.settings
+    judge.settings = answering.replace(api.url, f"http://127.0.0.1:{free_port()}")
+    judge.run(code=2)
+    assert "the model's API fails: APIConnectionError; see judge.base_url" in judge.error
+    judge.settings = answering
+    api.keys = {"another"}
+    judge.run(code=2)
+    api.keys = {KEY}
+    assert judge.run()["counts"] == {"scored": 3}
+    assert sum(round(score.cost_usd * 1e9) for score in judge.stored()) == api.nano

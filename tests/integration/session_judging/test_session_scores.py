@@ -54,7 +54,9 @@ def test_people_label_sessions_and_the_judge_is_calibrated_by_them(judge: Sessio
     judge.run()
     scores = {f"{score.event_id}@{score.revision}": score for score in judge.stored()}
     listed = judge.cli.call("judge", "label", "--sessions", "--output", "l.ndjson", "--list", role="sre")
-    assert set(listed.stdout.decode().split()) == set(scores)
+    assert dict(line.split("\t") for line in listed.stdout.decode().splitlines()) == {
+        name: score.session_id for name, score in scores.items()
+    }
     labels = judge.cli.directory / "labels.ndjson"
     good = {name: score.metrics[Metric.RUBRIC_SCORE] == 1 for name, score in scores.items()}
     labels.write_bytes(

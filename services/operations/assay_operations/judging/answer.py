@@ -8,7 +8,8 @@ from assay_operations.errors import OperationError
 from assay_schema.settings import Settings
 
 _EVIDENCE = """
-SELECT s.event_id AS event_id, s.project AS project, s.status AS status, s.detail AS detail, s.fingerprint AS fingerprint,
+SELECT s.event_id AS event_id, s.session_id AS session_id,
+    s.project AS project, s.status AS status, s.detail AS detail, s.fingerprint AS fingerprint,
     s.model AS model, s.judged_at AS judged_at, s.metrics AS metrics, s.checks AS checks, s.claims AS claims, s.verdicts AS verdicts,
     a.answer AS answer, a.contexts AS contexts, a.event_id = s.event_id AS stored
 FROM scores AS s LEFT JOIN (SELECT event_id, answer, contexts FROM answers WHERE event_id = {event_id:UUID}) AS a ON a.event_id = s.event_id
@@ -30,6 +31,8 @@ def judged_answer(settings: Settings, event_id: str, fingerprint: str) -> dict[s
         rows = [dict(row) for row in answer.named_results()]
     if not rows:
         raise OperationError("not_found", f"no score of answer {wanted} is stored; see assay judge status")
+    if rows[0]["session_id"] is not None:
+        raise OperationError("not_found", f"this is a session: assay sessions show {rows[0]['session_id']}")
     if not rows[0]["stored"]:
         raise OperationError(
             "not_found", f"the score of answer {wanted} is stored, but the answer itself is not (any more)"

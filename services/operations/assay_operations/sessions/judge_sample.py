@@ -1,4 +1,7 @@
-"""Draw the sample of sessions for the judge: `plan_judging`. It reads the store, and pays and writes nothing."""
+"""Draw the sample of sessions for the judge: `plan_judging`.
+
+It reads the store, and pays and writes nothing.
+"""
 
 import asyncio
 import time
@@ -23,6 +26,7 @@ from assay_sessions.rubric import PROMPT_HASH, SCHEMA_HASH
 if TYPE_CHECKING:
     from assay_judge.judge_identity import JudgeIdentity
     from assay_judge.sampling import Draw
+    from assay_runtime.store import Client as Store
 
 
 # The newest revision of each session of a person.
@@ -38,7 +42,8 @@ _NEWEST = """
 """
 # With its latest score by this judge, and the id under which any judge knows it: it stays if the start in a log moves.
 _CHOSEN = f"""
-SELECT s.session_id, s.revision, s.digest, s.service, toUnixTimestamp64Milli(s.began), e.event_id,
+SELECT s.changed > fromUnixTimestamp64Milli({{until:Int64}}), s.session_id, s.revision, s.digest, s.service,
+    toUnixTimestamp64Milli(s.began), e.event_id,
     ifNull(j.status, ''), j.revision, toUnixTimestamp64Milli(j.judged_at), j.base, j.base_probability, j.inclusion_probability, j.boosts,
     j.cost_usd, j.input_tokens, j.output_tokens, j.rubric
 FROM ({_NEWEST}) AS s
@@ -57,7 +62,7 @@ LEFT JOIN
     WHERE project = {{project:String}} AND session_id IS NOT NULL GROUP BY session_id
 ) AS e ON e.session_id = s.session_id
 WHERE s.complete AND s.status = 'answered' AND s.parent IS NULL AND (s.fork IS NULL OR notEmpty({{sessions:Array(String)}}))
-  AND s.changed >= fromUnixTimestamp64Milli({{since:Int64}}) AND s.changed <= fromUnixTimestamp64Milli({{until:Int64}})
+  AND s.changed >= fromUnixTimestamp64Milli({{since:Int64}})
   AND (empty({{sessions:Array(String)}}) OR s.session_id IN {{sessions:Array(String)}})
 ORDER BY s.began, s.session_id
 """  # noqa: S608  # a statement of ours
@@ -88,6 +93,8 @@ class Plan:
     not_sampled: tuple[SessionToJudge, ...]
     #: Sessions that this judge has scored, or failed to.
     done: int
+    #: Sessions that changed so lately that they may go on.
+    unsettled: int
     #: The selection, for the audit record.
     target: dict[str, Any]
 
@@ -120,27 +127,50 @@ def plan_judging(
         "sessions": list(session_ids),
     }
     with open_store(reader.store) as store:
-        rows = store.query(_CHOSEN, parameters=selection).result_rows
+        found = store.query(_CHOSEN, parameters=selection).result_rows
+        rows = [row for unsettled, *row in found if not unsettled]
         per_day = {day: int(n) for day, n in store.query(_PER_DAY, parameters={"project": project}).result_rows}
-    if missing := set(session_ids) - {str(row[0]) for row in rows}:
-        raise OperationError(
-            "not_found",
-            f"no session {min(missing)[:100]!r} of project {project} that is complete and has an answer; "
-            "see assay sessions list",
-        )
+        if missing := set(session_ids) - {str(row[0]) for row in rows}:
+            raise OperationError("not_found", "; ".join(_why_not(store, project, each) for each in sorted(missing)))
     draws = _Draws(settings, per_day, asyncio.run(_salt(settings)), named=bool(session_ids))
-    found = [_read(row, project, draws, again=again) for row in rows]
-    wanted = [each for each in found if each is not None]
+    wanted = [each for row in rows if (each := _read(row, project, draws, again=again)) is not None]
     sampled = [each for each in wanted if each.judged.draw.sampled][:limit]
     # Those after the last one that is judged now wait for the next time.
     last = sampled[-1].judged.event_id if len(sampled) == limit else None
     left = [each for each in wanted if not each.judged.draw.sampled and (last is None or each.judged.event_id < last)]
     target = {name: value for name, value in selection.items() if name in ("project", "fingerprint") or value}
-    return Plan(data, project, tuple(sampled), tuple(left), len(rows) - len(wanted), target | {"limit": limit})
+    return Plan(
+        data,
+        project,
+        tuple(sampled),
+        tuple(left),
+        len(rows) - len(wanted),
+        len(found) - len(rows),
+        target | {"limit": limit},
+    )
+
+
+def _why_not(store: "Store", project: str, session_id: str) -> str:
+    """Return why a session cannot be judged."""
+    named = {"project": project, "session": session_id}
+    rows = store.query(
+        f"SELECT complete, toString(status), parent IS NOT NULL FROM ({_NEWEST}) WHERE session_id = {{session:String}}",  # noqa: S608
+        parameters=named,
+    ).result_rows
+    shown = f"session {session_id[:100]!r} of project {project}"
+    if not rows:
+        return f"no {shown} was imported; list them with assay sessions list --json (the whole id is needed)"
+    complete, status, subagent = rows[0]
+    if not complete:
+        return f"parts of {shown} have not arrived yet"
+    return f"{shown} is of a sub-agent" if subagent else f"{shown} has no answer: it is {status}"
 
 
 def judge_of_sessions(settings: Settings) -> "JudgeIdentity":
-    """Return the judge of sessions: the model of the settings, with the prompts for rubrics. Raises `OperationError`."""
+    """Return the judge of sessions: the model of the settings, with the prompts for rubrics.
+
+    Raises `OperationError`.
+    """
     from assay_judge.backends import judge_of
 
     judge = judge_of(settings.judge)
@@ -156,6 +186,8 @@ def judge_of_sessions(settings: Settings) -> "JudgeIdentity":
 
 
 async def _salt(settings: Settings) -> str:
+    from redis.exceptions import RedisError
+
     from assay_judge.ledger import ledger_of
     from assay_runtime.connection import connect
 
@@ -164,6 +196,8 @@ async def _salt(settings: Settings) -> str:
     client = connect(settings.redis)
     try:
         return await ledger_of(client, settings).salt()
+    except RedisError as error:
+        raise OperationError("unavailable", f"redis: {type(error).__name__}; see redis.url") from None
     finally:
         await client.aclose()
 

@@ -8,6 +8,7 @@ score that is published twice is stored and counted once.
 import asyncio
 import contextlib
 import signal
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
@@ -27,12 +28,15 @@ from assay_sessions.rubric_view import View, view_of
 
 if TYPE_CHECKING:
     from assay_judge.api import Calls
+    from assay_judge.breaker import Breaker
     from assay_judge.ledger import Ledger
     from assay_judge.task_runner import TaskRunner
     from assay_runtime.store import Client as Store
 
 #: Errors of a session that has not the form of one: parts of it are free JSON.
 _UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
+#: Seconds without a reply of an API that fails after which the command ends; the judge's service would wait.
+GIVE_UP_S = 60.0
 UNREADABLE = "Unreadable: a turn or a tool call of the session has not the form of one"
 
 
@@ -96,13 +100,14 @@ class _Judging:
         tariff = tariff_for(settings, load_judge_config(settings.rules_file))
         breaker = Breaker(asyncio.get_running_loop().time)
         ledger = ledger_of(client, self._settings)
-        alerts = CommandAlerts(client, self._settings.redis.shards, fingerprint, settings)
-        runner = TaskRunner(settings, fingerprint, tariff, ledger, breaker, alerts)
+        draining = asyncio.Event()
+        alerts = CommandAlerts(client, self._settings.redis.shards, fingerprint, settings, draining.set)
+        runner = TaskRunner(settings, fingerprint, tariff, ledger, breaker, alerts, draining)
         try:
             for session in self._plan.not_sampled:
                 score = session_score(self._judge, session.judged, ScoreStatus.NOT_SAMPLED)
                 await self._publish(ledger, attempt, session.judged, score)
-            async with _kept_alive(runner), _stoppable(runner):
+            async with _kept_alive(runner, breaker), _stoppable(self, draining):
                 for start in range(0, len(self._plan.sampled), settings.concurrency):
                     page = self._plan.sampled[start : start + settings.concurrency]
                     # Each comes to its end: what is paid for is published, also if another fails.
@@ -112,9 +117,16 @@ class _Judging:
                     for error in ends:
                         if error is not None:
                             raise error
-                    if runner.draining.is_set():
-                        self.stopped = True
+                    if draining.is_set():
                         break
+            if alerts.refused:
+                raise SettingsError(alerts.refused)
+            if draining.is_set() and not self.stopped:
+                raise OperationError(
+                    "unavailable",
+                    f"the model's API fails: {runner.last_error}; see judge.base_url",
+                    "nothing was charged for what is left; run it again",
+                )
         except RedisError as error:
             raise OperationError("unavailable", f"redis: {type(error).__name__}", "what was paid for is kept") from None
         finally:
@@ -137,9 +149,6 @@ class _Judging:
             )
         except (NotJudgedError, _GoneError):
             score = None
-        except SettingsError:  # the API refuses every call: the others need not try
-            runner.draining.set()
-            raise
         if score is None:
             self._counts["left"] += 1
         else:
@@ -198,12 +207,13 @@ class _GoneError(Exception):
 
 
 @contextlib.asynccontextmanager
-async def _stoppable(runner: "TaskRunner") -> AsyncIterator[None]:
+async def _stoppable(judging: _Judging, draining: asyncio.Event) -> AsyncIterator[None]:
     """Let calls that run come to their end at the first SIGINT or SIGTERM; the second has its usual effect."""
     loop, signals = asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM)
 
     def stop() -> None:
-        runner.draining.set()
+        judging.stopped = True
+        draining.set()
         for each in signals:
             loop.remove_signal_handler(each)
 
@@ -218,8 +228,8 @@ async def _stoppable(runner: "TaskRunner") -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _kept_alive(runner: "TaskRunner") -> AsyncIterator[None]:
-    """Renew the leases of calls while the block runs."""
+async def _kept_alive(runner: "TaskRunner", breaker: "Breaker") -> AsyncIterator[None]:
+    """While the block runs, renew the leases of calls, and give up an API that fails all the time."""
     from redis.exceptions import RedisError
 
     from assay_judge.ledger import RENEW_S
@@ -230,8 +240,17 @@ async def _kept_alive(runner: "TaskRunner") -> AsyncIterator[None]:
             with contextlib.suppress(RedisError):
                 await runner.keep_alive()
 
-    alive = asyncio.create_task(renew())
+    async def give_up() -> None:
+        well_at = time.monotonic()
+        while time.monotonic() - well_at < GIVE_UP_S:
+            await asyncio.sleep(0.2)
+            if not breaker.is_open:
+                well_at = time.monotonic()
+        runner.draining.set()
+
+    tasks = [asyncio.create_task(each()) for each in (renew, give_up)]
     try:
         yield
     finally:
-        alive.cancel()
+        for task in tasks:
+            task.cancel()

@@ -44,7 +44,10 @@ def label(
         Path | None, typer.Option("--output", help="NDJSON file of labels; those that it contains are skipped.")
     ] = None,
     list_only: Annotated[
-        bool, typer.Option("--list", help="Print the event_ids left to label, for another labelling tool.")
+        bool,
+        typer.Option(
+            "--list", help="Print the event_ids left to label, for another labelling tool; for sessions also their ids."
+        ),
     ] = False,
     of_sessions: Annotated[bool, typer.Option("--sessions", help="Label judged sessions instead of answers.")] = False,
     data: DataDirectory = DEFAULT_DATA,
@@ -73,7 +76,7 @@ def label(
     left = [row for row in rows if row["event_id"] not in done]
     if list_only:
         for row in left:
-            emit(row["event_id"])
+            emit(row["event_id"] + (f"\t{row['session_id']}" if of_sessions else ""))
     if output is None or list_only:
         return
     labelled = 0

@@ -73,14 +73,20 @@ def judge(
 
 def _round(plan: Plan, *, dry_run: bool, actor: Actor, as_json: bool, quiet: bool) -> bool:
     """Judge the sessions of a plan, and print what came of it. True if one ended in an error."""
+    waiting = f"; {plan.unsettled:,} changed lately (--settled)" if plan.unsettled else ""
     if dry_run:
-        counts = {"would_be_judged": len(plan.sampled), "not_sampled": len(plan.not_sampled), "done": plan.done}
+        counts = {
+            "would_be_judged": len(plan.sampled),
+            "not_sampled": len(plan.not_sampled),
+            "done": plan.done,
+            "unsettled": plan.unsettled,
+        }
         if as_json:
             emit(orjson.dumps(counts).decode())
         else:
             echo(
                 f"{len(plan.sampled):,} session(s) would be judged, {len(plan.not_sampled):,} are not in the sample, "
-                f"{plan.done:,} are done"
+                f"{plan.done:,} are done{waiting}"
             )
         return False
     scores: list[Score] = []
@@ -92,7 +98,7 @@ def _round(plan: Plan, *, dry_run: bool, actor: Actor, as_json: bool, quiet: boo
     elif scores or not quiet:
         for score in judged:
             echo(_line(score))
-        echo(_summary(counts, judged, plan.done))
+        echo(_summary(counts, judged, plan.done) + waiting)
     return counts[ScoreStatus.JUDGE_ERROR] > 0
 
 
