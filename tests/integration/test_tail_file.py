@@ -66,7 +66,8 @@ def test_live_lines_through_many_rotations_are_each_shown_once(path: Path, cli: 
 
 def test_a_missing_file_is_no_error_without_following(path: Path, cli: Cli) -> None:
     found = cli.run("tail", "--file", str(path), "--no-follow", role="sre")
-    assert (found.returncode, found.stdout, found.stderr) == (0, b"", b"")
+    assert (found.returncode, found.stdout) == (0, b"")
+    assert found.stderr.decode() == f"{path} does not exist; see capture.sink and capture.file_path\n"
 
 
 def test_head_ends_it_with_success(path: Path, cli: Cli) -> None:
