@@ -225,6 +225,8 @@ def test_checks_find_the_session_that_breaks_a_rule_and_exit_with_1(system: Syst
         assert "no_loops: checked-too/ses_loop" in alone
         assert "checked/ses_loop" not in alone
     assert assay(system, "sessions", "check", str(file), "--since", "1h", code=2) == ""
+    for place in ((), (str(file),)):
+        assert assay(system, "sessions", "check", *place, "--session", "ghost", "--quiet", code=2) == ""
     rules.write_text("[rules.no_lops]\n")
     assert assay(system, "sessions", "check", "--rules", str(rules), code=2) == ""
 

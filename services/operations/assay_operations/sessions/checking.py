@@ -1,6 +1,6 @@
 """Check sessions by rules: those in the store, or in a file of `assay sessions export`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +64,8 @@ def check_stored(
     with open_store(settings.store) as client:
         upto = stored_watermark(client, settings.store.database)
         chosen = Chosen(upto, after, project, source, session_ids, of_people=not session_ids)
-        report, kept = _checked(documents(client, chosen, seen), rules, references, keep=keep, progress=progress)
+        found = _all_named(documents(client, chosen, seen), session_ids, seen.incomplete)
+        report, kept = _checked(found, rules, references, keep=keep, progress=progress)
     return Checked(report, kept, len(seen.incomplete))
 
 
@@ -93,7 +94,23 @@ def check_file(
             and (not session_ids or document.get("session_id") in session_ids)
         )
 
-    return Checked(*_checked(filter(wanted, _lines(file)), rules, references, keep=keep, progress=progress), 0)
+    found = _all_named(filter(wanted, _lines(file)), session_ids, [])
+    return Checked(*_checked(found, rules, references, keep=keep, progress=progress), 0)
+
+
+def _all_named(
+    found: Iterator[dict[str, Any]], session_ids: Sequence[str], incomplete: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield sessions. Raises `OperationError` at the end if one that was named is not among them."""
+    missing = set(session_ids)
+    for document in found:
+        missing.discard(str(document.get("session_id")))
+        yield document
+    if missing := missing.difference(incomplete):
+        raise OperationError(
+            "not_found",
+            f"no session {min(missing)[:100]!r} among those to check; list them with assay sessions list --json (the whole id is needed)",
+        )
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:
