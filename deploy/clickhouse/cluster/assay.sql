@@ -2673,6 +2673,8 @@ ALTER TABLE `assay_base_local`.scores ON CLUSTER '{cluster}'
     ADD COLUMN IF NOT EXISTS rubric Array(Tuple(dimension LowCardinality(String), criterion String, absence Bool, verdict Enum8('yes' = 1, 'no' = 2, 'not_applicable' = 3, 'not_judged' = 4), demoted Bool, turn UInt64)) COMMENT 'The rubric of the session: its items, written by the judge and scrubbed, with the verdict on each and the turn of its evidence.' CODEC(ZSTD(3)) AFTER revision,
     ADD INDEX IF NOT EXISTS session_id_bloom session_id TYPE bloom_filter(0.01) GRANULARITY 1;
 
+ALTER TABLE `assay_base_local`.scores ON CLUSTER '{cluster}' COMMENT COLUMN IF EXISTS event_id 'The answer that was judged. For a session, an id made of its project, id and start.';
+
 CREATE OR REPLACE VIEW `assay_local`.scores ON CLUSTER '{cluster}'
 (
     schema_version UInt8 COMMENT 'Version of the row contract; 1.',
@@ -3981,4 +3983,4 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (16,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (17, '0017_latency_codec.sql', '1d838dfac6a301586c0496f43f108ef80156ac59a25400b68af9660ca3d014f8');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (18, '0018_session_scores.sql', '89a36b9be20c405e27f25cd6b7c4d64b87946abf16876066ccc5d15f8aec3d7b');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (18, '0018_session_scores.sql', 'b223adee446b6bc1bbfcf121baa0dddfbd8dc5cec25f369517650430e06e66fe');

@@ -42,6 +42,24 @@ SCORES = [
     score(status="not_sampled", base=False, checks={"not_empty": False}),
     score(faithfulness=0.0, base=False, boosts=["low_score"], inclusion_probability=0.5),
     score(faithfulness=0.25, project="other", fingerprint="ffffffffffffffff"),
+    score(
+        project="agents",
+        session_id="s1",
+        revision=1,
+        fingerprint="eeeeeeeeeeeeeeee",
+        metrics={"rubric_score": 0.5, "safety": 1.0},
+        checks={},
+        rubric=[
+            {
+                "dimension": "task_success",
+                "criterion": "The total is said",
+                "absence": False,
+                "verdict": "no",
+                "demoted": False,
+                "turn": 0,
+            }
+        ],
+    ),
 ]
 #: The judge calls 8 of 40 answers good that people call bad.
 CALIBRATION = {
@@ -252,7 +270,7 @@ def test_quality_counts_the_base_stream_by_its_weights_and_corrects_the_judge_wh
 
 def test_coverage_says_what_is_missing_and_checks_count_every_answer(sre: Client) -> None:
     [day] = rows(sre, "judging", project="default")
-    assert (day["answers"], day["sampled"], day["scored"], day["skipped_budget"]) == (6, 5, 4, 1)
+    assert (day["seen"], day["sampled"], day["scored"], day["skipped_budget"]) == (6, 5, 4, 1)
     assert (day["coverage"], day["checks_failed"], day["cost_usd"]) == (0.8, 1, 0.01)
     [check] = rows(sre, "checks", project="default")
     assert (check["check"], check["passed_answers"], check["failed_answers"]) == ("not_empty", 5, 1)
@@ -265,6 +283,9 @@ def test_coverage_says_what_is_missing_and_checks_count_every_answer(sre: Client
 
 
 def test_the_worst_answers_of_a_metric_or_a_share_are_listed_worst_first(sre: Client) -> None:
+    (session,) = rows(sre, "worst-sessions")
+    assert (session["session_id"], session["value"], session["first_unmet"]) == ("s1", 0.5, "The total is said")
+    assert rows(sre, "worst-answers", metric="rubric_score") == []
     assert [row["value"] for row in rows(sre, "worst-answers", project="default")] == [0.0, 0.5, 0.7, 0.9]
     assert [row["value"] for row in rows(sre, "worst-answers", limit="1", project="other")] == [0.25]
     assert len(rows(sre, "worst-answers", metric="check_failed_not_empty")) == 1

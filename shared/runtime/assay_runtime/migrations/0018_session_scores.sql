@@ -6,6 +6,8 @@ ALTER TABLE ${base}.scores
     ADD COLUMN IF NOT EXISTS rubric Array(Tuple(dimension LowCardinality(String), criterion String, absence Bool, verdict Enum8('yes' = 1, 'no' = 2, 'not_applicable' = 3, 'not_judged' = 4), demoted Bool, turn UInt64)) COMMENT 'The rubric of the session: its items, written by the judge and scrubbed, with the verdict on each and the turn of its evidence.' CODEC(ZSTD(3)) AFTER revision,
     ADD INDEX IF NOT EXISTS session_id_bloom session_id TYPE bloom_filter(0.01) GRANULARITY 1;
 
+ALTER TABLE ${base}.scores COMMENT COLUMN IF EXISTS event_id 'The answer that was judged. For a session, an id made of its project, id and start.';
+
 CREATE OR REPLACE VIEW ${views}.scores
 (
     schema_version UInt8 COMMENT 'Version of the row contract; 1.',

@@ -10,7 +10,8 @@ SELECT
     round(countIf(base AND status = 'no_context') / greatest(judged, 1), 4) AS no_context_rate,
     round(countIf(arrayExists(passed -> NOT passed, mapValues(checks))) / answers, 4) AS check_failed_rate
 FROM scores
-WHERE event_time >= now() - toIntervalHour({hours:UInt32})
+WHERE session_id IS NULL
+  AND event_time >= now() - toIntervalHour({hours:UInt32})
   AND ({project:String} = '' OR project = {project:String})
 GROUP BY hour, project
 ORDER BY hour DESC, project;
