@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -331,7 +331,7 @@ async def test_the_status_line_counts_again_soon_after_the_store_is_back(store: 
         {identity.name: "x" for identity in REDIS_IDENTITIES},
         {identity.name: PASSWORD for identity in STORE_IDENTITIES},
     )
-    ports = replace(Ports(*[free_port()] * 8), store=store.port)
+    ports = replace(Ports(*[free_port()] * len(fields(Ports))), store=store.port)
     system = LocalStack(tmp_path, ports, INSTALLED, passwords)
     supervisor = Supervisor([[Spec("writer", ("true",), os.environ)]], on_line=print, announce=print, on_change=print)
     admin = system.redis_client("admin")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def store(client: Client, table: str, *rows: Json) -> None:
 def line(server: StoreServer, folder: Path) -> str:
     """The status, where Redis does not answer."""
     passwords = Passwords({identity.name: "x" for identity in REDIS_IDENTITIES}, {"sre": PASSWORD})
-    ports = Ports(*[free_port(), server.port], *[free_port()] * 6)
+    ports = replace(Ports(*[free_port()] * len(fields(Ports))), store=server.port)
     system = LocalStack(folder, ports, RedisBinary("redis-server", (7, 0)), passwords)
 
     async def shown() -> str:
