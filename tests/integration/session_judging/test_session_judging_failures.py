@@ -178,6 +178,12 @@ def test_a_session_that_cannot_be_read_or_is_gone_hinders_no_other(
     assert judge.run(code=1)["counts"] == {"scored": 2, "judge_error": 1, "left": 1}
     scores = {score.session_id: score for score in judge.stored()}
     assert scores["s1"].detail.startswith("Unreadable")
+    shown = judge.cli.call("sessions", "show", "s1", role="sre")
+    assert shown.returncode == 2
+    assert b"intermediate_events.0.function_call.name" in shown.stderr
+    for command in ("export", "check"):
+        others = judge.cli.call("sessions", command, "--quiet", role="sre")
+        assert b"left out: 1" in others.stderr, command
     assert scores.keys() == {"s0", "s1", "s3"}
 
 

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """The report, each session's findings if asked for, and the number of incomplete sessions."""
+    """The report, each session's findings if asked for, and the numbers of incomplete and malformed sessions."""
 
     report: ChecksReport
     sessions: tuple[CheckedSession, ...]
     incomplete: int
+    malformed: int = 0
 
 
 def prepare_checks(rules: Path | None, references: Path | None) -> tuple[Rules, References | None]:
@@ -64,9 +65,9 @@ def check_stored(
     with open_store(settings.store) as client:
         upto = stored_watermark(client, settings.store.database)
         chosen = Chosen(upto, after, project, source, session_ids, of_people=not session_ids)
-        found = _all_named(documents(client, chosen, seen), session_ids, seen.incomplete)
+        found = _all_named(documents(client, chosen, seen), session_ids, seen)
         report, kept = _checked(found, rules, references, keep=keep, progress=progress)
-    return Checked(report, kept, len(seen.incomplete))
+    return Checked(report, kept, len(seen.incomplete), len(seen.malformed))
 
 
 def check_file(
@@ -94,19 +95,17 @@ def check_file(
             and (not session_ids or document.get("session_id") in session_ids)
         )
 
-    found = _all_named(filter(wanted, _lines(file)), session_ids, [])
+    found = _all_named(filter(wanted, _lines(file)), session_ids, Seen())
     return Checked(*_checked(found, rules, references, keep=keep, progress=progress), 0)
 
 
-def _all_named(
-    found: Iterator[dict[str, Any]], session_ids: Sequence[str], incomplete: Sequence[str]
-) -> Iterator[dict[str, Any]]:
+def _all_named(found: Iterator[dict[str, Any]], session_ids: Sequence[str], seen: Seen) -> Iterator[dict[str, Any]]:
     """Yield sessions. Raises `OperationError` at the end if one that was named is not among them."""
     missing = set(session_ids)
     for document in found:
         missing.discard(str(document.get("session_id")))
         yield document
-    if missing := missing.difference(incomplete):
+    if missing := missing.difference(seen.incomplete, seen.malformed):
         raise OperationError(
             "not_found",
             f"no session {min(missing)[:100]!r} among those to check; list them with assay sessions list --json (the whole id is needed)",

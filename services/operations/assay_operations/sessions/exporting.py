@@ -32,6 +32,7 @@ class Exported:
     rows: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     incomplete: list[str] = field(default_factory=list)
+    malformed: dict[str, str] = field(default_factory=dict)
     cursor: int = 0
 
 
@@ -61,5 +62,5 @@ def export_sessions(
             out.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
             done.rows += 1
             progress(done.rows)
-    done.incomplete, done.cursor = seen.incomplete, span.cursor
+    done.incomplete, done.malformed, done.cursor = seen.incomplete, seen.malformed, span.cursor
     return done

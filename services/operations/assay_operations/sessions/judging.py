@@ -23,6 +23,7 @@ from assay_operations.sessions.judge_tasks import ItemsTask, Judged, VerdictsTas
 from assay_operations.sessions.stored import document_of
 from assay_schema.scores import Score, ScoreStatus
 from assay_schema.settings import Settings, SettingsError
+from assay_sessions.form import malformed
 from assay_sessions.rubric import RubricReplyError
 from assay_sessions.rubric_view import View, view_of
 
@@ -33,11 +34,9 @@ if TYPE_CHECKING:
     from assay_judge.task_runner import TaskRunner
     from assay_runtime.store import Client as Store
 
-#: Errors of a session that has not the form of one: parts of it are free JSON.
-_UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
 #: Seconds without a reply of an API that fails after which the command ends; the judge's service would wait.
 GIVE_UP_S = 60.0
-UNREADABLE = "Unreadable: a turn or a tool call of the session has not the form of one"
+UNREADABLE = "Unreadable: it has not the form of a session; assay sessions show names the place"
 
 
 def apply(plan: Plan, actor: Actor, *, progress: Callable[[Score], None] | None = None) -> Counter[str]:
@@ -163,10 +162,7 @@ class _Judging:
                 document = document_of(self._store, judged.project, judged.session_id, judged.revision, session.digest)
             except OperationError as error:  # parts of it were deleted, or a newer revision replaced it
                 raise _GoneError from error
-            try:
-                return view_of(document, most)
-            except _UNREADABLE:
-                return None
+            return None if malformed(document) else view_of(document, most)
 
         async with self._reading:  # a session may be large, and the store's client serves one query at a time
             return await asyncio.to_thread(read)

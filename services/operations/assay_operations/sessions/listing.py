@@ -84,6 +84,11 @@ def document(data: Path, session_id: str, project: str | None = None) -> dict[st
             found = list(documents(client, replace(chosen, session_ids=(whole,)), seen))
     if len(found) > 1:
         raise OperationError("invalid", "this session is in several projects; choose one with --project")
+    if seen.malformed:
+        raise OperationError(
+            "invalid",
+            f"this session has not the form of one, at {next(iter(seen.malformed.values()))}; see docs/agents.md, and what sent it",
+        )
     if not found:
         raise OperationError(
             "not_found",

@@ -8,6 +8,7 @@ import orjson
 
 from assay_operations.errors import OperationError
 from assay_schema.limits import SAFE_INTEGER_MAX
+from assay_sessions.form import malformed
 from assay_sessions.parts import join
 
 if TYPE_CHECKING:
@@ -61,10 +62,11 @@ class Chosen:
 
 @dataclass
 class Seen:
-    """Sessions that were read, those of sub-agents that were left out, and those that are not complete."""
+    """Sessions that were read, those that are not complete, and those that have not the form of one, with the place."""
 
     read: int = 0
     incomplete: list[str] = field(default_factory=list)
+    malformed: dict[str, str] = field(default_factory=dict)
 
 
 class Known:
@@ -108,7 +110,8 @@ def waiting_for(client: "Client", project: str, wanted: dict[str, Key]) -> dict[
 def documents(client: "Client", chosen: Chosen, seen: Seen) -> Iterator[dict[str, Any]]:
     """Yield the documents of the chosen sessions with their `project`, scrubbed, the oldest first.
 
-    Each is in its newest revision. A session whose newest revision is not complete is counted in `seen`, and left out. Raises
+    Each is in its newest revision. A session whose newest revision is not complete, or has not the form of a session, is counted in `seen`
+    and left out. Raises
     `OperationError` if parts are missing that were there a moment ago.
     """
     rows = client.query(
@@ -126,7 +129,11 @@ def documents(client: "Client", chosen: Chosen, seen: Seen) -> Iterator[dict[str
         if not complete:
             seen.incomplete.append(str(session))
             continue
-        yield document_of(client, str(project), str(session), int(number), str(digest), chosen.upto)
+        document = document_of(client, str(project), str(session), int(number), str(digest), chosen.upto)
+        if place := malformed(document):
+            seen.malformed[str(session)] = place
+            continue
+        yield document
         seen.read += 1
 
 

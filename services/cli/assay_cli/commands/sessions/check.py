@@ -88,6 +88,11 @@ def _print(done: Checked, *, as_json: bool, each: bool) -> None:
         echo(show.text(done.report))
     if done.incomplete:
         echo(f"left out: {done.incomplete:,} session(s) whose parts have not all arrived", err=True)
+    if done.malformed:
+        echo(
+            f"left out: {done.malformed:,} session(s) that have not the form of one (assay sessions show names it)",
+            err=True,
+        )
 
 
 def _verdict(text: str) -> CheckVerdict:

@@ -56,4 +56,9 @@ def export(
         echo(f"left out: {count:,}, {reason}", err=True)
     if done.incomplete:
         echo(f"left out: {len(done.incomplete):,} whose parts have not all arrived", err=True)
+    if done.malformed:
+        echo(
+            f"left out: {len(done.malformed):,} that have not the form of a session (assay sessions show names it)",
+            err=True,
+        )
     echo(f"exported {done.rows:,} session(s); cursor {done.cursor}", err=True)
