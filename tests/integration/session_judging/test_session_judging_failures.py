@@ -164,7 +164,7 @@ def test_a_session_that_cannot_be_read_or_is_gone_hinders_no_other(
         keep_session(owner, transcript(f"s{number}"), first_id=10 * number)
     owner.command(
         "ALTER TABLE assay_base.session_parts UPDATE"
-        " intermediate_events = replaceAll(intermediate_events, '\"name\"', '\"nam\"') WHERE session_id = 's1'",
+        " intermediate_events = replaceAll(intermediate_events, '\"name\"', '\"nam\"') WHERE session_id = 's0'",
         settings={"mutations_sync": 2},
     )
     real = judging.document_of
@@ -177,8 +177,8 @@ def test_a_session_that_cannot_be_read_or_is_gone_hinders_no_other(
     monkeypatch.setattr(judging, "document_of", gone)
     assert judge.run(code=1)["counts"] == {"scored": 2, "judge_error": 1, "left": 1}
     scores = {score.session_id: score for score in judge.stored()}
-    assert scores["s1"].detail.startswith("Unreadable")
-    shown = judge.cli.call("sessions", "show", "s1", role="sre")
+    assert scores["s0"].detail.startswith("Unreadable")
+    shown = judge.cli.call("sessions", "show", "s0", role="sre")
     assert shown.returncode == 2
     assert b"intermediate_events.0.function_call.name" in shown.stderr
     for command in ("export", "check"):
