@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """The report, each session's findings if asked for, and the numbers of incomplete and malformed sessions."""
+    """The report, findings by session if asked for, and how many were incomplete or malformed."""
 
     report: ChecksReport
     sessions: tuple[CheckedSession, ...]

@@ -62,10 +62,11 @@ class Chosen:
 
 @dataclass
 class Seen:
-    """Sessions that were read, those that are not complete, and those that have not the form of one, with the place."""
+    """Sessions that were read, that are not complete, or that have not the form of one."""
 
     read: int = 0
     incomplete: list[str] = field(default_factory=list)
+    #: By session, the place that has not its form.
     malformed: dict[str, str] = field(default_factory=dict)
 
 
