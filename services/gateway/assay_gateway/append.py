@@ -1,4 +1,4 @@
-"""Append entries to the capture stream, in one round trip for all requests that wait.
+"""Append entries to the streams `capture` and `spans`, in one round trip for all requests that wait.
 
 Each shard has one connection.
 An append is answered only after Redis has acknowledged it. After a lost connection or a time-out it is unknown which
@@ -18,7 +18,7 @@ from assay_gateway.pipe import Pipe
 from assay_gateway.refusal import RefusedError, unavailable
 from assay_runtime.connection import Client, refusal_of, server_of
 from assay_schema.settings import Settings
-from assay_schema.streams import CAPTURE, FIELD
+from assay_schema.streams import CAPTURE, FIELD, SPANS, Stream
 
 log = logging.getLogger(__name__)
 
@@ -30,22 +30,25 @@ _UNKNOWN, _SILENT = "redis has not answered yet", "redis does not answer"
 
 @dataclass
 class _Job:
+    stream: Stream
     entries: Sequence[bytes]
     size: int
     done: "asyncio.Future[None]"
 
 
 class Lane:
-    """The way to one shard of the capture stream."""
+    """The way to one shard of the streams."""
 
     def __init__(self, client: Client, shard: int, settings: Settings) -> None:
         self._pool: Any = server_of(client, shard).connection_pool
         self._client = server_of(client, shard)
         self._settings = settings
-        key = CAPTURE.key(shard).encode()
-        self._key = CAPTURE.key(shard)
+        self._shard = shard
         #: Packed here: redis-py's packing of an entry takes longer than everything else about it.
-        self._head = b"*5\r\n" + _words(b"XADD", key, b"*", FIELD.encode())
+        self._heads = {
+            stream: b"*5\r\n" + _words(b"XADD", stream.key(shard).encode(), b"*", FIELD.encode())
+            for stream in (CAPTURE, SPANS)
+        }
         patience_ms = b"%d" % max(1, int(settings.redis.command_timeout_s * 500))
         replicas = settings.redis.replicas
         self._wait = b"*3\r\n" + _words(b"WAIT", b"%d" % replicas, patience_ms) if replicas else b""
@@ -58,14 +61,14 @@ class Lane:
         #: Reason for which Redis did not take the last entries, or did not answer the last look; empty if it did.
         self.away = _UNKNOWN
 
-    async def append(self, entries: Sequence[bytes]) -> None:
+    async def append(self, entries: Sequence[bytes], stream: Stream) -> None:
         """Append entries in order.
 
         Raises `RefusedError` (503) if it is not certain that Redis has all of them.
         """
         if self.away == _SILENT:  # requests would wait for one time-out after another
             raise _away()
-        job = _Job(entries, sum(map(len, entries)), asyncio.get_running_loop().create_future())
+        job = _Job(stream, entries, sum(map(len, entries)), asyncio.get_running_loop().create_future())
         self._jobs.append(job)
         self._some.set()
         await job.done
@@ -88,27 +91,29 @@ class Lane:
             await self._disconnect()
 
     async def look(self) -> None:
-        """Compare the stream with its high-water marks. Raises `RedisError`."""
-        limits = self._settings.capture
+        """Compare the streams with their high-water marks. Raises `RedisError`."""
         try:
-            length = int(await self._client.xlen(self._key))
-            size = int(await self._client.memory_usage(self._key, samples=0) or 0) if self._may_weigh else 0
-        except NoPermissionError:  # a user of an earlier version: without this right there is no mark in bytes
-            self._may_weigh = False
-            length = size = 0
+            reasons = [await self._over(stream) for stream in self._heads]
         except (RedisError, OSError):
             self.away = _SILENT
             raise
-        share = 0.9 if self.full else 1.0
-        self.full = (
-            f"{self._key} is over capture.high_water_entries"
-            if length > limits.high_water_entries * share
-            else f"{self._key} is over capture.high_water_bytes"
-            if size > limits.high_water_bytes * share
-            else ""
-        )
+        self.full = next(filter(None, reasons), "")
         if self.away in (_UNKNOWN, _SILENT):
             self.away = ""
+
+    async def _over(self, stream: Stream) -> str:
+        """Return why a stream is over a high-water mark; empty if it is not."""
+        limits, key = self._settings.capture, stream.key(self._shard)
+        try:
+            length = int(await self._client.xlen(key))
+            size = int(await self._client.memory_usage(key, samples=0) or 0) if self._may_weigh else 0
+        except NoPermissionError:  # a user of an earlier version: without this right there is no mark in bytes
+            self._may_weigh = False
+            length = size = 0
+        share = 0.9 if self.full else 1.0
+        if length > limits.high_water_entries * share:
+            return f"{key} is over capture.high_water_entries"
+        return f"{key} is over capture.high_water_bytes" if size > limits.high_water_bytes * share else ""
 
     def _next(self) -> list[_Job]:
         jobs, size = [self._jobs.popleft()], 0
@@ -121,8 +126,9 @@ class Lane:
         return jobs
 
     async def _round(self, jobs: list[_Job]) -> None:
-        head = self._head
-        commands = [b"%b$%d\r\n%b\r\n" % (head, len(data), data) for job in jobs for data in job.entries]
+        commands = [
+            b"%b$%d\r\n%b\r\n" % (self._heads[job.stream], len(data), data) for job in jobs for data in job.entries
+        ]
         async with asyncio.timeout(self._settings.redis.command_timeout_s):
             if self._pipe is None:
                 self._pipe = await Pipe.open(self._pool)

@@ -11,19 +11,21 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from assay_access.api_keys import KeyKind, KeyRecord
+from assay_gateway import otlp_answer
 from assay_gateway.append import Lane
 from assay_gateway.events import Batch
 from assay_gateway.exchange import Exchange, Gone, InFlight, Receive, Scope, Send
 from assay_gateway.feedback import feedback_event
 from assay_gateway.items import json_items, lines
 from assay_gateway.known_keys import KnownKeys
-from assay_gateway.not_stored import metrics_answer
 from assay_gateway.rates import Rates
 from assay_gateway.refusal import RefusedError, unauthorized, unavailable
+from assay_gateway.spans import SpanBatch
 from assay_runtime import metrics
 from assay_runtime.clock import clock
 from assay_schema.settings import GatewaySettings
-from assay_schema.streams import shard_of
+from assay_schema.span_entry import Signal
+from assay_schema.streams import CAPTURE, SPANS, shard_of
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +33,7 @@ JSON = ("application/json",)
 NDJSON = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 #: Browsers send these without asking first (`navigator.sendBeacon`).
 BEACON = ("text/plain",)
-PROTOBUF = ("application/x-protobuf",)
+PROTOBUF = (otlp_answer.PROTOBUF,)
 #: Largest body of feedback, in bytes.
 FEEDBACK_BYTES = 16 * 1024
 #: Seconds of work on a batch after which other requests run.
@@ -54,6 +56,9 @@ class Application:
         self._routes: Mapping[str, tuple[str, Handler]] = {
             "/v1/events": ("events", self._events),
             "/v1/feedback": ("feedback", self._feedback),
+            "/v1/traces": ("traces", self._traces),
+            "/api/public/otel/v1/traces": ("traces", self._traces),  # where Langfuse's SDKs send them
+            "/v1/logs": ("logs", self._logs),
             "/v1/metrics": ("metrics", self._metrics),
         }
         #: True from SIGTERM on: requests that begin then are refused.
@@ -120,7 +125,7 @@ class Application:
         await _fill(batch, cut(body))
         self.rates.took(record, events=len(batch.entries), size=len(body), now=time.monotonic())
         if batch.entries:
-            await self._lane(record).append(batch.entries)
+            await self._lane(record).append(batch.entries, CAPTURE)
         accepted, project = len(batch.entries), metrics.project_label(record.project)
         metrics.GATEWAY_EVENTS.labels(project, "accepted").inc(accepted)
         metrics.GATEWAY_EVENTS.labels(project, "rejected").inc(batch.rejected_total)
@@ -158,16 +163,52 @@ class Application:
         if batch.rejected:
             raise RefusedError(400, "invalid_feedback", batch.rejected[0]["detail"])
         self.rates.took(record, events=1, size=len(body), now=time.monotonic())
-        await self._lane(record).append(batch.entries)
+        await self._lane(record).append(batch.entries, CAPTURE)
         metrics.GATEWAY_EVENTS.labels(metrics.project_label(record.project), "accepted").inc()
         await exchange.answer(202, {"request_id": exchange.request_id, "event_id": event_id})
 
+    async def _traces(self, exchange: Exchange) -> None:
+        await self._spans(exchange, "traces")
+
+    async def _logs(self, exchange: Exchange) -> None:
+        await self._spans(exchange, "logs")
+
+    async def _spans(self, exchange: Exchange, signal: Signal) -> None:
+        record, binary = await self._exporter(exchange)
+        self.rates.begin(record, time.monotonic())
+        body = await exchange.body(self._settings.otlp_bytes, self._settings.body_timeout_s, self._in_flight)
+        batch = SpanBatch(record, signal, binary)
+        await _in_slices(batch.read(body))
+        self.rates.took(record, events=batch.accepted, size=len(body), now=time.monotonic())
+        if batch.entries:
+            await self._lane(record).append(batch.entries, SPANS)
+        project = metrics.project_label(record.project)
+        outcomes = {"accepted": batch.accepted, "plain": batch.plain, "rejected": batch.rejected}
+        outcomes["no_content"] = batch.remedies.total()
+        for outcome, count in outcomes.items():
+            metrics.GATEWAY_SPANS.labels(project, outcome).inc(count)
+        for rule, count in batch.rules.items():
+            metrics.GATEWAY_REJECTED.labels(rule).inc(count)
+        if batch.rejected and not batch.accepted:
+            raise RefusedError(400, "invalid_spans", batch.message)
+        await self._exported(exchange, otlp_answer.success(signal, batch.rejected, batch.message, binary=binary))
+
     async def _metrics(self, exchange: Exchange) -> None:
+        """Accept metrics and store nothing: a refusal would fill the producers' logs."""
+        _, binary = await self._exporter(exchange)
+        await exchange.body(self._settings.otlp_bytes, self._settings.body_timeout_s, self._in_flight)
+        await self._exported(exchange, otlp_answer.success("metrics", 0, "metrics are not stored", binary=binary))
+
+    async def _exporter(self, exchange: Exchange) -> tuple[KeyRecord, bool]:
+        """Return the record of an exporter's key, and whether it sends protobuf."""
+        exchange.otlp = otlp_answer.PROTOBUF if exchange.media_type in PROTOBUF else otlp_answer.JSON
         _expect_method(exchange, "POST")
-        await self._admitted(exchange, KeyKind.INGEST)
-        media_type = _expect_type(exchange, *JSON, *PROTOBUF)
-        await exchange.body(self._settings.body_bytes, self._settings.body_timeout_s, self._in_flight)
-        await exchange.answer(200, metrics_answer(binary=media_type in PROTOBUF), {"content-type": media_type})
+        record = await self._admitted(exchange, KeyKind.INGEST)
+        return record, _expect_type(exchange, *PROTOBUF, *JSON) in PROTOBUF
+
+    @staticmethod
+    async def _exported(exchange: Exchange, answer: bytes) -> None:
+        await exchange.answer(200, answer, {"content-type": exchange.otlp})
 
 
 def _expect_method(exchange: Exchange, *methods: str) -> None:
@@ -177,15 +218,25 @@ def _expect_method(exchange: Exchange, *methods: str) -> None:
 
 
 async def _not_found(_exchange: Exchange) -> None:
-    raise RefusedError(404, "not_found", "there is nothing at this path; events go to /v1/events")
+    raise RefusedError(404, "not_found", "there is nothing at this path; events go to /v1/events, spans to /v1/traces")
 
 
 async def _fill(batch: Batch, items: Iterator[bytes | None]) -> None:
-    """Check events, and let other requests run in between."""
+    """Check events."""
+
+    def checked() -> Iterator[None]:
+        for item in items:
+            if item is not None:
+                batch.add(item)
+            yield
+
+    await _in_slices(checked())
+
+
+async def _in_slices(steps: Iterator[None]) -> None:
+    """Take steps, and let other requests run in between."""
     until = time.perf_counter() + SLICE_S
-    for item in items:
-        if item is not None:
-            batch.add(item)
+    for _ in steps:
         if time.perf_counter() > until:
             await asyncio.sleep(0)
             until = time.perf_counter() + SLICE_S

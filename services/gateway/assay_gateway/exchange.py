@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import orjson
 
+from assay_gateway import otlp_answer
 from assay_gateway.body import Collector
 from assay_gateway.refusal import RefusedError, too_large, unavailable
 from assay_runtime import metrics
@@ -67,6 +68,8 @@ class Exchange:
         self.key_id: str | None = None
         #: Headers of every answer, such as those for browsers.
         self.answer_headers: dict[str, str] = {}
+        #: Type of the answers to an exporter of OpenTelemetry; empty for other clients.
+        self.otlp = ""
         self._query: bytes = scope.get("query_string", b"")
         self._receive = receive
         self._send = send
@@ -140,7 +143,11 @@ class Exchange:
     async def refuse(self, error: RefusedError) -> None:
         """Send an error."""
         headers = error.headers | ({"connection": "close"} if error.status in (408, 413) else {})
-        await self.answer(error.status, error.body(self.request_id), headers, waits=error.status != 408)
+        body: Any = error.body(self.request_id)
+        if self.otlp:
+            body = otlp_answer.status(error.code, error.message, binary=self.otlp == otlp_answer.PROTOBUF)
+            headers["content-type"] = self.otlp
+        await self.answer(error.status, body, headers, waits=error.status != 408)
 
     async def _chunks(self) -> Any:
         while True:

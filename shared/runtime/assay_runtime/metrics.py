@@ -88,7 +88,14 @@ ALERT_TO_NOTICE = Histogram(
 #: `rejected`.
 GATEWAY_REQUESTS = Counter("assay_gateway_requests", "HTTP requests answered, by route and status", ["route", "status"])
 GATEWAY_EVENTS = Counter("assay_gateway_events", "Events received over HTTP, by outcome", ["project", "outcome"])
-GATEWAY_REJECTED = Counter("assay_gateway_rejected_events", "Events rejected, by the rule that they broke", ["rule"])
+GATEWAY_REJECTED = Counter(
+    "assay_gateway_rejected_events", "Events and spans rejected, by the rule that they broke", ["rule"]
+)
+GATEWAY_SPANS = Counter(
+    "assay_gateway_spans",
+    "Spans and log records received over OTLP: accepted, plain (not about AI, dropped), rejected, no_content (accepted, but without texts)",
+    ["project", "outcome"],
+)
 GATEWAY_SECONDS = Histogram(
     "assay_gateway_request_seconds",
     "Seconds from the head of a request to its answer",

@@ -269,6 +269,12 @@ class GatewaySettings(Section):
         le=256 * 1024 * 1024,
         description="Maximum size of a body, in bytes, as sent and also after decompression.",
     )
+    otlp_bytes: int = Field(
+        16 * 1024 * 1024,
+        ge=1024,
+        le=256 * 1024 * 1024,
+        description="Maximum size of a body of OpenTelemetry, in bytes, as sent and also after decompression.",
+    )
     in_flight_bytes: int = Field(
         64 * 1024 * 1024,
         ge=1024,

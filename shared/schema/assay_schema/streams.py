@@ -43,12 +43,28 @@ class Stream:
 CAPTURE = Stream(
     "capture", ("scrubber",), "Raw events from producers. Emptied as they are scrubbed; only the scrubber may read it."
 )
+SPANS = Stream(
+    "spans", ("assembler",), "Spans of OpenTelemetry with AI content, raw. Emptied as they are assembled into events."
+)
 EVENTS = Stream("events", ("writer", "judge", "drift"), "Scrubbed events. A short history stays for live tail.")
 FAILURES = Stream("failures", ("writer", "drift"), "Events that could not be stored, and the reasons.")
 DEAD = Stream("dead", (), "Dead letters: entries given up after too many deliveries, kept for a while to be requeued.")
 SCORES = Stream("scores", ("writer", "drift"), "The judge's scores of each answer.")
 ALERTS = Stream("alerts", ("writer", "notifier"), "Transitions of alert episodes, to be stored and sent to people.")
-STREAMS = (CAPTURE, EVENTS, FAILURES, DEAD, SCORES, ALERTS)
+STREAMS = (CAPTURE, SPANS, EVENTS, FAILURES, DEAD, SCORES, ALERTS)
+
+
+def open_traces_key(shard: int = 0) -> str:
+    """Return the key of the traces that wait for more spans: a sorted set of their keys, by the time they close.
+
+    The time is in Unix milliseconds of Redis's clock.
+    """
+    return f"{PREFIX}:{{{shard}}}:open-traces"
+
+
+def trace_key(shard: int, project: str, trace_id: str) -> str:
+    """Return the key of one open trace: a hash with its spans, and the ids of its events that were sent."""
+    return f"{PREFIX}:{{{shard}}}:trace:{project}/{trace_id}"
 
 
 def scrubbed_low_watermark_key(shard: int = 0) -> str:

@@ -1,0 +1,61 @@
+"""Recognise spans and log records about AI by the names of their attributes, in bytes that are not decoded. Pure.
+
+A shared collector sends many spans of other kinds. They are accepted and dropped, so they should cost little.
+"""
+
+from collections import Counter
+
+#: Every convention that is read has one of these in each of its spans. Names of attributes, or their beginnings.
+MARKS = (
+    b"gen_ai.", b"openinference.span.kind", b"traceloop.", b"langfuse.observation", b"langsmith.span.kind", b"mcp.method.name",
+    b"ai.operationId", b"ai.toolCall", b"pydantic_ai.", b"llm.request.type", b"db.query.result", b"db.search.result",
+)  # fmt: skip
+#: What log records about AI have.
+LOG_MARKS = (b"gen_ai.",)
+
+#: A span that names a call of a model, a tool or a retriever has one of these if its instrumentation records content.
+_CONTENT = (
+    b"gen_ai.input.messages", b"gen_ai.output.messages", b"gen_ai.prompt", b"gen_ai.completion", b"gen_ai.content.",
+    b"gen_ai.tool.call.arguments", b"gen_ai.tool.call.result", b"gen_ai.retrieval.", b"gen_ai.evaluation",
+    b".message", b"gen_ai.choice", b"input.value", b"output.value", b"llm.input_messages", b"llm.output_messages",
+    b"traceloop.entity.input", b"traceloop.entity.output", b"langfuse.observation.input",
+    b"langfuse.observation.output", b"ai.prompt", b"ai.response.", b"ai.toolCall.args", b"ai.toolCall.result",
+    b"all_messages", b"tool_arguments", b"tool_response", b"db.query.result", b"db.search.result",
+    b"retrieval.documents", b"annotations.", b"evaluations.", b"response_data",
+)  # fmt: skip
+_CALL = (
+    b"gen_ai.request.model",
+    b"gen_ai.tool.name",
+    b"gen_ai.operation.name",
+    b"openinference.span.kind",
+    b"ai.operationId",
+)
+#: Which variable makes an instrumentation record content, by a mark of its spans; the first that is found decides.
+_REMEDIES = (
+    (b"openinference.", "OPENINFERENCE_HIDE_INPUTS=false and OPENINFERENCE_HIDE_OUTPUTS=false"),
+    (b"traceloop.", "TRACELOOP_TRACE_CONTENT=true"),
+    (b"llm.request.type", "TRACELOOP_TRACE_CONTENT=true"),
+    (b"ai.operationId", "experimental_telemetry.recordInputs and .recordOutputs"),
+    (b"logfire.", "include_content of the instrumentation"),
+    (
+        b"gen_ai.",
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true (SPAN_ONLY with OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental)",
+    ),
+)
+
+
+def is_about_ai(data: bytes, marks: tuple[bytes, ...] = MARKS) -> bool:
+    """True if an encoded span, or a whole body, contains the name of an attribute about AI."""
+    return any(mark in data for mark in marks)
+
+
+def without_content(span: bytes) -> str:
+    """Return which setting turns content on, for a span that names a call but has no text of it; empty for others."""
+    if any(mark in span for mark in _CONTENT) or not any(mark in span for mark in _CALL):
+        return ""
+    return next((remedy for mark, remedy in _REMEDIES if mark in span), "")
+
+
+def warning(remedies: Counter[str]) -> str:
+    """Return what the answer says about spans without content; empty if there are none."""
+    return "; ".join(f"{count} spans have no content: set {remedy}" for remedy, count in remedies.most_common(3))

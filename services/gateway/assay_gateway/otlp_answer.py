@@ -1,0 +1,44 @@
+"""Answers to OTLP exporters, as protobuf or as JSON. Pure."""
+
+from typing import Literal
+
+import orjson
+
+from assay_gateway.otlp_wire import field
+
+Signal = Literal["traces", "logs", "metrics"]
+#: The type of the body and of its answer.
+PROTOBUF, JSON = "application/x-protobuf", "application/json"
+_REJECTED = {"traces": "rejectedSpans", "logs": "rejectedLogRecords", "metrics": "rejectedDataPoints"}
+
+
+def success(signal: Signal, rejected: int = 0, message: str = "", *, binary: bool) -> bytes:
+    """Return the response to an export: empty, or with `partial_success`.
+
+    `partial_success` is field 1; the number of rejected items is its field 1, `error_message` its field 2
+    (opentelemetry-proto, collector). With a message and nothing rejected it is a warning.
+    """
+    if not rejected and not message:
+        return b"" if binary else b"{}"
+    if not binary:
+        return orjson.dumps({"partialSuccess": {_REJECTED[signal]: str(rejected), "errorMessage": message}})
+    number = b"\x08" + _varint(rejected) if rejected else b""
+    return field(0x0A, number + field(0x12, message.encode()))
+
+
+def status(code: str, message: str, *, binary: bool) -> bytes:
+    """Return a `google.rpc.Status`: a refusal in the form that exporters read.
+
+    Field 1 is a number of gRPC, which HTTP exporters do not use; field 2 the message.
+    """
+    text = f"{code}: {message}"
+    return field(0x12, text.encode()) if binary else orjson.dumps({"message": text})
+
+
+def _varint(value: int) -> bytes:
+    made = bytearray()
+    while value > 0x7F:
+        made.append(value & 0x7F | 0x80)
+        value >>= 7
+    made.append(value)
+    return bytes(made)

@@ -1,0 +1,66 @@
+"""The two forms of an OTLP request, protobuf and JSON, as the gateway sees them. Pure."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from assay_gateway.otlp_wire import Item
+from assay_schema.span_entry import Encoding
+
+#: Attributes of a resource that are kept.
+RESOURCE_NAMES = frozenset({"service.name", "service.instance.id"})
+#: Longest kept name, in characters.
+NAME_MAX = 255
+#: Largest resource with its scope, in bytes.
+PLACE_MAX_BYTES = 256 * 1024
+
+__all__ = ["NAME_MAX", "PLACE_MAX_BYTES", "RESOURCE_NAMES", "Form", "Ids", "Item", "OtlpError"]
+
+
+class OtlpError(ValueError):
+    """A request, or an item of it, cannot be read. The message never quotes it."""
+
+
+class Ids(NamedTuple):
+    """The bytes of a trace id and of a span id."""
+
+    trace: bytes
+    span: bytes
+
+    def valid(self, *, with_span: bool) -> bool:
+        """True if they have the right lengths and are not zero."""
+        return len(self.trace) == 16 and any(self.trace) and (not with_span or (len(self.span) == 8 and any(self.span)))
+
+
+class Form(ABC):
+    """A form. An item is a span or a log record, encoded."""
+
+    encoding: Encoding
+
+    @abstractmethod
+    def items(self, body: bytes) -> Iterator[Item | None]:
+        """Yield the items, and None where others should run. Raises `OtlpError` if the body is not a request."""
+
+    @abstractmethod
+    def count(self, body: bytes) -> Iterator[int]:
+        """Yield numbers of items, whose sum is how many there are. Raises `OtlpError` as `items` does."""
+
+    @abstractmethod
+    def ids(self, data: bytes) -> Ids:
+        """Return the ids of an item. Raises `OtlpError` if it cannot be decoded."""
+
+    @abstractmethod
+    def trace_of(self, data: bytes) -> bytes:
+        """Return the trace id of a span without decoding it; empty if it is not at the usual place."""
+
+    @abstractmethod
+    def skeleton(self, data: bytes) -> bytes:
+        """Return a span with its ids, flags and times only."""
+
+    @abstractmethod
+    def place(self, resource: bytes, scope: bytes) -> tuple[bytes, bytes]:
+        """Return resource and scope, cut down to their names. Raises `OtlpError`."""
+
+    @abstractmethod
+    def request(self, groups: Iterator[tuple[bytes, bytes, list[bytes]]]) -> bytes:
+        """Return a request with groups of items: resource, scope, items."""

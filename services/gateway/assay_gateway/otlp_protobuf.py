@@ -1,0 +1,107 @@
+"""What the gateway needs to know of spans and log records in protobuf. Pure."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from assay_gateway import otlp_wire
+from assay_gateway.otlp_form import NAME_MAX, PLACE_MAX_BYTES, RESOURCE_NAMES, Form, Ids, Item, OtlpError
+from assay_schema.span_entry import Signal
+
+#: The first fields of a span, which every exporter writes first: a trace id of 16 bytes, a span id of 8.
+_TRACE, _SPAN = b"\x0a\x10", b"\x12\x08"
+
+#: Items that are counted in one step.
+_COUNTED = 256
+
+
+class Protobuf(Form):
+    """Requests in protobuf."""
+
+    encoding = "protobuf"
+
+    def __init__(self, signal: Signal) -> None:
+        self._message: type[Span | LogRecord] = Span if signal == "traces" else LogRecord
+
+    def items(self, body: bytes) -> Iterator[Item | None]:
+        """Yield what is in a request."""
+        try:
+            yield from otlp_wire.items(body)
+        except otlp_wire.WireError as error:
+            raise OtlpError(str(error)) from None
+
+    def count(self, body: bytes) -> Iterator[int]:
+        """Yield numbers of items."""
+        count = 0
+        for item in self.items(body):
+            count += item is not None
+            if count == _COUNTED:
+                yield count
+                count = 0
+        yield count
+
+    def ids(self, data: bytes) -> Ids:
+        """Return the ids of an item, which is decoded as a whole."""
+        try:
+            message = self._message.FromString(data)
+        except DecodeError:
+            raise OtlpError("it cannot be decoded") from None
+        return Ids(message.trace_id, message.span_id)
+
+    def trace_of(self, data: bytes) -> bytes:
+        """Return the trace id at the usual place of a span."""
+        return data[2:18] if data.startswith(_TRACE) and data[18:20] == _SPAN else b""
+
+    def skeleton(self, data: bytes) -> bytes:
+        """Return a span without name, attributes and events."""
+        whole = self._message.FromString(data)
+        if not isinstance(whole, Span):
+            return b""
+        bare = Span(
+            trace_id=whole.trace_id,
+            span_id=whole.span_id,
+            parent_span_id=whole.parent_span_id,
+            flags=whole.flags,
+            start_time_unix_nano=whole.start_time_unix_nano,
+            end_time_unix_nano=whole.end_time_unix_nano,
+        )
+        return bytes(bare.SerializeToString())
+
+    def place(self, resource: bytes, scope: bytes) -> tuple[bytes, bytes]:
+        """Return resource and scope, cut down to their names."""
+        if len(resource) + len(scope) > PLACE_MAX_BYTES:
+            raise OtlpError("its resource or scope is too large")
+        return _resource(resource), _scope(scope)
+
+    def request(self, groups: Iterator[tuple[bytes, bytes, list[bytes]]]) -> bytes:
+        """Return a request."""
+        return otlp_wire.request(groups)
+
+
+@lru_cache(256)
+def _resource(data: bytes) -> bytes:
+    try:
+        whole = Resource.FromString(data)
+    except DecodeError:
+        raise OtlpError("its resource cannot be decoded") from None
+    bare = Resource()
+    for attribute in whole.attributes:
+        if attribute.key in RESOURCE_NAMES and attribute.value.WhichOneof("value") == "string_value":
+            kept = bare.attributes.add(key=attribute.key)
+            kept.value.string_value = attribute.value.string_value[:NAME_MAX]
+    return bytes(bare.SerializeToString())
+
+
+@lru_cache(256)
+def _scope(data: bytes) -> bytes:
+    try:
+        whole = InstrumentationScope.FromString(data)
+    except DecodeError:
+        raise OtlpError("its scope cannot be decoded") from None
+    bare = InstrumentationScope(name=whole.name[:NAME_MAX], version=whole.version[:NAME_MAX])
+    return bytes(bare.SerializeToString())

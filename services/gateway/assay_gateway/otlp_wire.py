@@ -1,0 +1,122 @@
+"""Walk the protobuf of an OTLP request down to its spans or log records, without decoding these. Pure.
+
+`ExportTraceServiceRequest` and `ExportLogsServiceRequest` are nested in the same way, with the same field numbers:
+resource (1) and scopes (2) in field 1, scope (1) and items (2) in each scope (opentelemetry-proto, collector/trace/v1,
+trace/v1, logs/v1).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+#: The first field, and the second, of each level: their tags.
+_FIRST, _SECOND = 0x0A, 0x12
+#: Most bytes of a number on the wire.
+_VARINT_MAX = 10
+
+
+class WireError(ValueError):
+    """The bytes are not the expected message. The message never quotes them."""
+
+
+class Item(NamedTuple):
+    """An encoded span or log record, and the encoded resource and scope that it is in."""
+
+    resource: bytes
+    scope: bytes
+    data: bytes
+
+
+def items(body: bytes) -> Iterator[Item | None]:
+    """Yield the items of a request, and None where nothing is to be yielded for long. Raises `WireError`."""
+    for number, begin, end in _fields(body, 0, len(body)):
+        if number != _FIRST:
+            continue
+        resource, scopes = b"", []
+        for inner, start, stop in _fields(body, begin, end):
+            if inner == _FIRST:
+                resource = body[start:stop]
+            elif inner == _SECOND:
+                scopes.append((start, stop))
+        yield None
+        for start, stop in scopes:
+            yield from _items_of(body, start, stop, resource)
+
+
+def _items_of(body: bytes, begin: int, end: int, resource: bytes) -> Iterator[Item | None]:
+    scope = b""
+    early: list[bytes] = []
+    for number, start, stop in _fields(body, begin, end):
+        if number == _FIRST:
+            scope = body[start:stop]
+        elif number == _SECOND and (scope or early):
+            yield Item(resource, scope, body[start:stop])
+        elif number == _SECOND:  # the scope, if there is one, usually is first
+            early.append(body[start:stop])
+    for data in early:
+        yield Item(resource, scope, data)
+    yield None
+
+
+def _fields(data: bytes, position: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield tag, begin and end of the value of each field that has a length; skip numbers."""
+    while position < end:
+        tag = data[position]
+        position += 1
+        if tag > 0x7F:
+            tag, position = _rest(data, tag, position, end)
+        kind = tag & 7
+        if kind == 2:
+            if position >= end:
+                raise WireError("the message ends within a field")
+            size = data[position]
+            position += 1
+            if size > 0x7F:
+                size, position = _rest(data, size, position, end)
+            begin, position = position, position + size
+            if position > end:
+                raise WireError("a field is longer than its message")
+            yield tag, begin, position
+        elif kind == 0:
+            _, position = _rest(data, 0x80, position, end, shift=0)
+        elif kind in (1, 5):
+            position += 8 if kind == 1 else 4
+        else:
+            raise WireError("an unknown kind of field")
+        if tag >> 3 == 0:
+            raise WireError("a field without a number")
+    if position > end:
+        raise WireError("a field is longer than its message")
+
+
+def _rest(data: bytes, first: int, position: int, end: int, shift: int = 7) -> tuple[int, int]:
+    """Return a number whose first byte is given, and the position after it."""
+    value = first & 0x7F
+    for _ in range(_VARINT_MAX):
+        if position >= end:
+            raise WireError("the message ends within a number")
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+    raise WireError("a number is too long")
+
+
+def field(tag: int, content: bytes) -> bytes:
+    """Return an encoded field with a length."""
+    size, length = len(content), bytearray()
+    while size > 0x7F:
+        length.append(size & 0x7F | 0x80)
+        size >>= 7
+    length.append(size)
+    return bytes((tag, *length)) + content
+
+
+def request(groups: Iterator[tuple[bytes, bytes, list[bytes]]]) -> bytes:
+    """Return a request with items: each group is an encoded resource, an encoded scope and encoded items."""
+    made = []
+    for resource, scope, encoded in groups:
+        scoped = field(_FIRST, scope) + b"".join([field(_SECOND, each) for each in encoded])
+        made.append(field(_FIRST, field(_FIRST, resource) + field(_SECOND, scoped)))
+    return b"".join(made)
