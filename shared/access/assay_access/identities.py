@@ -18,6 +18,7 @@ from assay_schema.streams import (
     FAILURES,
     PREFIX,
     SCORES,
+    SPANS,
     acknowledged_key,
     alert_inbox_key,
     api_keys_key,
@@ -27,6 +28,8 @@ from assay_schema.streams import (
     episodes_key,
     notices_key,
     numbered_key,
+    open_bytes_key,
+    open_traces_key,
     overflow_key,
     scrubbed_low_watermark_key,
     watermark_key,
@@ -48,6 +51,9 @@ _OF_JUDGE = (
 _WATCH = ("xlen", "xpending", "xinfo|groups", "xinfo|consumers")
 
 _capture, _events, _failures, _dead, _scores = (stream.key() for stream in (CAPTURE, EVENTS, FAILURES, DEAD, SCORES))
+_spans, _open_traces, _open_bytes = SPANS.key(), open_traces_key(), open_bytes_key()
+#: One key for each open trace, and one for each day of what made no event. Names contain projects and trace ids.
+_traces, _unassembled = f"{PREFIX}:{{0}}:trace:*", f"{PREFIX}:{{0}}:unassembled:*"
 _alerts, _alert_inbox = ALERTS.key(), alert_inbox_key()
 _low, _watermark, _overflow, _numbered = scrubbed_low_watermark_key(), watermark_key(), overflow_key(), numbered_key()
 _notices, _episodes = notices_key(), episodes_key()
@@ -75,8 +81,14 @@ class Identity:
     store_role: str | None = None
 
 
-_watch = Grant(_WATCH, (_capture, _events, _failures, _dead, _scores, _alerts))
-_owner = (Grant(("time", "info")), _watch, Grant(("memory|usage",), (_dead,)), Grant(("get",), (_low, _watermark)))
+_watch = Grant(_WATCH, (_capture, _spans, _events, _failures, _dead, _scores, _alerts))
+_owner = (
+    Grant(("time", "info")),
+    _watch,
+    Grant(("hgetall",), (_unassembled,)),
+    Grant(("memory|usage",), (_dead,)),
+    Grant(("get",), (_low, _watermark)),
+)
 
 IDENTITIES = (
     Identity(
@@ -86,11 +98,29 @@ IDENTITIES = (
     ),
     Identity(
         "gateway",
-        "Appends the events of HTTP clients; reads their keys and no entry.",
+        "Appends the events and spans of HTTP clients; reads their keys and no entry.",
         (
             Grant(("time", "info", "wait")),
-            Grant(("xadd", "xlen", "memory|usage"), (_capture,)),
+            Grant(("xadd", "xlen", "memory|usage"), (_capture, _spans)),
             Grant(("hget", "hgetall"), (_api_keys,)),
+        ),
+    ),
+    Identity(
+        "assembler",
+        "Reads raw spans of OpenTelemetry, publishes raw events; sees no scrubbed event.",
+        (
+            Grant(_SERVICE),
+            Grant(_READ_AND_EMPTY, (_spans,)),
+            Grant(("xadd", "xlen", "xinfo|groups", "memory|usage"), (_capture,)),
+            Grant(("xadd",), (_failures,)),
+            Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
+            Grant(
+                ("hget", "hset", "hsetnx", "hgetall", "hdel", "hexists", "hincrby", "persist", "pexpire"), (_traces,)
+            ),
+            Grant(("zadd", "zrem", "zscore", "zcard", "zrangebyscore"), (_open_traces,)),
+            Grant(("get", "set", "incrby", "decrby"), (_open_bytes,)),
+            Grant(("hincrby", "expire"), (_unassembled,)),
+            Grant(_RUN_SCRIPTS, (_spans, _capture, _failures, _dead, _traces, _open_traces, _open_bytes, _unassembled)),
         ),
     ),
     Identity(

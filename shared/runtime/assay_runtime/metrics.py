@@ -104,6 +104,12 @@ GATEWAY_SECONDS = Histogram(
 )
 GATEWAY_IN_FLIGHT = Gauge("assay_gateway_in_flight_bytes", "Bytes of bodies that are being received or stored")
 GATEWAY_KEYS = Gauge("assay_gateway_keys", "Keys of HTTP clients that this gateway knows, expired and revoked ones too")
+#: Work of the assembler.
+ASSEMBLER_SPANS = Counter(
+    "assay_assembler_unassembled_spans", "Spans that made no event of their own, by reason", ["project", "reason"]
+)
+ASSEMBLER_LATE = Counter("assay_assembler_late_spans", "Spans that came after their trace was closed")
+OPEN_TRACES = Gauge("assay_assembler_open_traces", "Traces that wait for more spans", ["shard"])
 #: Results of the drift service, by project and metric; an evidence of 1 raises an alert.
 TRANSITIONS = Counter(
     "assay_alert_transitions", "Transitions of alert episodes published, by kind and state", ["kind", "state"]

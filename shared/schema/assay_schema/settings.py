@@ -294,6 +294,42 @@ class GatewaySettings(Section):
     port: int = Field(9106, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
+class AssemblerSettings(Section):
+    """The assembler service: spans of OpenTelemetry to events. A trace closes at the first of its limits.
+
+    An answer is published when its trace closes; retrievals, tool calls and feedback earlier.
+    """
+
+    grace_s: float = Field(
+        6.0,
+        ge=0,
+        le=600,
+        description="Seconds that a trace waits after its first span without a local parent; exporters send every five seconds.",
+    )
+    idle_s: float = Field(30.0, gt=0, le=3600, description="Seconds that a trace without such a span waits for more.")
+    longest_s: float = Field(600.0, gt=0, le=86_400, description="Seconds from its first span to its last.")
+    memory_s: float = Field(
+        600.0,
+        gt=0,
+        le=86_400,
+        description="Seconds for which a closed trace is known, so that none of its events is sent again.",
+    )
+    trace_spans: int = Field(2_000, ge=1, le=100_000, description="Maximum number of spans of a trace.")
+    trace_bytes: int = Field(8 * 1024 * 1024, ge=1024, description="Maximum bytes of a trace.")
+    open_bytes: int = Field(
+        256 * 1024 * 1024,
+        ge=1024,
+        description="Maximum bytes of a shard's open traces, in Redis; above it, the next ones close early.",
+    )
+    cache_bytes: int = Field(
+        16 * 1024 * 1024,
+        ge=0,
+        description="Bytes of open traces that each shard's consumer remembers, to read them less often.",
+    )
+    batch_entries: int = Field(200, ge=1, le=5_000, description="Maximum number of entries read in one step.")
+    port: int = Field(9107, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
+
+
 class ScrubberSettings(Section):
     """The scrubber service."""
 
@@ -660,6 +696,7 @@ class Settings(Section):
     capture: CaptureSettings = CaptureSettings()
     delivery: DeliverySettings = DeliverySettings()
     gateway: GatewaySettings = GatewaySettings()
+    assembler: AssemblerSettings = AssemblerSettings()
     scrubber: ScrubberSettings = ScrubberSettings()
     writer: WriterSettings = WriterSettings()
     drift: DriftSettings = DriftSettings()

@@ -8,6 +8,7 @@ atomic there too.
 """
 
 from dataclasses import dataclass
+from datetime import date
 from zlib import crc32
 
 #: First part of every key.
@@ -65,6 +66,16 @@ def open_traces_key(shard: int = 0) -> str:
 def trace_key(shard: int, project: str, trace_id: str) -> str:
     """Return the key of one open trace: a hash with its spans, and the ids of its events that were sent."""
     return f"{PREFIX}:{{{shard}}}:trace:{project}/{trace_id}"
+
+
+def open_bytes_key(shard: int = 0) -> str:
+    """Return the key of the number of bytes of all open traces."""
+    return f"{PREFIX}:{{{shard}}}:open-bytes"
+
+
+def unassembled_key(shard: int, day: date) -> str:
+    """Return the key of the spans that made no event on a day (UTC): a hash of `project/reason` to their number."""
+    return f"{PREFIX}:{{{shard}}}:unassembled:{day:%Y%m%d}"
 
 
 def scrubbed_low_watermark_key(shard: int = 0) -> str:

@@ -1,0 +1,191 @@
+"""The open traces of one shard, in Redis, changed atomically with the acknowledgement of their entries.
+
+A trace waits for its last spans: its answer is made when it closes. Its spans wait in Redis, so a restart loses
+nothing, and replicas share them. Every change names the number of entries that it is based on; one that is based on an
+older number changes nothing and is made again. An event is published once, because its id is a function of its span
+and the trace remembers the ids that were sent.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from assay_assembler.decode import decode
+from assay_assembler.span import Span
+from assay_assembler.trace import Trace
+from assay_runtime import metrics
+from assay_runtime.clock import clock
+from assay_runtime.connection import Client
+from assay_runtime.entries import Outcome
+from assay_runtime.lua import script
+from assay_runtime.same_redis import guarded
+from assay_schema.settings import AssemblerSettings
+from assay_schema.span_entry import parse_span_entry
+from assay_schema.streams import CAPTURE, FAILURES, SPANS, open_bytes_key, open_traces_key, trace_key, unassembled_key
+
+log = logging.getLogger(__name__)
+
+GROUP = "assembler"
+#: Times that a change is made again because another replica was first, before the entries are left for redelivery.
+_TRIES = 20
+#: Traces closed in one step.
+_PAGE = 100
+TAKE = script("assay_assembler", "take")
+CLOSE = script("assay_assembler", "close")
+REFUSE = script("assay_assembler", "refuse")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival(Outcome):
+    """An entry with its spans."""
+
+    project: str = ""
+    service: str = ""
+    trace_id: str = ""
+    data: bytes = b""
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass
+class _Known:
+    """A trace as this process knows it: its spans, and the number of their entries."""
+
+    trace: Trace
+    entries: int = 0
+    bytes: int = 0
+
+
+class OpenTraces:
+    """The open traces of one shard."""
+
+    def __init__(self, client: Client, settings: AssemblerSettings, shard: int) -> None:
+        self._client = client
+        self._settings = settings
+        self._shard = shard
+        self._take = guarded(client, TAKE)
+        self._refuse = guarded(client, REFUSE)
+        self._close = client.register_script(CLOSE)
+        #: Least recently used first. Redis has the truth; this saves reading it.
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._known_bytes = 0
+
+    async def finish(self, outcomes: Sequence[Outcome], redis: str) -> int:
+        """Add spans to their traces. Returns the number of entries that were still ours. Raises `OtherRedisError`."""
+        refused = [each for each in outcomes if each.failure is not None]
+        done = await self._refused(refused, redis) if refused else 0
+        traces: dict[str, list[Arrival]] = {}
+        for each in outcomes:
+            if isinstance(each, Arrival):
+                traces.setdefault(trace_key(self._shard, each.project, each.trace_id), []).append(each)
+        for key, arrivals in traces.items():
+            done += await self._added(key, arrivals, redis)
+        return done
+
+    async def _refused(self, outcomes: list[Outcome], redis: str) -> int:
+        arguments: list[Any] = [redis, GROUP]
+        for outcome in outcomes:
+            assert outcome.failure is not None
+            arguments += (outcome.entry_id, outcome.failure.model_dump_json())
+        return int(await self._refuse(keys=[SPANS.key(self._shard), FAILURES.key(self._shard)], args=arguments))
+
+    async def _added(self, key: str, arrivals: list[Arrival], redis: str) -> int:
+        for attempt in range(_TRIES):
+            if not arrivals:
+                return 0
+            known = await self._read(key) if attempt else self._forget(key) or _Known(_trace(arrivals[0]))
+            for each in arrivals:
+                _add(known.trace, each)
+            answer = await self._take(
+                keys=[SPANS.key(self._shard), CAPTURE.key(self._shard), *self._keys(key)],
+                args=self._taking(known, arrivals, redis),
+            )
+            if answer[0] == b"ok":
+                known.entries += len(arrivals)
+                known.bytes += sum(len(each.data) for each in arrivals)
+                self._remember(key, known)
+                if answer[1]:
+                    metrics.ASSEMBLER_LATE.inc(sum(len(each.spans) for each in arrivals))
+                return len(arrivals)
+            gone = {found.decode() for found in answer[1:]}
+            arrivals = [each for each in arrivals if each.entry_id not in gone]
+        return 0  # they stay pending and are redelivered
+
+    def _taking(self, known: _Known, arrivals: list[Arrival], redis: str) -> list[Any]:
+        limits = self._settings
+        spans = [span for each in arrivals for span in each.spans]
+        times = (limits.grace_s, limits.idle_s, limits.longest_s, limits.memory_s)
+        arguments: list[Any] = [redis, GROUP, known.entries, int(any(span.local_root for span in spans)), len(spans)]
+        arguments += [*(int(each * 1000) for each in times), limits.trace_spans, limits.trace_bytes]
+        arguments.append(len(arrivals))
+        for each in arrivals:
+            arguments += (each.entry_id, each.data)
+        return arguments + _events(known.trace.ready())
+
+    async def close_due(self) -> None:
+        """Close the traces whose time has come; more of them if they need too much memory."""
+        over = int(await self._client.get(open_bytes_key(self._shard)) or 0) > self._settings.open_bytes
+        until: Any = "+inf" if over else clock.now_ms()
+        key = open_traces_key(self._shard)
+        for name in await self._client.zrangebyscore(key, "-inf", until, start=0, num=_PAGE):
+            await self._closed(name.decode())
+        metrics.OPEN_TRACES.labels(str(self._shard)).set(await self._client.zcard(key))
+
+    async def _closed(self, key: str) -> None:
+        known = await self._read(key)
+        events = known.trace.close()
+        counts = {f"{known.trace.project}/{reason.value}": count for reason, count in known.trace.counts().items()}
+        arguments: list[Any] = [known.entries, int(self._settings.memory_s * 1000), *_events(events), len(counts)]
+        for name, count in counts.items():
+            arguments += (name, count)
+        today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
+        keys = [CAPTURE.key(self._shard), *self._keys(key), unassembled_key(self._shard, today)]
+        if not await self._close(keys=keys, args=arguments):
+            return  # it has more spans now, or another replica closed it
+        for reason, count in known.trace.counts().items():
+            metrics.ASSEMBLER_SPANS.labels(metrics.project_label(known.trace.project), reason.value).inc(count)
+
+    def _keys(self, key: str) -> list[str]:
+        return [open_traces_key(self._shard), key, open_bytes_key(self._shard)]
+
+    async def _read(self, key: str) -> _Known:
+        """Return a trace as Redis has it."""
+        cached = self._forget(key)
+        if cached and int(await self._client.hget(key, "entries") or 0) == cached.entries:
+            return cached
+        fields = await self._client.hgetall(key)
+        count = int(fields.get(b"entries", 0))
+        project, _, trace_id = key.partition(":trace:")[2].partition("/")
+        known = _Known(Trace(project, trace_id), count)
+        for number in range(count):
+            data = fields[b"b%d" % number]
+            known.bytes += len(data)
+            _add(known.trace, arrival_of("", data))
+        return known
+
+    def _remember(self, key: str, known: _Known) -> None:
+        self._known[key] = known
+        self._known_bytes += known.bytes
+        while self._known_bytes > self._settings.cache_bytes:
+            self._known_bytes -= self._known.popitem(last=False)[1].bytes
+
+    def _forget(self, key: str) -> _Known | None:
+        known = self._known.pop(key, None)
+        self._known_bytes -= known.bytes if known else 0
+        return known
+
+
+def arrival_of(entry_id: str, data: bytes) -> Arrival:
+    """Return an entry with its spans. Raises `SpanEntryError` or `UndecodableError`."""
+    entry = parse_span_entry(data)
+    spans = decode(entry.body, entry.encoding) if entry.signal == "traces" else []
+    return Arrival(
+        entry_id,
+        project=entry.project,
+        service=entry.service,
+        trace_id=entry.trace_id,
+        data=data,
+        spans=tuple(span for span in spans if span.trace_id == entry.trace_id),
+    )
