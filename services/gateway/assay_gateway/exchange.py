@@ -144,9 +144,10 @@ class Exchange:
         """Send an error."""
         headers = error.headers | ({"connection": "close"} if error.status in (408, 413) else {})
         body: Any = error.body(self.request_id)
-        if self.otlp:
-            body = otlp_answer.status(error.code, error.message, binary=self.otlp == otlp_answer.PROTOBUF)
-            headers["content-type"] = self.otlp
+        if self.otlp == otlp_answer.PROTOBUF:
+            body, headers["content-type"] = otlp_answer.status(f"{error.code}: {error.message}"), self.otlp
+        elif self.otlp:
+            body["message"] = error.message  # where exporters look for it
         await self.answer(error.status, body, headers, waits=error.status != 408)
 
     async def _chunks(self) -> Any:

@@ -26,13 +26,12 @@ def success(signal: Signal, rejected: int = 0, message: str = "", *, binary: boo
     return field(0x0A, number + field(0x12, message.encode()))
 
 
-def status(code: str, message: str, *, binary: bool) -> bytes:
-    """Return a `google.rpc.Status`: a refusal in the form that exporters read.
+def status(message: str) -> bytes:
+    """Return a `google.rpc.Status` as protobuf: a refusal in the form that exporters read.
 
-    Field 1 is a number of gRPC, which HTTP exporters do not use; field 2 the message.
+    `message` is field 2. Field 1 is a number of gRPC, which exporters over HTTP do not use.
     """
-    text = f"{code}: {message}"
-    return field(0x12, text.encode()) if binary else orjson.dumps({"message": text})
+    return field(0x12, message.encode())
 
 
 def _varint(value: int) -> bytes:
