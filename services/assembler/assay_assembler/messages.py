@@ -7,7 +7,7 @@ LlamaIndex blocks, Vercel's AI SDK, pydantic-ai's events.
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from assay_assembler.values import container, plain_text, text, unquoted
+from assay_assembler.values import container, plain_text, unquoted
 
 #: Levels that are searched for a text.
 DEPTH_MAX = 8
@@ -207,9 +207,7 @@ def reply(value: Any, depth: int = 0) -> Message:
 def _reply_of_list(value: list[Any], depth: int) -> Message:
     said = messages(value)
     if said:
-        last = next((each for each in reversed(said) if each.role == "assistant"), NO_MESSAGE)
-        after_last_user = _since_last_user(said)
-        return Message("assistant", last.text, calls=any(each.calls for each in after_last_user) and not last.text)
+        return final(said)
     if _are_parts([each for each in value[:8] if each is not None]):
         found, calls = content(value)
         return Message("assistant", found, calls=calls)
@@ -217,15 +215,15 @@ def _reply_of_list(value: list[Any], depth: int) -> Message:
     return next((each for each in found_replies if each.text or each.calls), NO_MESSAGE)
 
 
-def _since_last_user(said: list[Message]) -> list[Message]:
-    place = max((place for place, each in enumerate(said) if each.role == "user"), default=-1)
-    return said[place + 1 :]
+def final(said: list[Message]) -> Message:
+    """Return the assistant's messages at the end of a conversation as one: its last text, and whether it asks for a tool."""
+    last, calls = "", False
+    for each in reversed(said):
+        if each.role != "assistant":
+            break
+        last, calls = last or each.text, calls or each.calls
+    return Message("assistant", last, calls=calls)
 
 
 def _is_message(value: Any) -> bool:
     return isinstance(value, dict) and read(value) is not None
-
-
-def joined_texts(values: Iterable[Any]) -> str:
-    """Return texts in their order, one below the other."""
-    return "\n".join(found for each in values if (found := text(each)))

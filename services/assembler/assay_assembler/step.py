@@ -94,8 +94,6 @@ class Step(NamedTuple):
     session_id: str = ""
     user: str = ""
     verdicts: tuple[Verdict, ...] = ()
-    #: Tokens of input and output, -1 if unknown.
-    usage: tuple[int, int] = (-1, -1)
     #: Name of the convention that mapped it.
     convention: str = ""
     #: Why a step of kind NONE has no event.
