@@ -1,0 +1,157 @@
+"""Decode OTLP JSON. Its mapping differs from protobuf's own: ids are hexadecimal, 64-bit integers may be texts."""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from assay_assembler.marks import is_marked, may_be_marked
+from assay_assembler.span import STATUSES, Attributes, Link, Source, Span, SpanEvent, Status, is_local_root
+
+#: Deepest nesting of an attribute's value that is read.
+DEPTH_MAX = 100
+_STATUS_NAMES: dict[object, Status] = {
+    "STATUS_CODE_UNSET": "unset", "STATUS_CODE_OK": "ok", "STATUS_CODE_ERROR": "error",
+    **dict(enumerate(STATUSES)), "0": "unset", "1": "ok", "2": "error",
+}  # fmt: skip
+
+
+class UndecodableError(ValueError):
+    """The body is not an `ExportTraceServiceRequest` in its encoding."""
+
+
+def decode_json(body: bytes) -> list[Span]:
+    """Return the marked spans of an OTLP JSON request. Raises `UndecodableError`."""
+    try:
+        request = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise UndecodableError("the body is not JSON") from None
+    if not isinstance(request, dict):
+        raise UndecodableError("the body is not a JSON object")
+    if not may_be_marked(body) and b"\\u" not in body:
+        return []
+    spans: list[Span] = []
+    for group in _dicts(request.get("resourceSpans")):
+        resource = _attributes(_dict(group.get("resource")).get("attributes"))
+        for scoped in _dicts(group.get("scopeSpans")):
+            source = Source(
+                _text(resource.get("service.name")),
+                _text(resource.get("service.instance.id")),
+                _text(_dict(scoped.get("scope")).get("name")),
+            )
+            spans.extend(span for raw in _dicts(scoped.get("spans")) if (span := _span(raw, source)) is not None)
+    return spans
+
+
+def _span(raw: dict[str, Any], source: Source) -> Span | None:
+    names = [pair.get("key") for pair in _dicts(raw.get("attributes"))]
+    events = _dicts(raw.get("events"))
+    if not is_marked((_text(name) for name in names), (_text(event.get("name")) for event in events)):
+        return None
+    trace_id, span_id = _id(raw.get("traceId"), 32), _id(raw.get("spanId"), 16)
+    if not trace_id or not span_id:
+        return None
+    parent_id = _id(raw.get("parentSpanId"), 16)
+    return Span(
+        trace_id,
+        span_id,
+        parent_id,
+        is_local_root(parent_id, _integer(raw.get("flags"))),
+        _text(raw.get("name")),
+        max(0, _integer(raw.get("startTimeUnixNano"))),
+        max(0, _integer(raw.get("endTimeUnixNano"))),
+        _status(_dict(raw.get("status")).get("code")),
+        _attributes(raw.get("attributes")),
+        tuple([SpanEvent(_text(event.get("name")), _attributes(event.get("attributes"))) for event in events]),
+        tuple([Link(_id(link.get("traceId"), 32), _id(link.get("spanId"), 16)) for link in _dicts(raw.get("links"))]),
+        source,
+        max(0, _integer(raw.get("droppedAttributesCount"))),
+    )
+
+
+def _status(code: Any) -> Status:
+    return _STATUS_NAMES.get(code, "unset") if isinstance(code, str | int) else "unset"
+
+
+def _attributes(pairs: Any) -> Attributes:
+    return {pair["key"]: _value(pair.get("value"), 0) for pair in _dicts(pairs) if isinstance(pair.get("key"), str)}
+
+
+def _value(raw: Any, depth: int) -> Any:
+    if not isinstance(raw, dict) or depth > DEPTH_MAX:
+        return None
+    for kind, value in raw.items():
+        if kind in ("stringValue", "boolValue"):
+            return value if isinstance(value, str | bool) else None
+        if kind == "intValue":
+            return _integer(value)
+        if kind == "doubleValue":
+            return _double(value)
+        if kind == "arrayValue":
+            return [_value(each, depth + 1) for each in _dict(value).get("values") or ()] if _has_list(value) else []
+        if kind == "kvlistValue":
+            pairs = _dicts(_dict(value).get("values"))
+            return {_text(pair.get("key")): _value(pair.get("value"), depth + 1) for pair in pairs}
+        if kind == "bytesValue":
+            return _bytes(value)
+    return None
+
+
+def _has_list(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("values"), list)
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return list(_only_dicts(value)) if isinstance(value, list) else []
+
+
+def _only_dicts(values: list[Any]) -> Iterator[dict[str, Any]]:
+    return (each for each in values if isinstance(each, dict))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, str) and len(value) <= 20:
+        try:
+            value = int(value)
+        except ValueError:
+            return 0
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and -(2**63) <= value < 2**64 else 0
+
+
+def _double(value: Any) -> float | None:
+    if isinstance(value, str):  # "NaN", "Infinity", or a number
+        try:
+            return float(value[:64])
+        except ValueError:
+            return None
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _bytes(value: Any) -> bytes | None:
+    try:
+        return base64.b64decode(value, validate=True) if isinstance(value, str) else None
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _id(value: Any, digits: int) -> str:
+    """Return a valid id in lower case, or an empty text."""
+    if not isinstance(value, str) or len(value) != digits:
+        return ""
+    try:
+        raw = bytes.fromhex(value)
+    except ValueError:
+        return ""
+    return raw.hex() if len(raw) * 2 == digits and any(raw) else ""

@@ -1,0 +1,223 @@
+"""The state of one open trace: spans in, events out. Pure: no clock, no I/O.
+
+The result depends only on the set of spans, never on their order or on how often each arrives. Event ids are
+deterministic, so a trace that is assembled again after a crash makes the same events.
+"""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from assay_assembler import events
+from assay_assembler.answers import Answers
+from assay_assembler.calls import tool_groups
+from assay_assembler.event_ids import span_event_id
+from assay_assembler.events import Envelope, Made
+from assay_assembler.mapping import step_of
+from assay_assembler.node import Node, connect, order
+from assay_assembler.retrievals import Found, found_retrievals
+from assay_assembler.span import Span
+from assay_assembler.step import Reason, StepKind, Verdict
+from assay_schema.events import Kind
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings of a project."""
+
+    #: Service of spans that name none.
+    default_service: str = ""
+    #: Patterns such as `search_*`: tools whose result is a list of documents.
+    retrieval_tools: tuple[str, ...] = ()
+    #: Names of evaluations that are a person's feedback although they do not say it.
+    feedback_names: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class OpenFeedback:
+    """A verdict on a span of another trace, whose event has to be looked up."""
+
+    envelope: Envelope
+    node: Node
+    verdict: Verdict
+    #: Number of the verdict on its span.
+    place: int
+    target_trace: str
+    #: Empty if the whole trace is judged.
+    target_span: str
+
+    def made(self, target_event_id: str) -> Made | None:
+        """Return the event of the verdict on an event."""
+        event_id = span_event_id(
+            self.envelope.project,
+            self.envelope.trace_id,
+            self.node.span_id,
+            f"feedback.{self.place}" if self.place else "feedback",
+            self.node.start_ns,
+        )
+        payload = events.feedback(self.verdict, target_event_id)
+        return events.made(self.envelope, self.node, Kind.FEEDBACK, payload, [self.node], event_id=event_id)
+
+
+class Trace:
+    """One trace of one project. `add` its spans; take `ready` events at any time; `close` it for the rest."""
+
+    def __init__(self, project: str, trace_id: str, options: Options | None = None) -> None:
+        self._options = options or Options()
+        self._envelope = Envelope(project, trace_id, self._options.default_service)
+        self._nodes: dict[str, Node] = {}
+        self._sent: set[str] = set()
+        self._closed = False
+        #: Number of spans without an event, by reason. Complete after `close`.
+        self.counts: Counter[Reason] = Counter()
+        #: Verdicts on other traces, after `close`.
+        self.open_feedback: list[OpenFeedback] = []
+        #: `event_id` by id of the span that it is about, after `close`: to find the target of later feedback.
+        self.targets: dict[str, str] = {}
+        #: `event_id` of the trace's last answer, after `close`; empty without one.
+        self.last_answer = ""
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    @property
+    def span_ids(self) -> Collection[str]:
+        """Ids of all spans, whose entries may be acknowledged once everything of `close` is in `capture`."""
+        return self._nodes.keys()
+
+    def add(self, span: Span) -> None:
+        """Add a span. Adding it again, or adding one after `close`, changes nothing but the counts."""
+        if span.span_id in self._nodes:
+            self.counts[Reason.DUPLICATE] += 1
+        elif self._closed:
+            self.counts[Reason.LATE] += 1
+        else:
+            self._nodes[span.span_id] = Node.of(span, step_of(span, self._options.feedback_names))
+
+    def ready(self) -> list[Made]:
+        """Return the events that later spans cannot change: retrievals and tool calls with all their ancestors.
+
+        The entries of their spans must stay pending until `close`, because answers are made of them as well.
+        """
+        if self._closed:
+            return []
+        connect(self._nodes)
+        made: list[Made] = []
+        for found in found_retrievals(self._nodes, self._options.retrieval_tools):
+            if _is_complete(found.node):
+                made.extend(self._retrieval(found))
+        for group in tool_groups(self._nodes):
+            if _is_complete(group[0]):
+                made.extend(self._tool_call(group))
+        return made
+
+    def close(self) -> list[Made]:
+        """Return all events that `ready` did not. Call it once; `counts`, `targets` and others are complete then."""
+        if self._closed:
+            return []
+        connect(self._nodes)
+        made: list[Made] = []
+        retrieved = found_retrievals(self._nodes, self._options.retrieval_tools)
+        for found in retrieved:
+            self._set_targets(found.sources, events.node_event_id(self._envelope, found.node, Kind.RETRIEVAL))
+            made.extend(self._retrieval(found, last=True))
+        for group in tool_groups(self._nodes):
+            self._set_targets(group, events.node_event_id(self._envelope, group[0], Kind.TOOL_CALL))
+            made.extend(self._tool_call(group, last=True))
+        made.extend(self._answers(retrieved))
+        made.extend(self._feedback())
+        self._count_steps()
+        self._closed = True
+        return made
+
+    def _answers(self, retrieved: list[Found]) -> list[Made]:
+        answers = Answers(self._nodes, retrieved)
+        made: list[Made] = []
+        for each in answers.found():
+            last = each.retrieved[-1] if each.retrieved else None
+            retrieval_id = events.node_event_id(self._envelope, last.node, Kind.RETRIEVAL) if last else ""
+            payload = events.answer(each.node, each.query, each.text, each.model, each.documents, retrieval_id)
+            event = events.made(self._envelope, each.node, Kind.ANSWER, payload, each.sources)
+            if event is None:
+                self.counts[Reason.INVALID] += 1
+                continue
+            made.append(event)
+            self.last_answer = event.event_id
+            self._set_targets(each.sources, event.event_id)
+        self.counts.update(answers.counts)
+        return made
+
+    def _retrieval(self, found: Found, *, last: bool = False) -> list[Made]:
+        if found.reason is not None:
+            if last:
+                self.counts[found.reason] += 1
+                self.counts[Reason.MERGED] += len(found.sources) - 1
+            return []
+        payload = events.retrieval(found.node, found.query, found.documents, found.embedding_model, vector=found.vector)
+        return self._once(found.node, Kind.RETRIEVAL, payload, found.sources, last=last)
+
+    def _tool_call(self, group: list[Node], *, last: bool = False) -> list[Made]:
+        payload = events.tool_call(group[0], group, self._envelope.trace_id)
+        return self._once(group[0], Kind.TOOL_CALL, payload, group, last=last)
+
+    def _once(
+        self, node: Node, kind: Kind, payload: dict[str, object], sources: list[Node], *, last: bool
+    ) -> list[Made]:
+        """Return an event unless `ready` returned it before."""
+        if last:
+            self.counts[Reason.MERGED] += len(sources) - 1
+        if events.node_event_id(self._envelope, node, kind) in self._sent:
+            return []
+        event = events.made(self._envelope, node, kind, payload, sources)
+        if event is None:
+            self.counts[Reason.INVALID] += last
+            return []
+        self._sent.add(event.event_id)
+        return [event]
+
+    def _feedback(self) -> list[Made]:
+        made: list[Made] = []
+        for node in sorted(self._nodes.values(), key=order):
+            for place, verdict in enumerate(node.step.verdicts):
+                if not verdict.by_person or verdict.verdict is None:
+                    self.counts[Reason.NO_VERDICT if verdict.by_person else Reason.NOT_A_PERSON] += 1
+                    continue
+                open_feedback = self._open_feedback(node, verdict, place)
+                target = self._target(open_feedback)
+                if not target:
+                    self.open_feedback.append(open_feedback)
+                elif event := open_feedback.made(target):
+                    made.append(event)
+                else:
+                    self.counts[Reason.INVALID] += 1
+        return made
+
+    def _open_feedback(self, node: Node, verdict: Verdict, place: int) -> OpenFeedback:
+        trace, span = node.links[0] if len(node.links) == 1 else (self._envelope.trace_id, node.span_id)
+        return OpenFeedback(self._envelope, node, verdict, place, trace, "" if verdict.scope == "trace" else span)
+
+    def _target(self, feedback: OpenFeedback) -> str:
+        if feedback.target_trace != self._envelope.trace_id:
+            return ""
+        if feedback.verdict.response_id:
+            for node in self._nodes.values():
+                if node.step.response_id == feedback.verdict.response_id and node.span_id in self.targets:
+                    return self.targets[node.span_id]
+        return self.targets.get(feedback.target_span) or self.last_answer
+
+    def _set_targets(self, sources: list[Node], event_id: str) -> None:
+        for node in sources:
+            self.targets.setdefault(node.span_id, event_id)
+
+    def _count_steps(self) -> None:
+        for node in self._nodes.values():
+            if node.step.kind is StepKind.NONE and node.step.reason is not None:
+                self.counts[node.step.reason] += 1
+
+
+def _is_complete(node: Node) -> bool:
+    """Return whether all ancestors of a node are known, up to the first span of its process."""
+    last = node
+    for ancestor in node.ancestors():
+        last = ancestor
+    return last.local_root

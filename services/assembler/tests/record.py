@@ -1,0 +1,246 @@
+"""Record what real instrumentations send: `python services/assembler/tests/record.py [NAME ...]`. A development tool.
+
+Each program of `programs/` runs in an environment of its own with pinned packages, against a model API on loopback that
+is imitated here, and exports its spans to a receiver on loopback. `recordings/NAME.pb` has all its requests one after
+the other, which is a valid request again. `recordings/NAME.expected.json` has the events made of them: read them before
+committing. Machine paths and ports are replaced.
+"""
+
+import argparse
+import gzip
+import http.server
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import venv
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+PROGRAMS, RECORDINGS = HERE / "programs", HERE / "recordings"
+#: The packages of each program are in its first line, after `# packages:`.
+EXPORT = ("opentelemetry-sdk==1.45.2", "opentelemetry-exporter-otlp-proto-http==1.45.2")
+ANSWER = "Rows are kept for 90 days."
+TIMEOUT_S = 120
+
+
+class Imitation(http.server.ThreadingHTTPServer):
+    """The APIs of OpenAI and Anthropic, and an OTLP receiver."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.bodies: list[bytes] = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """One request of a program."""
+
+    protocol_version = "HTTP/1.1"
+    server: Imitation
+
+    def do_GET(self) -> None:
+        self._send({"version": "3.0.0", "status": "OK"})
+
+    def do_POST(self) -> None:
+        body = self._body()
+        if self.headers.get("content-encoding") == "gzip":
+            body = gzip.decompress(body)
+        if self.path.endswith("/traces"):
+            self.server.bodies.append(body)
+            self._send_raw(b"", self.headers.get("content-type", ""))
+        elif self.path.endswith("/chat/completions"):
+            self._chat(json.loads(body))
+        elif self.path.endswith("/responses"):
+            self._send(response(json.loads(body)))
+        elif self.path.endswith("/embeddings"):
+            given = json.loads(body)
+            inputs = given["input"] if isinstance(given["input"], list) else [given["input"]]
+            data = [{"object": "embedding", "index": i, "embedding": [0.1, 0.2]} for i in range(len(inputs))]
+            usage = {"prompt_tokens": 5, "total_tokens": 5}
+            self._send({"object": "list", "model": given["model"], "data": data, "usage": usage})
+        elif self.path.endswith("/messages"):
+            self._send(anthropic(json.loads(body)))
+        else:
+            self._send({})
+
+    def _body(self) -> bytes:
+        if self.headers.get("transfer-encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("content-length", 0)))
+        body = b""
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return body
+
+    def _chat(self, given: dict[str, Any]) -> None:
+        made = completion(given)
+        if not given.get("stream"):
+            self._send(made)
+            return
+        events = []
+        for part in ({"role": "assistant", "content": ""}, *({"content": f"{word} "} for word in ANSWER.split())):
+            choice = {"index": 0, "delta": part, "finish_reason": None}
+            events.append({**made, "object": "chat.completion.chunk", "choices": [choice], "usage": None})
+        events.append({**made, "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        data = "".join(f"data: {json.dumps(each)}\n\n" for each in events) + "data: [DONE]\n\n"
+        self._send_raw(data.encode(), "text/event-stream")
+
+    def _send(self, document: dict[str, Any]) -> None:
+        self._send_raw(json.dumps(document).encode(), "application/json")
+
+    def _send_raw(self, body: bytes, content_type: str) -> None:
+        self.send_response(200)
+        self.send_header("content-type", content_type)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Log no requests."""
+
+
+def completion(given: dict[str, Any]) -> dict[str, Any]:
+    """Return a chat completion: a call of the first tool, until its result is there; else the answer."""
+    message: dict[str, Any] = {"role": "assistant", "content": ANSWER}
+    finish = "stop"
+    if given.get("tools") and given["messages"][-1]["role"] != "tool":
+        function = {"name": given["tools"][0]["function"]["name"], "arguments": '{"project": "help"}'}
+        message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": function}]}
+        finish = "tool_calls"
+    number = f"chatcmpl-{len(given['messages'])}-{finish}"
+    usage = {"prompt_tokens": 20, "completion_tokens": 8, "total_tokens": 28}
+    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
+    return {"id": number, "object": "chat.completion", "created": 1767323045, "model": "gpt-4o-mini-2024-07-18", "choices": [choice], "usage": usage}
+
+
+def response(given: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer of the responses API."""
+    calls = given.get("tools") and not any(isinstance(each, dict) and each.get("type") == "function_call_output" for each in given["input"])
+    text = {"type": "output_text", "text": ANSWER, "annotations": []}
+    output: dict[str, Any] = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]}
+    if calls:
+        name = given["tools"][0]["name"]
+        output = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": name, "arguments": '{"project": "help"}', "status": "completed"}
+    usage = {"input_tokens": 20, "output_tokens": 8, "total_tokens": 28, "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+    return {
+        "id": f"resp_{'1' if calls else '2'}", "object": "response", "created_at": 1767323045, "status": "completed", "model": "gpt-4o-mini-2024-07-18",
+        "output": [output], "usage": usage, "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "error": None,
+        "incomplete_details": None, "instructions": None, "metadata": {}, "temperature": 1.0, "top_p": 1.0,
+    }  # fmt: skip
+
+
+def anthropic(given: dict[str, Any]) -> dict[str, Any]:
+    """Return a message of Anthropic's API."""
+    last = given["messages"][-1]["content"]
+    has_result = isinstance(last, list) and any(part.get("type") == "tool_result" for part in last)
+    content: list[dict[str, Any]] = [{"type": "text", "text": ANSWER}]
+    reason = "end_turn"
+    if given.get("tools") and not has_result:
+        call = {"type": "tool_use", "id": "toolu_1", "name": given["tools"][0]["name"], "input": {"project": "help"}}
+        content, reason = [{"type": "text", "text": "Let me look."}, call], "tool_use"
+    usage = {"input_tokens": 20, "output_tokens": 8}
+    return {"id": f"msg_{reason}", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": content, "stop_reason": reason, "stop_sequence": None, "usage": usage}
+
+
+def record(name: str, work: Path) -> None:
+    """Run a program in its environment and keep what it sent."""
+    program = PROGRAMS / f"{name}.py"
+    first = program.read_text().partition("\n")[0]
+    python = environment(name, [*EXPORT, *first.removeprefix("# packages:").split()], work)
+    api = Imitation()
+    variables = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(work),
+        "OTEL_SERVICE_NAME": "support-bot",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": api.url,
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true",
+        "OPENAI_BASE_URL": f"{api.url}/v1",
+        "OPENAI_API_KEY": "none",
+        "ANTHROPIC_BASE_URL": api.url,
+        "ANTHROPIC_API_KEY": "none",
+        "IMITATION": api.url,
+    }
+    subprocess.run([python, str(program)], env=variables, cwd=work, check=True, timeout=TIMEOUT_S)
+    api.shutdown()
+    if not api.bodies:
+        raise SystemExit(f"{name}: no spans arrived")
+    keep(name, b"".join(cleaned(body, work) for body in api.bodies))
+
+
+def environment(name: str, packages: list[str], work: Path) -> str:
+    """Return the interpreter of an environment with packages. It is kept for the next run."""
+    folder = work / name
+    python = folder / "bin" / "python"
+    if not python.exists():
+        venv.create(folder, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+    return str(python)
+
+
+def cleaned(body: bytes, work: Path) -> bytes:
+    """Return a request without machine paths, addresses and process numbers."""
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest  # noqa: PLC0415
+
+    request = ExportTraceServiceRequest.FromString(body)
+    for group in request.resource_spans:
+        for pair in list(group.resource.attributes):
+            if pair.key.startswith(("process.", "host.", "os.")):
+                group.resource.attributes.remove(pair)
+        for scoped in group.scope_spans:
+            for span in scoped.spans:
+                for event in span.events:
+                    for pair in list(event.attributes):
+                        if pair.key == "exception.stacktrace":
+                            event.attributes.remove(pair)
+                for pair in [*span.attributes, *(pair for event in span.events for pair in event.attributes)]:
+                    replace_in(pair.value, work)
+    return request.SerializeToString()
+
+
+def replace_in(value: Any, work: Path) -> None:
+    """Replace what only this machine has in an attribute's value."""
+    if value.HasField("string_value"):
+        value.string_value = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:8000", value.string_value.replace(str(work), "/work"))
+    for each in [*value.array_value.values, *(pair.value for pair in value.kvlist_value.values)]:
+        replace_in(each, work)
+
+
+def keep(name: str, body: bytes) -> None:
+    """Write a recording and the events made of it."""
+    RECORDINGS.mkdir(exist_ok=True)
+    (RECORDINGS / f"{name}.pb").write_bytes(body)
+    sys.path.insert(0, str(HERE.parents[2]))
+    from tests.support.recordings import expectation  # noqa: PLC0415
+
+    expected = expectation(body, "protobuf")
+    (RECORDINGS / f"{name}.expected.json").write_text(json.dumps(expected, indent=1, ensure_ascii=False) + "\n")
+    print(f"{name}: {len(body)} bytes, {[event['kind'] for event in expected['events']]}, {expected['counts']}")
+
+
+def main() -> None:
+    """Record the programs named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="programs to record; default: all")
+    parser.add_argument("--work", type=Path, default=None, help="folder for environments; default: a temporary one")
+    arguments = parser.parse_args()
+    names = arguments.names or sorted(path.stem for path in PROGRAMS.glob("[a-z]*.py"))
+    with tempfile.TemporaryDirectory() as temporary:
+        work = (arguments.work or Path(temporary)).resolve()
+        for name in names:
+            record(name, work)
+
+
+if __name__ == "__main__":
+    main()
