@@ -1,7 +1,8 @@
 """Decode the body of an OTLP request to spans. Pure.
 
-Only spans with marks of generative AI are returned. Spans whose ids are not valid are left out: the gateway rejects
-them before. Anything else that is odd in one span leaves the others unchanged.
+Spans without marks of generative AI are returned with their place in the trace only: without name, attributes and
+events. Spans whose ids are not valid are left out: the gateway rejects them before. Anything else that is odd in one
+span leaves the others unchanged.
 """
 
 from typing import Any, Literal
@@ -10,14 +11,14 @@ from google.protobuf.message import DecodeError as ProtobufError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from assay_assembler.decode_json import UndecodableError, decode_json
-from assay_assembler.marks import is_marked, may_be_marked
+from assay_assembler.marks import is_marked
 from assay_assembler.span import STATUSES, Attributes, Link, Source, Span, SpanEvent, is_local_root
 
 __all__ = ["UndecodableError", "decode"]
 
 
 def decode(body: bytes, encoding: Literal["protobuf", "json"]) -> list[Span]:
-    """Return the marked spans of an `ExportTraceServiceRequest`. Raises `UndecodableError`."""
+    """Return the spans of an `ExportTraceServiceRequest`. Raises `UndecodableError`."""
     if encoding == "json":
         return decode_json(body)
     try:
@@ -30,8 +31,6 @@ def decode(body: bytes, encoding: Literal["protobuf", "json"]) -> list[Span]:
         for scoped in group.scope_spans:
             source: Source | None = None
             for raw in scoped.spans:
-                if not may_be_marked(raw.SerializeToString()):
-                    continue
                 if source is None:
                     if resource is None:
                         resource = _attributes(group.resource.attributes)
@@ -49,10 +48,7 @@ def source_of(resource: Attributes, scope: str) -> Source:
 
 
 def _span(raw: Any, source: Source) -> Span | None:
-    attributes = _attributes(raw.attributes)
-    events = tuple([SpanEvent(each.name, _attributes(each.attributes)) for each in raw.events])
-    if not is_marked(attributes, (event.name for event in events)):
-        return None
+    marked = is_marked((each.key for each in raw.attributes), (each.name for each in raw.events))
     trace_id, span_id, parent_id = raw.trace_id.hex(), raw.span_id.hex(), raw.parent_span_id.hex()
     if len(trace_id) != 32 or len(span_id) != 16 or not trace_id.strip("0") or not span_id.strip("0"):
         return None
@@ -64,15 +60,15 @@ def _span(raw: Any, source: Source) -> Span | None:
         span_id,
         parent_id,
         is_local_root(parent_id, raw.flags),
-        raw.name,
+        raw.name if marked else "",
         raw.start_time_unix_nano,
         raw.end_time_unix_nano,
         STATUSES[code] if 0 <= code <= 2 else "unset",
-        attributes,
-        events,
+        _attributes(raw.attributes) if marked else {},
+        tuple([SpanEvent(each.name, _attributes(each.attributes)) for each in raw.events]) if marked else (),
         tuple([Link(each.trace_id.hex(), each.span_id.hex()) for each in raw.links]),
         source,
-        raw.dropped_attributes_count,
+        raw.dropped_attributes_count if marked else 0,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from assay_assembler.marks import is_marked, may_be_marked
+from assay_assembler.marks import is_marked
 from assay_assembler.span import STATUSES, Attributes, Link, Source, Span, SpanEvent, Status, is_local_root
 
 #: Deepest nesting of an attribute's value that is read.
@@ -23,15 +23,13 @@ class UndecodableError(ValueError):
 
 
 def decode_json(body: bytes) -> list[Span]:
-    """Return the marked spans of an OTLP JSON request. Raises `UndecodableError`."""
+    """Return the spans of an OTLP JSON request. Raises `UndecodableError`."""
     try:
         request = orjson.loads(body)
     except orjson.JSONDecodeError:
         raise UndecodableError("the body is not JSON") from None
     if not isinstance(request, dict):
         raise UndecodableError("the body is not a JSON object")
-    if not may_be_marked(body) and b"\\u" not in body:
-        return []
     spans: list[Span] = []
     for group in _dicts(request.get("resourceSpans")):
         resource = _attributes(_dict(group.get("resource")).get("attributes"))
@@ -48,8 +46,7 @@ def decode_json(body: bytes) -> list[Span]:
 def _span(raw: dict[str, Any], source: Source) -> Span | None:
     names = [pair.get("key") for pair in _dicts(raw.get("attributes"))]
     events = _dicts(raw.get("events"))
-    if not is_marked((_text(name) for name in names), (_text(event.get("name")) for event in events)):
-        return None
+    marked = is_marked((_text(name) for name in names), (_text(event.get("name")) for event in events))
     trace_id, span_id = _id(raw.get("traceId"), 32), _id(raw.get("spanId"), 16)
     if not trace_id or not span_id:
         return None
@@ -59,15 +56,17 @@ def _span(raw: dict[str, Any], source: Source) -> Span | None:
         span_id,
         parent_id,
         is_local_root(parent_id, _integer(raw.get("flags"))),
-        _text(raw.get("name")),
+        _text(raw.get("name")) if marked else "",
         max(0, _integer(raw.get("startTimeUnixNano"))),
         max(0, _integer(raw.get("endTimeUnixNano"))),
         _status(_dict(raw.get("status")).get("code")),
-        _attributes(raw.get("attributes")),
-        tuple([SpanEvent(_text(event.get("name")), _attributes(event.get("attributes"))) for event in events]),
+        _attributes(raw.get("attributes")) if marked else {},
+        tuple(
+            [SpanEvent(_text(event.get("name")), _attributes(event.get("attributes"))) for event in events if marked]
+        ),
         tuple([Link(_id(link.get("traceId"), 32), _id(link.get("spanId"), 16)) for link in _dicts(raw.get("links"))]),
         source,
-        max(0, _integer(raw.get("droppedAttributesCount"))),
+        max(0, _integer(raw.get("droppedAttributesCount"))) if marked else 0,
     )
 
 

@@ -8,14 +8,15 @@ and the trace remembers the ids that were sent.
 
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from assay_assembler.decode import decode
 from assay_assembler.span import Span
-from assay_assembler.trace import Trace
+from assay_assembler.step import Reason
+from assay_assembler.trace import OpenFeedback, Options, Trace
 from assay_runtime import metrics
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client
@@ -57,6 +58,12 @@ class _Known:
     entries: int = 0
     bytes: int = 0
 
+    def add(self, arrival: Arrival) -> None:
+        """Add the spans of an entry."""
+        for span in arrival.spans:
+            self.trace.add(span)
+        self.bytes += len(arrival.data)
+
 
 class OpenTraces:
     """The open traces of one shard."""
@@ -95,16 +102,15 @@ class OpenTraces:
         for attempt in range(_TRIES):
             if not arrivals:
                 return 0
-            known = await self._read(key) if attempt else self._forget(key) or _Known(_trace(arrivals[0]))
+            known = await self._read(key) if attempt else self._forget(key) or _Known(_new(arrivals[0]))
             for each in arrivals:
-                _add(known.trace, each)
+                known.add(each)
             answer = await self._take(
                 keys=[SPANS.key(self._shard), CAPTURE.key(self._shard), *self._keys(key)],
                 args=self._taking(known, arrivals, redis),
             )
             if answer[0] == b"ok":
                 known.entries += len(arrivals)
-                known.bytes += sum(len(each.data) for each in arrivals)
                 self._remember(key, known)
                 if answer[1]:
                     metrics.ASSEMBLER_LATE.inc(sum(len(each.spans) for each in arrivals))
@@ -115,37 +121,51 @@ class OpenTraces:
 
     def _taking(self, known: _Known, arrivals: list[Arrival], redis: str) -> list[Any]:
         limits = self._settings
-        spans = [span for each in arrivals for span in each.spans]
-        times = (limits.grace_s, limits.idle_s, limits.longest_s, limits.memory_s)
-        arguments: list[Any] = [redis, GROUP, known.entries, int(any(span.local_root for span in spans)), len(spans)]
-        arguments += [*(int(each * 1000) for each in times), limits.trace_spans, limits.trace_bytes]
-        arguments.append(len(arrivals))
+        times = (limits.grace_s, limits.idle_s, limits.longest_s)
+        arguments: list[Any] = [redis, GROUP, known.entries, int(known.trace.rooted), len(known.trace)]
+        arguments += [*(int(each * 1000) for each in times), limits.trace_spans, limits.trace_bytes, len(arrivals)]
         for each in arrivals:
             arguments += (each.entry_id, each.data)
-        return arguments + _events(known.trace.ready())
+        return arguments + _listed((made.event_id, made.data) for made in known.trace.ready())
 
     async def close_due(self) -> None:
-        """Close the traces whose time has come; more of them if they need too much memory."""
+        """Close the traces whose time has come; the next ones too while all need more memory than they may."""
         over = int(await self._client.get(open_bytes_key(self._shard)) or 0) > self._settings.open_bytes
-        until: Any = "+inf" if over else clock.now_ms()
         key = open_traces_key(self._shard)
+        until: Any = "+inf" if over else clock.now_ms()
         for name in await self._client.zrangebyscore(key, "-inf", until, start=0, num=_PAGE):
             await self._closed(name.decode())
         metrics.OPEN_TRACES.labels(str(self._shard)).set(await self._client.zcard(key))
 
     async def _closed(self, key: str) -> None:
         known = await self._read(key)
-        events = known.trace.close()
-        counts = {f"{known.trace.project}/{reason.value}": count for reason, count in known.trace.counts().items()}
-        arguments: list[Any] = [known.entries, int(self._settings.memory_s * 1000), *_events(events), len(counts)]
-        for name, count in counts.items():
-            arguments += (name, count)
+        trace = known.trace
+        made = trace.close()
+        for feedback in trace.open_feedback:
+            target = await self._target(trace.project, feedback)
+            event = feedback.made(target) if target else None
+            if event is None:
+                trace.counts[Reason.INVALID if target else Reason.NO_TARGET] += 1
+            else:
+                made.append(event)
+        counts = {reason: count for reason, count in trace.counts.items() if count}
+        targets = [(f"t{span_id}", event_id) for span_id, event_id in trace.targets.items()]
+        targets += [("t", trace.last_answer)] if trace.last_answer else []
+        arguments = [known.entries, int(self._settings.memory_s * 1000)]
+        arguments += _listed((each.event_id, each.data) for each in made) + _listed(targets)
+        arguments += _listed((f"{trace.project}/{reason.value}", count) for reason, count in counts.items())
         today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
         keys = [CAPTURE.key(self._shard), *self._keys(key), unassembled_key(self._shard, today)]
         if not await self._close(keys=keys, args=arguments):
             return  # it has more spans now, or another replica closed it
-        for reason, count in known.trace.counts().items():
-            metrics.ASSEMBLER_SPANS.labels(metrics.project_label(known.trace.project), reason.value).inc(count)
+        for reason, count in counts.items():
+            metrics.ASSEMBLER_SPANS.labels(metrics.project_label(trace.project), reason.value).inc(count)
+
+    async def _target(self, project: str, feedback: OpenFeedback) -> str:
+        """Return the `event_id` that feedback on another trace is about; empty if it is not known."""
+        key = trace_key(self._shard, project, feedback.target_trace)
+        found = await self._client.hget(key, f"t{feedback.target_span}") or await self._client.hget(key, "t")
+        return found.decode() if found else ""
 
     def _keys(self, key: str) -> list[str]:
         return [open_traces_key(self._shard), key, open_bytes_key(self._shard)]
@@ -156,13 +176,11 @@ class OpenTraces:
         if cached and int(await self._client.hget(key, "entries") or 0) == cached.entries:
             return cached
         fields = await self._client.hgetall(key)
-        count = int(fields.get(b"entries", 0))
+        arrivals = [arrival_of("", fields[b"b%d" % number]) for number in range(int(fields.get(b"entries", 0)))]
         project, _, trace_id = key.partition(":trace:")[2].partition("/")
-        known = _Known(Trace(project, trace_id), count)
-        for number in range(count):
-            data = fields[b"b%d" % number]
-            known.bytes += len(data)
-            _add(known.trace, arrival_of("", data))
+        known = _Known(_new(arrivals[0]) if arrivals else Trace(project, trace_id), len(arrivals))
+        for each in arrivals:
+            known.add(each)
         return known
 
     def _remember(self, key: str, known: _Known) -> None:
@@ -175,6 +193,16 @@ class OpenTraces:
         known = self._known.pop(key, None)
         self._known_bytes -= known.bytes if known else 0
         return known
+
+
+def _new(arrival: Arrival) -> Trace:
+    return Trace(arrival.project, arrival.trace_id, Options(default_service=arrival.service))
+
+
+def _listed(pairs: Iterable[tuple[str, Any]]) -> list[Any]:
+    """Return pairs as arguments of a script, after their number."""
+    flat = [part for pair in pairs for part in pair]
+    return [len(flat) // 2, *flat]
 
 
 def arrival_of(entry_id: str, data: bytes) -> Arrival:

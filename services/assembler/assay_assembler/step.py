@@ -42,6 +42,8 @@ class Reason(StrEnum):
     NOT_A_PERSON = "not_a_person"
     #: Feedback without a clear verdict.
     NO_VERDICT = "no_verdict"
+    #: Feedback on an answer, tool call or retrieval that is not known.
+    NO_TARGET = "no_target"
     #: The span came after its trace was closed.
     LATE = "late"
     #: Its times or texts cannot be stored.
@@ -103,3 +105,7 @@ class Step(NamedTuple):
 def no_step(reason: Reason, **fields: Any) -> Step:
     """Return a step that makes no event."""
     return Step(StepKind.NONE, reason=reason, **fields)
+
+
+#: A span that is not about AI: only its place in the trace is known.
+BARE = Step(StepKind.NONE)

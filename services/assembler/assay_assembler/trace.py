@@ -17,7 +17,7 @@ from assay_assembler.mapping import step_of
 from assay_assembler.node import Node, connect, order
 from assay_assembler.retrievals import Found, found_retrievals
 from assay_assembler.span import Span
-from assay_assembler.step import Reason, StepKind, Verdict
+from assay_assembler.step import BARE, Reason, StepKind, Verdict
 from assay_schema.events import Kind
 
 
@@ -81,6 +81,17 @@ class Trace:
         return len(self._nodes)
 
     @property
+    def project(self) -> str:
+        """The project."""
+        return self._envelope.project
+
+    @property
+    def rooted(self) -> bool:
+        """True if all spans have all their ancestors, up to the first span of their process."""
+        connect(self._nodes)
+        return all(_is_complete(node) for node in self._nodes.values())
+
+    @property
     def span_ids(self) -> Collection[str]:
         """Ids of all spans, whose entries may be acknowledged once everything of `close` is in `capture`."""
         return self._nodes.keys()
@@ -92,7 +103,9 @@ class Trace:
         elif self._closed:
             self.counts[Reason.LATE] += 1
         else:
-            self._nodes[span.span_id] = Node.of(span, step_of(span, self._options.feedback_names))
+            known = bool(span.attributes or span.events)
+            step = step_of(span, self._options.feedback_names) if known else BARE
+            self._nodes[span.span_id] = Node.of(span, step)
 
     def ready(self) -> list[Made]:
         """Return the events that later spans cannot change: retrievals and tool calls with all their ancestors.
@@ -216,8 +229,11 @@ class Trace:
 
 
 def _is_complete(node: Node) -> bool:
-    """Return whether all ancestors of a node are known, up to the first span of its process."""
+    """Return whether all ancestors of a node are known, up to the first span of its process.
+
+    A tool call that came from another process waits for the caller's span, which is the same call.
+    """
     last = node
     for ancestor in node.ancestors():
         last = ancestor
-    return last.local_root
+    return last.local_root and not (last.parent_id and last.step.kind is StepKind.TOOL_CALL)

@@ -93,7 +93,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         for part in ({"role": "assistant", "content": ""}, *({"content": f"{word} "} for word in ANSWER.split())):
             choice = {"index": 0, "delta": part, "finish_reason": None}
             events.append({**made, "object": "chat.completion.chunk", "choices": [choice], "usage": None})
-        events.append({**made, "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        events.append(
+            {**made, "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+        )
         data = "".join(f"data: {json.dumps(each)}\n\n" for each in events) + "data: [DONE]\n\n"
         self._send_raw(data.encode(), "text/event-stream")
 
@@ -122,18 +124,46 @@ def completion(given: dict[str, Any]) -> dict[str, Any]:
     number = f"chatcmpl-{len(given['messages'])}-{finish}"
     usage = {"prompt_tokens": 20, "completion_tokens": 8, "total_tokens": 28}
     choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
-    return {"id": number, "object": "chat.completion", "created": 1767323045, "model": "gpt-4o-mini-2024-07-18", "choices": [choice], "usage": usage}
+    return {
+        "id": number,
+        "object": "chat.completion",
+        "created": 1767323045,
+        "model": "gpt-4o-mini-2024-07-18",
+        "choices": [choice],
+        "usage": usage,
+    }
 
 
 def response(given: dict[str, Any]) -> dict[str, Any]:
     """Return an answer of the responses API."""
-    calls = given.get("tools") and not any(isinstance(each, dict) and each.get("type") == "function_call_output" for each in given["input"])
+    calls = given.get("tools") and not any(
+        isinstance(each, dict) and each.get("type") == "function_call_output" for each in given["input"]
+    )
     text = {"type": "output_text", "text": ANSWER, "annotations": []}
-    output: dict[str, Any] = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]}
+    output: dict[str, Any] = {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [text],
+    }
     if calls:
         name = given["tools"][0]["name"]
-        output = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": name, "arguments": '{"project": "help"}', "status": "completed"}
-    usage = {"input_tokens": 20, "output_tokens": 8, "total_tokens": 28, "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+        output = {
+            "type": "function_call",
+            "id": "fc_1",
+            "call_id": "call_1",
+            "name": name,
+            "arguments": '{"project": "help"}',
+            "status": "completed",
+        }
+    usage = {
+        "input_tokens": 20,
+        "output_tokens": 8,
+        "total_tokens": 28,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    }
     return {
         "id": f"resp_{'1' if calls else '2'}", "object": "response", "created_at": 1767323045, "status": "completed", "model": "gpt-4o-mini-2024-07-18",
         "output": [output], "usage": usage, "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "error": None,
@@ -151,7 +181,16 @@ def anthropic(given: dict[str, Any]) -> dict[str, Any]:
         call = {"type": "tool_use", "id": "toolu_1", "name": given["tools"][0]["name"], "input": {"project": "help"}}
         content, reason = [{"type": "text", "text": "Let me look."}, call], "tool_use"
     usage = {"input_tokens": 20, "output_tokens": 8}
-    return {"id": f"msg_{reason}", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": content, "stop_reason": reason, "stop_sequence": None, "usage": usage}
+    return {
+        "id": f"msg_{reason}",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-sonnet-4-5",
+        "content": content,
+        "stop_reason": reason,
+        "stop_sequence": None,
+        "usage": usage,
+    }
 
 
 def record(name: str, work: Path) -> None:
@@ -212,7 +251,9 @@ def cleaned(body: bytes, work: Path) -> bytes:
 def replace_in(value: Any, work: Path) -> None:
     """Replace what only this machine has in an attribute's value."""
     if value.HasField("string_value"):
-        value.string_value = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:8000", value.string_value.replace(str(work), "/work"))
+        value.string_value = re.sub(
+            r"127\.0\.0\.1:\d+", "127.0.0.1:8000", value.string_value.replace(str(work), "/work")
+        )
     for each in [*value.array_value.values, *(pair.value for pair in value.kvlist_value.values)]:
         replace_in(each, work)
 

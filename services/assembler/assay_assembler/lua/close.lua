@@ -1,8 +1,8 @@
 -- Close a trace: publish the events that were not sent yet, and drop its spans. The ids of its events are remembered for
--- a while, so that a late span sends none of them again.
+-- a while, so that a late span sends none of them again, and later feedback finds them.
 -- KEYS: capture, open traces, the trace, bytes of all open traces, what made no event today.
--- ARGV: number of entries that the trace is expected to have, milliseconds of memory, then two lists, each after its
---   length: events (id, JSON), counts of what made no event (name, number).
+-- ARGV: number of entries that the trace is expected to have, milliseconds of memory, then three lists, each after its
+--   length: events (id, JSON), targets of feedback (field, event id), counts of what made no event (name, number).
 -- Returns 1, or 0 if the trace has changed.
 
 redis.replicate_commands()
@@ -18,19 +18,21 @@ local function list()
   return first, count
 end
 local events, n_events = list()
+local targets, n_targets = list()
 local counts, n_counts = list()
 for i = 0, n_events - 1 do
   if redis.call('HSETNX', trace, 's' .. ARGV[events + 2 * i], 1) == 1 then
     redis.call('XADD', capture, '*', FIELD, ARGV[events + 2 * i + 1])
   end
 end
+for i = 0, n_targets - 1 do redis.call('HSET', trace, ARGV[targets + 2 * i], ARGV[targets + 2 * i + 1]) end
 for i = 0, n_counts - 1 do
   redis.call('HINCRBY', unassembled, ARGV[counts + 2 * i], ARGV[counts + 2 * i + 1])
 end
 if n_counts > 0 then redis.call('EXPIRE', unassembled, 172800) end
 for i = 0, tonumber(ARGV[1]) - 1 do redis.call('HDEL', trace, 'b' .. i) end
 if redis.call('DECRBY', total, redis.call('HGET', trace, 'bytes') or 0) < 0 then redis.call('SET', total, 0) end
-redis.call('HDEL', trace, 'entries', 'opened', 'rooted', 'spans', 'bytes')
+redis.call('HDEL', trace, 'entries', 'opened', 'rooted', 'bytes')
 redis.call('HSET', trace, 'closed', time[1])
 redis.call('PEXPIRE', trace, ARGV[2])
 redis.call('ZREM', open, trace)

@@ -1,9 +1,8 @@
 -- Add spans to an open trace, publish the events that need no more of them, and finish the entries, all or nothing.
 -- KEYS: spans, capture, open traces, the trace, bytes of all open traces.
--- ARGV: the Redis that gave the entries, group, number of entries that the trace is expected to have, 1 if a local root
---   is among the spans, number of the spans, then four times in milliseconds (grace after a local root, idle, longest,
---   memory of a closed trace), most spans and most bytes of a trace, then two lists, each after its length: entries (id,
---   data), events (id, JSON).
+-- ARGV: the Redis that gave the entries, group, number of entries that the trace is expected to have, 1 if all its spans
+--   have their roots, number of its spans, then three times in milliseconds (grace after the roots, idle, longest), most
+--   spans and most bytes of a trace, then two lists, each after its length: entries (id, data), events (id, JSON).
 -- Returns {'ok', 1 if the trace was closed before}, {'changed'} if another replica was first, or {'gone', ids...} for
 --   entries that are already finished.
 
@@ -15,7 +14,7 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 if (redis.call('HGET', trace, 'entries') or '0') ~= ARGV[3] then return {'changed'} end
 
-local at = 12
+local at = 11
 local function list()
   local count = tonumber(ARGV[at])
   local first = at + 1
@@ -47,14 +46,13 @@ for i = 0, n_events - 1 do
 end
 redis.call('HSET', trace, 'entries', held + n_entries)
 redis.call('HSETNX', trace, 'opened', now)
-if ARGV[4] == '1' then redis.call('HSETNX', trace, 'rooted', now) end
-local n_spans = redis.call('HINCRBY', trace, 'spans', ARGV[5])
+if ARGV[4] == '1' then redis.call('HSETNX', trace, 'rooted', now) else redis.call('HDEL', trace, 'rooted') end
 local bytes = redis.call('HINCRBY', trace, 'bytes', size)
 redis.call('INCRBY', total, size)
 redis.call('PERSIST', trace)
 local rooted = redis.call('HGET', trace, 'rooted')
 local due = rooted and tonumber(rooted) + tonumber(ARGV[6]) or now + tonumber(ARGV[7])
 due = math.min(due, tonumber(redis.call('HGET', trace, 'opened')) + tonumber(ARGV[8]))
-if n_spans >= tonumber(ARGV[10]) or bytes >= tonumber(ARGV[11]) then due = now end
+if tonumber(ARGV[5]) >= tonumber(ARGV[9]) or bytes >= tonumber(ARGV[10]) then due = now end
 redis.call('ZADD', open, string.format('%.0f', due), trace)
 return {'ok', late}

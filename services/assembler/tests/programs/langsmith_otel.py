@@ -1,7 +1,9 @@
 # packages: langsmith[otel]==0.15.1 langchain==1.5.2 langchain-openai==1.7.4
 import os
 
-os.environ.update(LANGSMITH_OTEL_ENABLED="true", LANGSMITH_TRACING="true", LANGSMITH_OTEL_ONLY="true", LANGSMITH_API_KEY="none")
+os.environ.update(
+    LANGSMITH_OTEL_ENABLED="true", LANGSMITH_TRACING="true", LANGSMITH_OTEL_ONLY="true", LANGSMITH_API_KEY="none"
+)
 os.environ["LANGSMITH_ENDPOINT"] = os.environ["IMITATION"]
 from typing import Any
 
@@ -19,10 +21,11 @@ from langchain_core.tracers.langchain import wait_for_all_tracers
 provider = traced()
 
 
-
 class HelpRetriever(BaseRetriever):
     def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-        return [Document(id=i, page_content=t, metadata={"source": f"{i}.md", "score": 0.5}) for i, t in PASSAGES.items()]
+        return [
+            Document(id=i, page_content=t, metadata={"source": f"{i}.md", "score": 0.5}) for i, t in PASSAGES.items()
+        ]
 
 
 @tool
