@@ -10,7 +10,7 @@ from typing import Any
 from assay_sessions.readers.loose_json import DamagedError, load_object, text, whole
 from assay_sessions.readers.opencode_session import Info, info_of_row, of_parts, of_rows
 from assay_sessions.readers.reader import Problems
-from assay_sessions.readers.sqlite import has_lost_log, opened, rows, tables
+from assay_sessions.readers.sqlite import failure, has_lost_log, opened, rows, tables
 from assay_sessions.record import Json, Transcript
 
 #: Where a session's messages can be, best first: the newer copy of a migrated session is continued, the older one frozen.
@@ -46,7 +46,7 @@ def listed(path: Path, problems: Problems) -> dict[str, int]:
                 _rank(ranks, spoken - newer, RANKS["session_message"])
                 _rank(ranks, spoken & newer, RANKS["session_v2"])
     except sqlite3.Error as error:
-        problems.add("damaged", path.name, type(error).__name__)
+        problems.add(*failure(error, path.name))
     except OSError as error:
         problems.failed(path.name, error)
     return ranks
@@ -70,7 +70,7 @@ def read(path: Path, wanted: dict[str, int], since: datetime | None, problems: P
                     found = _linked(connection, found, origins)
                 yield found
     except sqlite3.Error as error:
-        problems.add("damaged", path.name, type(error).__name__)
+        problems.add(*failure(error, path.name))
     except OSError as error:
         problems.failed(path.name, error)
 
@@ -83,7 +83,7 @@ def _in_one_state(
         connection.execute("BEGIN")
         return _session(connection, present, session_id, rank, problems, name)
     except sqlite3.Error as error:
-        problems.add("damaged", name, type(error).__name__)
+        problems.add(*failure(error, name))
         return None
     finally:
         if connection.in_transaction:
@@ -135,7 +135,7 @@ def _ids(connection: sqlite3.Connection, query: str, path: Path, problems: Probl
             if isinstance(found, bytes):
                 yield found.decode("utf-8", "replace")
     except sqlite3.Error as error:
-        problems.add("damaged", path.name, type(error).__name__)
+        problems.add(*failure(error, path.name))
 
 
 def _rank(ranks: dict[str, int], ids: Any, rank: int) -> None:
