@@ -303,12 +303,18 @@ def test_the_worst_of_several_decides() -> None:
             "1 session imported in a week, the latest 15 min ago; 1 not complete: parts are missing",
         ),
         ((0, 2, 9 * 86_400.0, {}), Status.WARN, "2 not complete: parts are missing"),
-        ((0, 0, None, {"codex": [VISION]}), Status.WARN, "codex did not read: unknown type (part vision) in a.jsonl: 3"),
+        (
+            (0, 0, None, {"codex": [VISION]}),
+            Status.WARN,
+            "codex did not read: unknown type (part vision) in a.jsonl: 3",
+        ),
         (
             (2, 1, 90.0, {"codex": [VISION], "jsonl": [CUT, VISION, VISION, VISION]}),
             Status.WARN,
-            "1 not complete: parts are missing; the last import from codex did not read: unknown type (part vision) in a.jsonl: 3; "
-            "the last import from jsonl did not read: damaged (line 7) in b.jsonl, unknown type (part vision) in a.jsonl: 3, ",
+            (
+                "1 not complete: parts are missing; the last import from codex did not read: unknown type (part vision) in a.jsonl: 3; "
+                "the last import from jsonl did not read: damaged (line 7) in b.jsonl, unknown type (part vision) in a.jsonl: 3, "
+            ),
         ),
         ((2, 0, 90.0, {"jsonl": [CUT, VISION, VISION, VISION]}), Status.WARN, ", and 1 more"),
     ],

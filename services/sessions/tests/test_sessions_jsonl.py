@@ -243,7 +243,7 @@ def test_a_former_function_call_has_the_next_result_of_its_name(tmp_path: Path) 
 def test_damaged_lines_are_counted_and_the_first_ones_named_by_number(tmp_path: Path) -> None:
     path = tmp_path / "cut.jsonl"
     good = '{"role": "user", "content": "Hi."}'
-    path.write_text("\n".join(["{", "", good, "planted", good, "[1]", "7", "{"]))
+    path.write_text(f"{{\n\n{good}\nplanted\n{good}\n[1]\n7\n{{")
     [found], problems = read(path)
     assert problems == [Problem("damaged", "cut.jsonl", 5, "lines 1, 4, 6 and 2 more")]
     assert len(found.messages) == 2

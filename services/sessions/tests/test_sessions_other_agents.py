@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assay_sessions.readers import READERS
+from assay_sessions.readers import READERS, Problem, other_reader
 from tests.support.agent_logs import (
     AT,
     GEMINI_CONTEXT,
@@ -226,7 +226,8 @@ def test_an_export_of_opencode_is_no_session_of_another_agent(tmp_path: Path) ->
 @pytest.mark.parametrize("agent", GOOD)
 def test_an_empty_file_and_one_that_is_gone_have_no_sessions(agent: str, tmp_path: Path) -> None:
     name, _ = GOOD[agent]
-    for content in ([], ["", " ", ""]):
+    blank: list[Json | str] = ["", " ", ""]
+    for content in ([], blank):
         assert read(agent, written(tmp_path / name, content)) == ([], [Problem("empty_file", name)])
     sessions, problems = read(agent, tmp_path / "gone" / name)
     assert (sessions, [each.kind for each in problems]) == ([], ["unreadable"])
@@ -255,7 +256,7 @@ def test_a_session_that_is_newer_than_the_time_of_its_file_is_read(agent: str, t
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from assay_sessions.readers import READERS, Problem, other_reader
+from assay_sessions.readers import READERS, Problem
 if os.geteuid() == 0:  # the superuser may read everything
     os.setgid(65534)
     os.setuid(65534)

@@ -57,7 +57,9 @@ def _read(data: Path, agent: str) -> dict[Problem, int]:
     """Return the problems in the file of an agent. A file that cannot be read has none, nor has a kind of a newer version."""
     try:
         rows = json.loads(_file(data, agent).read_text(encoding="utf-8"))
-        return {Problem(kind, path, 1, detail): int(count) for kind, path, detail, count in rows if kind in EXPLANATIONS}
+        return {
+            Problem(kind, path, 1, detail): int(count) for kind, path, detail, count in rows if kind in EXPLANATIONS
+        }
     except (OSError, ValueError, TypeError):
         return {}
 

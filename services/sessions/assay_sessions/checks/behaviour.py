@@ -152,7 +152,7 @@ class NoUnknownTools(Rule):
         """
         for call in session.calls:
             if call.error_kind == UNKNOWN_NAME:
-                detail = f"{tool_name(call.name)} is not a tool of the agent: its log says so, and only the agent's settings add one"
+                detail = f"{tool_name(call.name)} is not a tool of the agent, according to its log; only the agent's settings add one"
                 return failed(detail, turn=call.turn, call=call.number)
         return PASS if session.calls else NOT_APPLICABLE
 

@@ -9,8 +9,8 @@ from typing import Final, Literal, NamedTuple
 from assay_runtime.shares import Estimate
 from assay_sessions.checks.checker import CheckedSession
 from assay_sessions.checks.finding import Place, State
-from assay_sessions.checks.references import Named
 from assay_sessions.checks.rates import families, rate
+from assay_sessions.checks.references import Named
 from assay_sessions.checks.repeats import Attempts, PassPower, pass_power
 from assay_sessions.checks.rule import Rule
 from assay_sessions.checks.rules_file import Rules
@@ -133,7 +133,10 @@ class Tally:
     def report(self, *, references_unused: Sequence[Named] | None = None) -> ChecksReport:
         """Return the report. `references_unused` is None if no references were given."""
         family = families(self._origins)
-        rules = tuple(self._rule(name, rule, family, compared=references_unused is not None) for name, rule in self._rules.by_name.items())
+        rules = tuple(
+            self._rule(name, rule, family, compared=references_unused is not None)
+            for name, rule in self._rules.by_name.items()
+        )
         required = [rule.verdict for rule in rules if rule.required]
         verdict: CheckVerdict = (
             "fail" if "fail" in required else "inconclusive" if "inconclusive" in required else "pass"

@@ -20,7 +20,6 @@ READERS: Final[dict[str, Reader]] = {
 }
 
 
-
 def other_reader(path: Path, reader: Reader) -> str | None:
     """Return the name of the first other reader that finds a session with messages in a file or folder; None without one."""
     return next((name for name, each in READERS.items() if each is not reader and _reads(each, path)), None)

@@ -21,7 +21,8 @@ EXPLANATIONS: Final[dict[ProblemKind, Explanation]] = {
         "damaged", "import again if the agent was writing, otherwise repair or delete it (the rest was read)"
     ),
     "missing_wal": Explanation(
-        "write-ahead log missing", "copy the database again with its -wal file, which has the sessions, and import again"
+        "write-ahead log missing",
+        "copy the database again with its -wal file, which has the sessions, and import again",
     ),
     "unknown_schema": Explanation(
         "unknown format", "check that the file is a log of the agent in --from, then update Assay and import again"

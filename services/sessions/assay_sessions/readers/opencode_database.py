@@ -26,7 +26,10 @@ def listed(path: Path, problems: Problems) -> dict[str, int]:
             present = tables(connection)
             sessions = present & {"session", "session_v2"}
             if not sessions:
-                problems.add("missing_wal" if has_lost_log(path) else "unknown_schema", path.name)
+                is_empty = not path.stat().st_size
+                problems.add(
+                    "missing_wal" if has_lost_log(path) else "empty_file" if is_empty else "unknown_schema", path.name
+                )
                 return {}
             for table in sorted(sessions):
                 _rank(ranks, _ids(connection, f"SELECT id FROM {table}", path, problems), EMPTY_RANK)  # noqa: S608
