@@ -47,7 +47,7 @@ def _by_count(problems: Mapping[Problem, int]) -> list[tuple[Problem, int]]:
 
 
 def _merged(known: Mapping[Problem, int], found: Mapping[Problem, int]) -> dict[Problem, int]:
-    """Return the known problems with those that were found. Lines of a file that is damaged are named anew."""
+    """Return the known problems with those that were found. The lines of a damaged file are those found last."""
     damaged = {problem.path for problem in found if problem.kind == "damaged"}
     kept = {each: count for each, count in known.items() if each.kind != "damaged" or each.path not in damaged}
     return {each: max(kept.get(each, 0), found.get(each, 0)) for each in {**kept, **found}}

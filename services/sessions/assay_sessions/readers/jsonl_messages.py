@@ -77,7 +77,7 @@ def _answers(messages: Sequence[Json]) -> _Answers:
 def _function_answers(messages: Sequence[Json]) -> dict[int, Json]:
     """Return the results of functions by the number of the message that called: they have the function's name, and no id.
 
-    A result without its call has the number of its own message.
+    A result without its call is kept by the number of its message.
     """
     found: dict[int, Json] = {}
     called: tuple[int, str] | None = None

@@ -22,7 +22,7 @@ ProblemKind = Literal[
     "unknown_type",  # a row or an item of a type that the reader does not know
     "other_format",  # a file that another reader reads; `detail` names that reader
     "no_content",  # a session or a span without messages; of a span, `detail` names the setting that has them written
-    "nothing_said",  # a session in which nobody asked or answered anything
+    "nothing_said",  # a session without a question or an answer
     "no_session_id",  # a conversation without an id and without a name to make one from
     "too_large",  # a session with a text or a key that cannot be split into parts
 ]
