@@ -245,9 +245,27 @@ def test_what_cannot_be_imported_is_named_and_exits_with_2(system: System, tmp_p
 
     code, out, said = run("--from", "jsonl", str(odd))
     assert (code, out) == (2, "0 sessions found: 0 new or changed, 0 already stored\n")
-    assert [line.split(" in ")[0] for line in said.splitlines()] == [
-        "not read: damaged (line)", "not read: no session id (line)", "not read: unknown type (line vision)",
+    assert [line.split(" in odd")[0] for line in said.splitlines()[:3]] == [
+        "not read: damaged (line 2)", "not read: no session id (line)", "not read: unknown type (line vision)",
     ]  # fmt: skip
+    assert "  no session id: give each session a session_id, and import again" in said.splitlines()
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text('{"session_id": "c", "messages": [{"role": "user", "content": "Hi."}]}\n')
+    code, out, said = run("--from", "codex", str(chat))
+    assert (code, said.splitlines()[0]) == (
+        2, "not read: another format (it looks like jsonl: --from jsonl) in chat.jsonl",
+    )  # fmt: skip
+    code, out, said = run("--from", "codex", str(tmp_path))
+    assert (code, "but of jsonl: import it with --from jsonl" in said) == (2, True)
+    (tmp_path / "empty.jsonl").touch()
+    code, out, said = run("--from", "jsonl", str(tmp_path / "empty.jsonl"))
+    assert (code, said.splitlines()[0]) == (2, "not read: empty file in empty.jsonl")
+    row = '{"type": "vision", "timestamp": "2026-01-02T03:04:05Z", "payload": {}}\n'
+    (tmp_path / "rollout-x.jsonl").write_text(row)
+    code, out, said = run("--from", "codex", str(tmp_path / "rollout-x.jsonl"))
+    findings = {each["check"]: each for each in json.loads(assay(system, "doctor", "--json"))}
+    assert "from codex did not read: unknown type (row vision)" in findings["sessions"]["summary"]
+    assert "from jsonl did not read: damaged (line 2) in odd.jsonl" in findings["sessions"]["summary"]
     for options, words in (
         ((str(odd),), "--from"),
         (("--from", "jsonl", str(odd), "--project", "bad name!"), "'bad name!' is not the name of a project"),

@@ -22,7 +22,7 @@ from assay_schema.settings import CaptureSettings, RedisSettings, Settings
 from assay_schema.streams import ALERTS, CAPTURE, DEAD, EVENTS, FAILURES, FIELD, SCORES
 from tests.support.cli import Cli
 from tests.support.redis import SERVERS, RedisServer
-from tests.support.sample_rows import failure, lines
+from tests.support.sample_rows import failure, lines, session_part
 from tests.support.store import StoreServer
 
 
@@ -135,6 +135,20 @@ def test_failures_of_the_last_day_are_a_warning_by_reason(system: System) -> Non
     listed = "check_violation 3, db_down 1 (1 outage without loss)"
     assert (found["status"], found["summary"]) == ("warn", listed)
     assert found["hint"] == "assay query failures"
+
+
+def test_sessions_that_are_incomplete_and_logs_that_were_not_read_are_a_warning_weeks_after_the_import(
+    system: System,
+) -> None:
+    system.owner.command("TRUNCATE TABLE assay_base.session_parts")
+    old = [session_part(1, days_old=9, parts=2), session_part(2, days_old=9)]
+    insert_json_rows(system.owner, "assay_base.session_parts", lines(old), len(old))
+    found = system.doctor()["sessions"]
+    assert (found["status"], found["summary"]) == (
+        "warn", "none imported in a week, the latest 9 d ago; 1 not complete: parts are missing",
+    )  # fmt: skip
+    system.owner.command("TRUNCATE TABLE assay_base.session_parts")
+    assert system.doctor()["sessions"]["summary"] == "none imported in a week"
 
 
 def test_a_redis_that_is_down_fails_and_the_rest_is_examined_all_the_same(system: System) -> None:

@@ -36,6 +36,44 @@ def test_other_kinds_and_odd_entries_show_what_they_have(event: dict[str, Any], 
     assert all(part in line for part in parts), line
 
 
+CALL: dict[str, Any] = {
+    "kind": "tool_call", "project": "shop", "service": "mcp", "created_at": "2026-05-17T14:32:07.114Z",
+    "payload": {
+        "kind": "tool_call", "tool_name": "search", "status": "success", "error_kind": None, "duration_ms": 181.4,
+        "args_summary": {"query": "gzip"}, "result_summary": {"pages": 5},
+    },
+}  # fmt: skip
+
+
+def test_a_tool_call_shows_its_status_duration_arguments_and_result() -> None:
+    assert pretty(CALL, 80) == (
+        '14:32:07.114 tool_call shop/mcp  search         181 ms  success  query="gzip" → pages=5'
+    )
+
+
+@pytest.mark.parametrize(("status", "kind"), [("refused", "pii_blocked"), ("error", "timeout")])
+def test_a_tool_call_that_was_refused_or_failed_shows_it_in_capitals_with_the_kind(status: str, kind: str) -> None:
+    failed = CALL | {"payload": CALL["payload"] | {"status": status, "error_kind": kind}}
+    line = pretty(failed, 80)
+    assert line.endswith(f'181 ms {status.upper():>8}  {kind} query="gzip"'), line
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "parts"),
+    [
+        ("server_event", {"event_subtype": "server_stop", "message": "it stopped"}, ["server_stop", "it stopped"]),
+        ("session", {"model": "m-1", "status": "answered", "title": "Why?", "part": 1, "parts": 1}, ["m-1", "answered  Why?"]),
+        ("session", {"status": "aborted", "title": "Why?", "part": 2, "parts": 3}, ["ABORTED  part 2 of 3 Why?"]),
+        ("tool_call", {"tool_name": "ls", "status": "partial", "duration_ms": None, "args_summary": None}, ["ls", " partial"]),
+    ],
+)  # fmt: skip
+def test_events_of_servers_and_sessions_show_what_happened(
+    kind: str, payload: dict[str, Any], parts: list[str]
+) -> None:
+    line = pretty({"kind": kind, "payload": payload}, 80)
+    assert all(part in line for part in parts), line
+
+
 def test_long_text_is_cut_for_display() -> None:
     line = pretty({**RETRIEVAL, "payload": {"query": "x" * 500}}, 20)
     assert "x" * 19 + "…" in line

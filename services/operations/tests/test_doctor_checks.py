@@ -16,6 +16,7 @@ from assay_operations.doctor.checks import (
     StreamFacts,
 )
 from assay_schema.settings import DeliverySettings
+from assay_sessions.readers import Problem
 from assay_store.account import Reason
 
 HEALTHY = RedisFacts(
@@ -69,6 +70,8 @@ def test_redis_memory_warns_before_it_is_full_and_eviction_fails(
 
 READ = GroupFacts("writer", consumers=1, pending=0, lag=0)
 JUDGE = replace(READ, name="judge", silent_ms=16_000)
+VISION = Problem("unknown_type", "a.jsonl", 3, "part vision")
+CUT = Problem("damaged", "b.jsonl", 1, "line 7")
 EVENTS = StreamFacts("events", 0, 10, ("writer",), (READ,))
 
 
@@ -291,22 +294,39 @@ def test_the_worst_of_several_decides() -> None:
 @pytest.mark.parametrize(
     ("facts", "status", "said"),
     [
-        ((0, 0, None, []), Status.OK, "none imported in a week"),
-        ((36, 0, 90.0, []), Status.OK, "36 sessions imported in a week, the latest 90 s ago"),
+        ((0, 0, None, {}), Status.OK, "none imported in a week"),
+        ((0, 0, 9 * 86_400.0, {}), Status.OK, "none imported in a week, the latest 9 d ago"),
+        ((36, 0, 90.0, {}), Status.OK, "36 sessions imported in a week, the latest 90 s ago"),
         (
-            (1, 1, 900.0, []),
+            (1, 1, 900.0, {}),
             Status.WARN,
             "1 session imported in a week, the latest 15 min ago; 1 not complete: parts are missing",
         ),
-        ((2, 0, 90.0, ["part vision (3)"]), Status.WARN, "types that were not understood: part vision (3)"),
+        ((0, 2, 9 * 86_400.0, {}), Status.WARN, "2 not complete: parts are missing"),
+        (
+            (0, 0, None, {"codex": [VISION]}),
+            Status.WARN,
+            "codex did not read: unknown type (part vision) in a.jsonl: 3",
+        ),
+        (
+            (2, 1, 90.0, {"codex": [VISION], "jsonl": [CUT, VISION, VISION, VISION]}),
+            Status.WARN,
+            (
+                "1 not complete: parts are missing; the last import from codex did not read: unknown type (part vision) in a.jsonl: 3; "
+                "the last import from jsonl did not read: damaged (line 7) in b.jsonl, unknown type (part vision) in a.jsonl: 3, "
+            ),
+        ),
+        ((2, 0, 90.0, {"jsonl": [CUT, VISION, VISION, VISION]}), Status.WARN, ", and 1 more"),
     ],
 )
-def test_sessions_that_are_not_complete_or_not_understood_are_a_warning(
-    facts: tuple[int, int, float | None, list[str]], status: Status, said: str
+def test_sessions_that_are_not_complete_or_not_read_are_a_warning(
+    facts: tuple[int, int, float | None, dict[str, list[Problem]]], status: Status, said: str
 ) -> None:
     finding = checks.sessions(*facts)
     assert (finding.status, said in finding.summary) == (status, True), finding
     assert bool(finding.hint) is (status is not Status.OK)
+    assert ("parts are missing" in finding.summary) is ("assay query failures" in finding.hint)
+    assert ("part vision" in finding.summary) is ("update Assay" in finding.hint)
 
 
 def test_open_alerts_are_a_warning_that_says_where_to_look() -> None:

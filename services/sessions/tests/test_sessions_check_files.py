@@ -168,11 +168,11 @@ def test_a_reference_is_found_by_session_and_by_the_first_prompt(tmp_path: Path)
     file.write_text("\ufeff" + REFERENCES)
     references = read_references(file)
     assert references.of("ses_1", document("Fix the bug")) == [ToolCall("read", {"path": "a"}), ToolCall("ls", {})]
-    assert references.unused == 1
+    assert [str(each) for each in references.unused] == ["line 3 (by prompt)"]
     by_prompt = [ToolCall("read", {"path": "b"})]
     assert references.of("ses_2", document('"Fix the\nbug"', "ok", "more")) == by_prompt
     assert references.of("ses_3", document("More", "ok", "Fix the bug")) is None
-    assert references.unused == 0
+    assert references.unused == []
 
 
 def test_a_prompt_is_compared_without_the_quotation_marks_of_a_command_line() -> None:

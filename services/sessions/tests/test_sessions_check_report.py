@@ -14,7 +14,7 @@ from assay_sessions.checks.errors import ChecksError
 from assay_sessions.checks.rates import families, rate
 from assay_sessions.checks.references import Reference, References
 from assay_sessions.checks.repeats import Attempts, pass_power
-from assay_sessions.checks.report import as_json, junit, markdown, session_json, text
+from assay_sessions.checks.report import as_json, junit, markdown, session_json, text, verdict_in_words
 from assay_sessions.checks.rules_file import Rules, default_rules, parse_rules
 from assay_sessions.checks.tally import ChecksReport, RuleReport, Tally, exit_code
 from tests.support.session_documents import call, document
@@ -34,7 +34,7 @@ def checked(rules: Rules, *documents: dict[str, Any], references: References | N
     checker, tally = Checker(rules, references=references), Tally(rules)
     for each in documents:
         tally.add(checker.check(each))
-    return tally.report(references_unused=references.unused if references else 0)
+    return tally.report(references_unused=references.unused if references else None)
 
 
 def rule(report: ChecksReport, name: str) -> RuleReport:
@@ -185,7 +185,7 @@ def test_trajectories_are_compared_where_there_is_a_reference() -> None:
         "precision": (2, 1, 0.583),
         "recall": (2, 1, 0.75),
     }
-    assert (report.with_reference, report.references_unused, report.verdict) == (3, 1, "fail")
+    assert (report.with_reference, len(report.references_unused or ()), report.verdict) == (3, 1, "fail")
     in_order, recall = rule(report, "trajectory_in_order"), rule(report, "trajectory_recall")
     assert (in_order.passed, in_order.failed, in_order.not_applicable) == (2, 1, 1)
     assert (recall.passed, recall.failed, recall.not_applicable) == (2, 0, 2)
@@ -195,6 +195,35 @@ def test_trajectories_are_compared_where_there_is_a_reference() -> None:
         "turn 2, call 2",
         "1 with other arguments (read)",
     )
+
+
+def test_references_that_match_no_session_are_named_without_their_prompt() -> None:
+    references = References()
+    for line, given in enumerate(["ses_9", None, "ses_1", "ses_8", "ses_7"], 1):
+        prompt = "planted" if given is None else None
+        references.add(Reference(session_id=given, prompt=prompt, calls=[]), line)
+    report = checked(default_rules(), answered(1), references=references)
+    named = "4 references match no session: line 1 (ses_9), line 2 (by prompt), line 4 (ses_8) and 1 more"
+    assert named in text(report)
+    assert "- 4 references match no session: line 1" in markdown(report)
+    trajectory = as_json(report)["trajectory"]
+    assert trajectory["references_unused"] == 4
+    assert trajectory["references_unused_first"][:2] == [
+        {"line": 1, "session_id": "ses_9"}, {"line": 2, "session_id": None},
+    ]  # fmt: skip
+    assert "planted" not in text(report) + str(trajectory)
+
+
+def test_a_rule_of_trajectories_without_references_says_which_option_gives_them() -> None:
+    rules = parse_rules("[rules.trajectory_exact]\n[rules.trajectory_recall]\nrequired = true\n")
+    report = checked(rules, answered(1))
+    missing = "there are no reference trajectories: pass --references FILE"
+    assert f"not checked: trajectory_exact, trajectory_recall: {missing}" in text(report)
+    assert verdict_in_words(report) == f"verdict: inconclusive, because trajectory_recall: {missing}"
+    assert missing in junit(report)
+    references = References()
+    references.add(Reference(session_id="ses_2", calls=[]))
+    assert missing not in text(checked(rules, answered(1), references=references))
 
 
 def test_the_document_of_a_session_explains_its_trajectory() -> None:
@@ -243,7 +272,7 @@ def test_text_and_markdown_name_the_rule_the_session_and_the_place() -> None:
     shown = text(report)
     assert "  trajectory_in_order: ses_2 (turn 2, call 2): 1 with other arguments (read)" in shown
     assert "  trajectory recall     0.750 [" in shown
-    assert "1 references match no session" in shown
+    assert "1 reference matches no session" in shown
     assert shown.endswith("verdict: fail, because trajectory_in_order: 1 session(s) failed")
     made = markdown(report)
     assert made.startswith("## ❌ Session checks: fail\n")

@@ -318,6 +318,12 @@ def test_secrets_are_searched_in_results_and_words() -> None:
     assert (found.place, found.detail) == (Place(2, None), "credential in the agent's words")
 
 
+def test_a_tool_that_does_not_exist_is_named_with_who_can_add_it() -> None:
+    made = call("deploy", status="error", error_kind="unknown_name")
+    detail = finding("no_unknown_tools", document("hi", calls=(made,)), {}).detail
+    assert detail == "deploy is not a tool of the agent, according to its log; only the agent's settings add one"
+
+
 def test_details_contain_no_captured_text() -> None:
     """A model can call a tool by any name; arguments, outputs and words are captured text in any case."""
     secret = "my card is 4111 1111 1111 1111"

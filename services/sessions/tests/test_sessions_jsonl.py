@@ -218,6 +218,39 @@ def test_blocks_that_are_not_known_and_results_without_a_call_are_counted_and_na
     ]
 
 
+def test_a_former_function_call_has_the_next_result_of_its_name(tmp_path: Path) -> None:
+    rows: list[Json] = [
+        {"role": "user", "content": "Weather in Bonn?"},
+        {"role": "assistant", "content": None, "function_call": {"name": "weather", "arguments": '{"city": "Bonn"}'}},
+        {"role": "assistant", "content": "Again.", "function_call": {"name": "weather", "arguments": "{}"}},
+        {"role": "function", "name": "weather", "content": "sunny"},
+        {"role": "assistant", "function_call": {"name": "time", "arguments": "{}"}},
+        {"role": "function", "name": "time", "content": "no clock", "is_error": True},
+        {"role": "function", "name": "time", "content": "lost"},
+        {"role": "assistant", "content": "Sunny.", "function_call": None},
+    ]
+    [found], problems = read(lines(tmp_path / "functions.jsonl", *rows))
+    assert found.messages == (
+        Message("user", "Weather in Bonn?"),
+        Message("model", "", (Call("weather", {"city": "Bonn"}, "", "error", "interrupted"),)),
+        Message("model", "Again.", (Call("weather", {}, "sunny"),)),
+        Message("model", "", (Call("time", {}, "no clock", "error", "tool_error"),)),
+        Message("model", "Sunny."),
+    )
+    assert problems == [Problem("unknown_type", "functions.jsonl", 1, "tool result without its call")]
+
+
+def test_damaged_lines_are_counted_and_the_first_ones_named_by_number(tmp_path: Path) -> None:
+    path = tmp_path / "cut.jsonl"
+    good = '{"role": "user", "content": "Hi."}'
+    path.write_text(f"{{\n\n{good}\nplanted\n{good}\n[1]\n7\n{{")
+    [found], problems = read(path)
+    assert problems == [Problem("damaged", "cut.jsonl", 5, "lines 1, 4, 6 and 2 more")]
+    assert len(found.messages) == 2
+    path.write_text(f"{good}\n{{")
+    assert read(path)[1] == [Problem("damaged", "cut.jsonl", 1, "line 2")]
+
+
 def test_calls_that_share_an_id_have_their_results_in_order(tmp_path: Path) -> None:
     rows: list[Json] = [{"role": "user", "content": "Go."}]
     for output in ("one", "two"):
@@ -242,14 +275,16 @@ def test_the_metadata_of_messages_is_kept(tmp_path: Path) -> None:
         ({"session_id": "s", "messages": []}, "no_content"),
         ({"request": {"contents": []}}, "no_session_id"),
         ({"messages": []}, "no_session_id"),
+        ({"session_id": "s", "messages": [{"role": "system", "content": "planted"}]}, "nothing_said"),
+        ({"role": "system", "content": "planted"}, "nothing_said"),
         ({"spans": []}, "unknown_type"),
         ({"session_id": "s", "messages": [{"role": "wizard", "content": "planted"}]}, "unknown_type"),
     ],
 )
 def test_a_line_without_an_id_or_a_known_form_is_counted(tmp_path: Path, row: Json, kind: str) -> None:
     found, problems = read(lines(tmp_path / "odd.jsonl", row))
-    assert [each.kind for each in problems] == [kind]
-    assert kind == "unknown_type" or found == []
+    assert kind in [each.kind for each in problems]
+    assert found == []
     assert "planted" not in str(problems)
 
 
@@ -272,7 +307,7 @@ def test_the_lines_on_the_page_are_sessions_with_the_same_call(tmp_path: Path) -
     path.write_text("".join(blocks), encoding="utf-8")
     found, problems = read(path)
     assert problems == []
-    assert sorted(each.session_id for each in found) == ["blocks-1", "chat-1", "lines-1", "record-1"]
+    assert sorted(each.session_id for each in found) == ["blocks-1", "chat-1", "functions-1", "lines-1", "record-1"]
     for each in found:
         made = document(each)
         [event] = made["intermediate_events"]

@@ -615,7 +615,7 @@ def test_rows_and_files_that_are_damaged_or_unknown_are_counted_and_the_rest_is_
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", Problem("damaged", "session.json", 1, "JSON")),
+        (b"", Problem("empty_file", "session.json")),
         (b'{"info": {"id": "ses_a"}, "mess', Problem("damaged", "session.json", 1, "JSON")),
         (b'{"hello": 1}', Problem("unknown_schema", "session.json")),
         (b'[{"type": "message", "data": {}}]', Problem("unknown_schema", "session.json")),
@@ -633,7 +633,7 @@ def test_a_file_that_is_no_database_is_reported(tmp_path: Path, content: bytes) 
     (tmp_path / "opencode.db").write_bytes(content)
     found, problems = read(tmp_path)
     assert (found, len(problems)) == ({}, 1)
-    assert problems[0].kind in {"damaged", "unknown_schema"}
+    assert (problems[0].kind, problems[0].detail) == (("damaged", "not a database") if content else ("empty_file", ""))
 
 
 AS_NOBODY = """
@@ -671,7 +671,7 @@ def test_files_and_folders_without_permission_are_reported_and_the_rest_is_read(
 def test_a_store_without_sessions_has_none(tmp_path: Path) -> None:
     logs.database(tmp_path / "opencode.db", "1.18", [])
     assert read(tmp_path) == ({}, [])
-    assert read(tmp_path / "nothing") == ({}, [Problem("unreadable", "nothing", 1, "FileNotFoundError")])
+    assert read(tmp_path / "nothing") == ({}, [Problem("unreadable", "nothing", 1, "no such file or directory")])
 
 
 def test_stores_are_discovered_in_their_default_places_and_below_paths(tmp_path: Path) -> None:

@@ -310,7 +310,7 @@ def test_what_is_unknown_or_damaged_is_counted_without_its_content_and_the_rest_
         ("unknown_type", "role wizard"),
         ("unknown_type", "part hologram"),
         ("damaged", "gen_ai.input.messages"),
-        ("damaged", "line"),
+        ("damaged", "line 7"),
     }
 
 

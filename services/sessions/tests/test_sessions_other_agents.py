@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assay_sessions.readers import READERS
+from assay_sessions.readers import READERS, Problem, other_reader
 from tests.support.agent_logs import (
     AT,
     GEMINI_CONTEXT,
@@ -201,6 +201,20 @@ def test_a_file_of_another_agent_has_no_session_and_is_reported(agent: str, othe
     assert (len(sessions), problems == []) == ((1, True) if other == agent else (0, False))
 
 
+@pytest.mark.parametrize("agent", GOOD)
+@pytest.mark.parametrize("other", READERS)
+def test_the_reader_of_a_file_is_found_whichever_was_named(agent: str, other: str, tmp_path: Path) -> None:
+    name, rows = GOOD[agent]
+    log = written(tmp_path / name, rows)
+    assert other_reader(log, READERS[other]) == (None if other == agent else agent)
+
+
+def test_messages_with_an_id_are_no_session_of_codex(tmp_path: Path) -> None:
+    rows: list[Json] = [{"id": "s", "messages": [{"role": "user", "content": "work"}]}]
+    log = written(tmp_path / "chat.jsonl", rows)
+    assert (read("codex", log)[0], other_reader(log, READERS["codex"])) == ([], "jsonl")
+
+
 def test_an_export_of_opencode_is_no_session_of_another_agent(tmp_path: Path) -> None:
     path = tmp_path / "session.json"
     export(path, Session("a", [user("Go."), assistant("OK.")]))
@@ -212,7 +226,9 @@ def test_an_export_of_opencode_is_no_session_of_another_agent(tmp_path: Path) ->
 @pytest.mark.parametrize("agent", GOOD)
 def test_an_empty_file_and_one_that_is_gone_have_no_sessions(agent: str, tmp_path: Path) -> None:
     name, _ = GOOD[agent]
-    assert read(agent, written(tmp_path / name, [])) == ([], [])
+    blank: list[Json | str] = ["", " ", ""]
+    for content in ([], blank):
+        assert read(agent, written(tmp_path / name, content)) == ([], [Problem("empty_file", name)])
     sessions, problems = read(agent, tmp_path / "gone" / name)
     assert (sessions, [each.kind for each in problems]) == ([], ["unreadable"])
 

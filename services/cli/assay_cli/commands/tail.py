@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from assay_cli.commands.tail_file import tail_file
+from assay_cli.commands.tail_file import pairs, tail_file
 from assay_cli.errors import CommandError
 from assay_cli.options import AsJsonLines, DataDirectory
 from assay_cli.output.terminal import data_output, echo, ends_quietly, notice_departed_reader, printable
@@ -22,6 +22,10 @@ from assay_schema.events import Kind
 
 #: Characters of text per line if stdout is not a terminal.
 _TEXT_CHARS = 80
+#: Fields of a payload that name the operation, and that have the text: the first one that is set is shown.
+_OPERATION = ("tool_name", "model", "verdict", "event_subtype")
+_TEXT = ("query", "text", "message", "title", "target_event_id")
+_WITH_STATUS = ("tool_call", "session")
 
 
 def tail(
@@ -105,23 +109,41 @@ def nothing_yet(since: str, *, follow: bool) -> str:
 
 
 def pretty(event: Mapping[str, Any], text_chars: int) -> str:
-    """Format an event as one line: time (UTC), operation, latency, hits, text, scrubbed families. Pure."""
+    """Format an event as one line: time (UTC), operation, duration, hits or status, text, scrubbed families. Pure."""
     payload = event.get("payload") or {}
     kind = str(event.get("kind", ""))
-    operation = payload.get("tool_name") or payload.get("model") or payload.get("verdict") or ""
-    latency = f"{payload['latency_ms']:.0f} ms" if isinstance(payload.get("latency_ms"), int | float) else ""
-    results = payload.get("retrieved_chunk_ids") if kind == "retrieval" else payload.get("contexts")
-    hits = f"{len(results)} hit{'s' if len(results) != 1 else ''}" if isinstance(results, list) else ""
-    text = str(payload.get("query") or payload.get("text") or payload.get("target_event_id") or "")
+    operation = next((name for field in _OPERATION if (name := payload.get(field))), "")
+    took = payload.get("latency_ms", payload.get("duration_ms"))
+    latency = f"{took:.0f} ms" if isinstance(took, int | float) else ""
+    text = _text(kind, payload)
     if len(text) > text_chars:
         text = text[: max(1, text_chars - 1)] + "…"
     removed = event.get("pii_families") or {}
     pii = " ".join(f"{family}×{count}" for family, count in sorted(removed.items()) if count)
     line = (
         f"{_clock(str(event.get('created_at', '')))} {kind:<9} {event.get('project', '')}/{event.get('service', '')}  "
-        f"{operation:<12} {latency:>8} {hits:>8}  {text}{f'  [{pii}]' if pii else ''}"
+        f"{operation:<12} {latency:>8} {_outcome(kind, payload):>8}  {text}{f'  [{pii}]' if pii else ''}"
     )
     return printable(line).rstrip()
+
+
+def _outcome(kind: str, payload: Mapping[str, Any]) -> str:
+    """Return the number of hits, or the status of a tool call or session. Those that went wrong are in capitals."""
+    if kind in _WITH_STATUS:
+        status = str(payload.get("status") or "")
+        return status.upper() if status in ("error", "refused", "aborted") else status
+    results = payload.get("retrieved_chunk_ids") if kind == "retrieval" else payload.get("contexts")
+    return f"{len(results)} hit{'s' if len(results) != 1 else ''}" if isinstance(results, list) else ""
+
+
+def _text(kind: str, payload: Mapping[str, Any]) -> str:
+    if kind == "tool_call":
+        said = [payload.get("error_kind"), pairs(payload.get("args_summary"))]
+        result = "" if payload.get("error_kind") else pairs(payload.get("result_summary"))
+        return " ".join(filter(None, [*said, result and f"→ {result}"]))
+    if kind == "session" and payload.get("parts", 1) != 1:
+        return f"part {payload.get('part')} of {payload['parts']} {payload.get('title') or ''}".rstrip()
+    return str(next((text for field in _TEXT if (text := payload.get(field))), ""))
 
 
 def _clock(created_at: str) -> str:

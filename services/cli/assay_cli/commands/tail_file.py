@@ -40,7 +40,7 @@ def pretty_line(event: Mapping[str, Any]) -> str:
         text = event.get("message") or event.get("event_id") or ""
         return printable(f"{clock}  ▪ {what}: {text}")
     name = _cut(str(event.get("tool_name") or "-"), _NAME_CHARS)
-    first = f"{clock}  {name:<{_NAME_CHARS}}  {_pairs(event.get('args_summary'))}"
+    first = f"{clock}  {name:<{_NAME_CHARS}}  {pairs(event.get('args_summary'))}"
     return f"{printable(first).rstrip()}\n{' ' * _INDENT}{printable(_outcome(event))}"
 
 
@@ -70,13 +70,14 @@ def _outcome(event: Mapping[str, Any]) -> str:
     if status in ("error", "refused"):
         shown = " ".join(filter(None, [status.upper(), str(kind or "")]))
     else:
-        shown = " ".join(filter(None, ["" if status == "success" else status, _pairs(event.get("result_summary"))]))
+        shown = " ".join(filter(None, ["" if status == "success" else status, pairs(event.get("result_summary"))]))
     duration = event.get("duration_ms")
     took = f"in {duration:.0f}ms" if isinstance(duration, int | float) else ""
     return " ".join(filter(None, ["→", shown, took]))
 
 
-def _pairs(summary: Any) -> str:
+def pairs(summary: Any) -> str:
+    """Format the summary of a call as `key=value` pairs, each shortened; empty for anything else. Pure."""
     if not isinstance(summary, Mapping):
         return ""
     return " ".join(f"{key}={_value(value)}" for key, value in summary.items())

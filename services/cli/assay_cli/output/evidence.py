@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay_cli.output.terminal import printable
+from assay_operations.judging.explained import detail_in_words
 
 #: Characters shown of a sentence or a quote; the rest is counted.
 SHOWN = 400
@@ -16,9 +17,8 @@ def as_text(row: Mapping[str, Any], sentences: list[dict[str, Any]]) -> str:
         f"answer {row['event_id']}, project {printable(row['project'])}, judged by {printable(row['model'])} ({row['fingerprint']})"
     ]
     values = ", ".join(f"{name} {value:.3g}" for name, value in sorted(row["metrics"].items()))
-    lines.append(
-        f"{row['status']}{': ' if values else ''}{values}{': ' if row['detail'] else ''}{printable(row['detail'])}"
-    )
+    detail = printable(detail_in_words(row["status"], row["detail"]))
+    lines.append(": ".join(filter(None, (row["status"], values, detail))))
     if failed := sorted(name for name, passed in row["checks"].items() if not passed):
         lines.append(f"failed checks: {', '.join(map(printable, failed))}")
     lines.append("")

@@ -1,6 +1,7 @@
 """The judge's verdict on a session, as text."""
 
 from assay_cli.output.terminal import printable
+from assay_operations.judging.explained import detail_in_words
 from assay_operations.sessions.verdicts import SessionVerdict
 
 _MARKS = {"yes": "+", "no": "-", "not_applicable": "n/a", "not_judged": "?"}
@@ -13,7 +14,8 @@ def as_text(verdict: SessionVerdict) -> str:
     score = verdict.metrics.get("rubric_score")
     head = verdict.status if score is None else f"{score:.0%} of its rubric"
     lines = [f"judged: {head} ({printable(verdict.model)}, {verdict.judged_at:%Y-%m-%d %H:%M} UTC)"]
-    lines += [f"  {verdict.detail}"] if verdict.detail else []
+    detail = detail_in_words(verdict.status, verdict.detail)
+    lines += [f"  {printable(detail)}"] if detail else []
     for item in verdict.rubric:
         notes = [item["dimension"].replace("_", " ")]
         notes += [f"turn {item['turn']}"] if item["turn"] else []

@@ -7,9 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay_schema.settings import DeliverySettings, Settings
 from assay_schema.streams import DEAD
+
+if TYPE_CHECKING:
+    from assay_sessions.readers import Problem
 
 
 class Status(StrEnum):
@@ -126,27 +130,31 @@ def nightly_evaluation(configured: bool, outcomes: Sequence[tuple[str, float, st
 INCOMPLETE_S = 300.0
 
 
-def sessions(stored: int, incomplete: int, imported_s_ago: float | None, unknown: Sequence[str]) -> Finding:
-    """Check the sessions imported in a week; `unknown`: types that the last import did not understand."""
-    name = "sessions"
-    if imported_s_ago is None:
-        return Finding(name, Status.OK, "none imported in a week")
-    summary = f"{_count(stored, 'session', 'sessions')} imported in a week, the latest {age(imported_s_ago)} ago"
+#: Problems of an agent's last import that are named; the rest is counted.
+_PROBLEMS_NAMED = 3
+
+
+def sessions(
+    in_a_week: int, incomplete: int, imported_s_ago: float | None, not_read: Mapping[str, Sequence["Problem"]]
+) -> Finding:
+    """Check the stored sessions: those imported in a week, and the incomplete ones of any age.
+
+    `imported_s_ago` is None without any session. `not_read` has what the last import of each agent did not read.
+    """
+    from assay_sessions.readers.explained import fixes, in_words
+
+    latest = "" if imported_s_ago is None else f", the latest {age(imported_s_ago)} ago"
+    said = [f"{_count(in_a_week, 'session', 'sessions') if in_a_week else 'none'} imported in a week{latest}"]
+    hints: list[str] = []
     if incomplete:
-        return Finding(
-            name,
-            Status.WARN,
-            f"{summary}; {incomplete:,} not complete: parts are missing",
-            "import them again (assay sessions import); if that changes nothing, see assay query failures",
-        )
-    if unknown:
-        return Finding(
-            name,
-            Status.WARN,
-            f"{summary}; types that were not understood: {', '.join(unknown)}",
-            "an agent's format has changed: update Assay, and import again; the rest of these sessions is stored",
-        )
-    return Finding(name, Status.OK, summary)
+        said.append(f"{incomplete:,} not complete: parts are missing")
+        hints.append("import them again (assay sessions import); if that changes nothing, see assay query failures")
+    for agent, problems in not_read.items():
+        named = [in_words(problem) for problem in problems[:_PROBLEMS_NAMED]]
+        named += [f"and {len(problems) - len(named):,} more"] if len(problems) > len(named) else []
+        said.append(f"the last import from {agent} did not read: {', '.join(named)}")
+    hints += fixes(problem.kind for problems in not_read.values() for problem in problems[:_PROBLEMS_NAMED])
+    return Finding("sessions", Status.WARN if hints else Status.OK, "; ".join(said), "; ".join(hints))
 
 
 #: Seconds after which an operation without an end counts as killed; a long deletion takes minutes.

@@ -16,7 +16,7 @@ from assay_operations.clients import open_store, settings_and_source
 from assay_operations.doctor import checks, policy, probes
 from assay_operations.doctor.checks import Finding, Status, StreamFacts, worst
 from assay_operations.errors import OperationError, explain, hangs
-from assay_operations.sessions.last_import import not_understood
+from assay_operations.sessions.last_import import not_read
 from assay_schema.settings import Settings, SettingsError, StoreSettings
 from assay_schema.streams import DEAD
 from assay_schema.topology import destination
@@ -237,7 +237,7 @@ def _judging(settings: StoreSettings) -> Finding:
 
 def _sessions(settings: StoreSettings, data: Path) -> Finding:
     with open_store(settings) as client:
-        return checks.sessions(*probes.imported_sessions(client, checks.INCOMPLETE_S), not_understood(data))
+        return checks.sessions(*probes.imported_sessions(client, checks.INCOMPLETE_S), not_read(data))
 
 
 def _alerts(settings: StoreSettings) -> Finding:

@@ -261,19 +261,19 @@ def failures_by_reason(client: "Store") -> list[FailureFacts]:
 
 
 def imported_sessions(client: "Store", late_s: float) -> tuple[int, int, float | None]:
-    """Count the sessions that arrived in the last 7 days: all, and incomplete for `late_s` seconds.
+    """Count the sessions that arrived in the last 7 days, and those of any age that are incomplete for `late_s` seconds.
 
     Also return the seconds since the latest part; None without one. `client` must use the views' database.
     """
-    [(stored, incomplete, waited_s)] = client.query(
-        "SELECT count(), countIf(NOT complete AND waited_s > {late_s:Float64}), min(waited_s) FROM ("
+    [(stored, in_a_week, incomplete, waited_s)] = client.query(
+        "SELECT count(), countIf(waited_s <= 7 * 86400), countIf(NOT complete AND waited_s > {late_s:Float64}), min(waited_s) FROM ("
         " SELECT project, session_id, uniqExact(part) = max(parts) AS complete,"
         " dateDiff('second', max(created_at), now64(3)) AS waited_s"
-        " FROM session_parts WHERE created_at >= now() - toIntervalDay(7)"
+        " FROM session_parts"
         " GROUP BY project, session_id, revision, digest ORDER BY revision DESC, max(id) DESC LIMIT 1 BY project, session_id)",
         parameters={"late_s": late_s},
     ).result_rows
-    return int(stored), int(incomplete), float(waited_s) if stored else None
+    return int(in_a_week), int(incomplete), float(waited_s) if stored else None
 
 
 def nightly_outcomes(client: "Store", database: str) -> list[tuple[str, float, str]]:

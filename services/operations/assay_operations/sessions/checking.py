@@ -146,7 +146,7 @@ def _checked(
         tally.add(checked)
         kept += [checked] if keep else []
         progress(number)
-    unused = references.unused if references else 0
+    unused = references.unused if references else None
     return tally.report(references_unused=unused), tuple(kept)
 
 

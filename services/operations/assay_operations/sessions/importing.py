@@ -23,7 +23,7 @@ from assay_operations.sessions.last_import import remember
 from assay_operations.sessions.stored import Key, Known, complete_revisions, waiting_for
 from assay_schema.limits import PROJECT_PATTERN, PROJECT_RULE
 from assay_sessions.parts import PartsError
-from assay_sessions.readers import READERS, Problem, Reader
+from assay_sessions.readers import READERS, Problem, Reader, other_reader
 from assay_sessions.record import Transcript
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ class Imported:
     unchanged: Counter[str] = field(default_factory=Counter)
     parts: int = 0
     size: int = 0
-    problems: Counter[Problem] = field(default_factory=Counter)
+    #: By the agent whose reader met them.
+    problems: Counter[tuple[str, Problem]] = field(default_factory=Counter)
     #: Sent, and not complete in the store when the wait was over.
     not_stored: int = 0
     #: The newest revision of each session, in the store or sent. Pass the result on to import again without asking the store.
@@ -66,6 +67,8 @@ class Source:
     path: Path
     #: Files or sessions in it that are read also if they did not change since the last look.
     fresh: frozenset[str] = frozenset()
+    #: The user named the file or folder, so the agent may be the wrong one.
+    named: bool = False
 
 
 def sources(agents: Sequence[str], paths: Sequence[Path], environment: Mapping[str, str] | None = None) -> list[Source]:
@@ -85,7 +88,7 @@ def sources(agents: Sequence[str], paths: Sequence[Path], environment: Mapping[s
     found: list[Source] = []
     for reader in (READERS[agent] for agent in (agents or READERS)):
         places = list(paths) or reader.locations(Path.home(), environment)
-        found += [Source(reader, store) for store in reader.discover(places)]
+        found += [Source(reader, store, named=bool(paths)) for store in reader.discover(places)]
     return found
 
 
@@ -97,11 +100,14 @@ def import_sessions(
     fresh_since: datetime | None = None,
     project: str | None = None,
     service: str | None = None,
+    agents: Sequence[str] = (),
     wait: bool = True,
     progress: Callable[[Imported], None] = lambda _: None,
     done: Imported | None = None,
 ) -> Imported:
     """Import the sessions that changed at `since` or later. `project` is that of the settings by default.
+
+    `agents` were looked for by name, and may have no store: `assay doctor` forgets what their import before did not read.
 
     Of the fresh pieces of a store, it imports those that changed at `fresh_since` or later. With `wait`, it returns when the store
     has the sessions, or after a minute. Raises `OperationError` if Redis or the store is away.
@@ -116,11 +122,11 @@ def import_sessions(
             done.known = complete_revisions(store, project)
         sent: dict[str, Key] = {}
         publisher = _Publisher(publishing, project)
-        for made in _revisions(_items(stores, since, fresh_since), done, sent, progress):
+        for source, made in _revisions(_items(stores, since, fresh_since), done, sent, progress):
             try:
                 parts = list(session_events(made, project, service, time.time_ns() // 1_000_000, publisher.cut))
             except PartsError as error:
-                done.problems[Problem("unreadable", made.document["metadata"]["source"], 1, str(error))] += 1
+                done.problems[source.reader.name, Problem("too_large", source.path.name, 1, str(error))] += 1
                 continue
             publisher.send(parts)
             sent[made.session_id] = made.key
@@ -129,7 +135,8 @@ def import_sessions(
             done.size += sum(map(len, parts))
             progress(done)
         publisher.flush()
-        remember(data, done.problems)
+        read = dict.fromkeys([*agents, *(source.reader.name for source in stores)])
+        remember(data, read, done.problems, partial=since is not None)
         if wait and sent:
             deadline = time.monotonic() + STORED_WITHIN_S
             while (left := waiting_for(store, project, sent)) and time.monotonic() < deadline:
@@ -143,7 +150,7 @@ def import_sessions(
 
 def _items(
     stores: Sequence[Source], since: datetime | None, fresh_since: datetime | None
-) -> Iterator[Transcript | Problem]:
+) -> Iterator[tuple[Source, Transcript | Problem]]:
     """Yield what the readers find: the sessions of the fresh pieces of each store, and the others that changed."""
     for source in stores:
         seen: set[str] = set()
@@ -151,22 +158,40 @@ def _items(
             for item in source.reader.read_pieces(source.path, fresh_since, source.fresh):
                 if isinstance(item, Transcript):
                     seen.add(item.session_id)
-                    yield item
-        for item in source.reader.read(source.path, since):
+                    yield source, item
+        for item in _changed(source, since):
             if not isinstance(item, Transcript) or item.session_id not in seen:
-                yield item
+                yield source, item
+
+
+def _changed(source: Source, since: datetime | None) -> Iterator[Transcript | Problem]:
+    """Yield the sessions that changed, and then the problems.
+
+    A file that the user named and that only another reader understands is one problem, which names that reader.
+    """
+    problems: list[Problem] = []
+    is_read = False
+    for item in source.reader.read(source.path, since):
+        if isinstance(item, Problem):
+            problems.append(item)
+        else:
+            is_read = True
+            yield item
+    if source.named and not is_read and problems and (other := other_reader(source.path, source.reader)):
+        problems = [Problem("other_format", source.path.name, 1, f"it looks like {other}: --from {other}")]
+    yield from problems
 
 
 def _revisions(
-    items: Iterator[Transcript | Problem],
+    items: Iterator[tuple[Source, Transcript | Problem]],
     done: Imported,
     sent: Mapping[str, Key],
     progress: Callable[[Imported], None],
-) -> Iterator[Revision]:
+) -> Iterator[tuple[Source, Revision]]:
     """Yield the revisions that are newer than those of the store, one at a time."""
-    for item in items:
+    for source, item in items:
         if not isinstance(item, Transcript):
-            done.problems[Problem(item.kind, item.path, 1, item.detail)] += item.count
+            done.problems[source.reader.name, Problem(item.kind, item.path, 1, item.detail)] += item.count
             continue
         made = revision(item)
         done.found[item.source] += 1
@@ -174,7 +199,7 @@ def _revisions(
         if done.known.has(made.session_id, made.key) or made.key <= sent.get(made.session_id, (-1, "")):
             done.unchanged[item.source] += 1
         else:
-            yield made
+            yield source, made
         progress(done)
 
 

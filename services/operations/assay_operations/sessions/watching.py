@@ -28,7 +28,8 @@ class Watch:
             name = (source.reader.name, source.path)
             pieces = self._looked[name] = source.reader.pieces(source.path)
             seen = self._seen.get(name, {})
-            found.append(replace(source, fresh=frozenset(key for key, mark in pieces.items() if seen.get(key) != mark)))
+            fresh = frozenset(key for key, mark in pieces.items() if seen.get(key) != mark)
+            found.append(replace(source, fresh=fresh))
         return found
 
     def settle(self) -> None:

@@ -146,10 +146,14 @@ class NoUnknownTools(Rule):
     """Only tools that exist are called."""
 
     def check(self, session: Session) -> Finding:
-        """Decide about one session; one without calls is not applicable."""
+        """Decide about one session; one without calls is not applicable.
+
+        The agent knows its tools and wrote the error: there is no list of tools here.
+        """
         for call in session.calls:
             if call.error_kind == UNKNOWN_NAME:
-                return failed("a tool that does not exist", turn=call.turn, call=call.number)
+                detail = f"{tool_name(call.name)} is not a tool of the agent, according to its log; only the agent's settings add one"
+                return failed(detail, turn=call.turn, call=call.number)
         return PASS if session.calls else NOT_APPLICABLE
 
 

@@ -7,7 +7,7 @@ sessions that begin with that text. Vertex's names are accepted too: `tool_name`
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import orjson
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
@@ -48,16 +48,26 @@ class Reference(_Part):
         return self
 
 
+class Named(NamedTuple):
+    """A reference as reports name it: its line, and the session if it names one. Prompts are never repeated."""
+
+    line: int
+    session_id: str | None = None
+
+    def __str__(self) -> str:
+        return f"line {self.line} ({self.session_id or 'by prompt'})"
+
+
 class References:
     """Reference trajectories by session and by prompt. One that names the session takes precedence."""
 
     def __init__(self) -> None:
         self._by_session: dict[str, list[ToolCall]] = {}
         self._by_prompt: dict[str, list[ToolCall]] = {}
-        self._used = set[tuple[str, str]]()
+        self._unused: dict[tuple[str, str], Named] = {}
 
-    def add(self, reference: Reference) -> None:
-        """Add one reference. Raises `ChecksError` for a second one of the same session or prompt."""
+    def add(self, reference: Reference, line: int = 0) -> None:
+        """Add the reference of a line. Raises `ChecksError` for a second one of the same session or prompt."""
         calls = [ToolCall(call.name, call.args) for call in reference.calls]
         kind, key = ("session_id", reference.session_id or "")
         if reference.prompt is not None:
@@ -66,14 +76,15 @@ class References:
         if key in known:
             raise ChecksError(f"a second reference for the same {kind}: keep one")
         known[key] = calls
+        self._unused[kind, key] = Named(line, reference.session_id)
 
     def of(self, session_id: str, document: Mapping[str, Any]) -> list[ToolCall] | None:
         """Return the reference of a session; None without one."""
         if session_id in self._by_session:
-            self._used.add(("session_id", session_id))
+            self._unused.pop(("session_id", session_id), None)
             return self._by_session[session_id]
         if self._by_prompt and (prompt := first_prompt(document)) in self._by_prompt:
-            self._used.add(("prompt", prompt))
+            self._unused.pop(("prompt", prompt), None)
             return self._by_prompt[prompt]
         return None
 
@@ -81,9 +92,9 @@ class References:
         return len(self._by_session) + len(self._by_prompt)
 
     @property
-    def unused(self) -> int:
-        """Number of references that no session had so far."""
-        return len(self) - len(self._used)
+    def unused(self) -> list[Named]:
+        """References that no session had so far, in the order of the file."""
+        return list(self._unused.values())
 
 
 def first_prompt(document: Mapping[str, Any]) -> str:
@@ -109,7 +120,7 @@ def read_references(path: Path) -> References:
         with path.open("rb") as file:
             for line, reference in parse_references(file):
                 try:
-                    references.add(reference)
+                    references.add(reference, line)
                 except ChecksError as error:
                     raise ChecksError(f"line {line}: {error}") from None
     except OSError as error:

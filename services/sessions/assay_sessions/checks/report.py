@@ -7,7 +7,7 @@ from assay_runtime.shares import Estimate
 from assay_schema.printable import plain, printable
 from assay_sessions.checks.checker import CheckedSession
 from assay_sessions.checks.finding import tool_name
-from assay_sessions.checks.tally import ChecksReport, CheckVerdict, Failure, RuleReport
+from assay_sessions.checks.tally import NEEDS_REFERENCES, ChecksReport, CheckVerdict, Failure, RuleReport
 
 SCHEMA_VERSION: Final = 1
 #: Columns of a rule in every report, in order, after the verdict.
@@ -16,10 +16,13 @@ _NUMBERS: Final = frozenset({"pass", "fail", "n/a", "minimum"})
 _MARKS: Final = {"pass": "✅", "fail": "❌", "inconclusive": "❔"}
 #: Failures of a rule that text and Markdown list.
 _SHOWN: Final = 3
+#: Unused references that the JSON document lists; `references_unused` counts all.
+_REFERENCES: Final = 20
 
 
 def as_json(report: ChecksReport) -> dict[str, Any]:
     """Return the report as a document."""
+    unused = report.references_unused or ()
     return {
         "schema_version": SCHEMA_VERSION,
         "verdict": report.verdict,
@@ -29,7 +32,8 @@ def as_json(report: ChecksReport) -> dict[str, Any]:
         "rules": [_rule_json(rule) for rule in report.rules],
         "trajectory": {
             "with_reference": report.with_reference,
-            "references_unused": report.references_unused,
+            "references_unused": len(unused),
+            "references_unused_first": [each._asdict() for each in unused[:_REFERENCES]],
             "metrics": [
                 {"metric": each.name, "n": each.n, "excluded": each.excluded, **_estimate("mean", each.mean)}
                 for each in report.trajectory
@@ -213,8 +217,12 @@ def _trajectory(report: ChecksReport) -> list[str]:
     for each in report.trajectory:
         excluded = f", {each.excluded:,} excluded (0/0)" if each.excluded else ""
         lines.append(f"  trajectory {each.name:10} {share_text(each.mean)}  n={each.n:,}{excluded}")
-    if report.references_unused:
-        lines.append(f"  {report.references_unused:,} references match no session")
+    if unused := report.references_unused:
+        more = f" and {len(unused) - _SHOWN:,} more" if len(unused) > _SHOWN else ""
+        words = "reference matches" if len(unused) == 1 else "references match"
+        lines.append(f"  {len(unused):,} {words} no session: {', '.join(map(str, unused[:_SHOWN]))}{more}")
+    if waiting := [rule.name for rule in report.rules if rule.reason == NEEDS_REFERENCES]:
+        lines.append(f"  not checked: {', '.join(waiting)}: {NEEDS_REFERENCES}")
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from array import array
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
@@ -9,14 +10,17 @@ from assay_runtime.shares import Estimate
 from assay_sessions.checks.checker import CheckedSession
 from assay_sessions.checks.finding import Place, State
 from assay_sessions.checks.rates import families, rate
+from assay_sessions.checks.references import Named
 from assay_sessions.checks.repeats import Attempts, PassPower, pass_power
 from assay_sessions.checks.rule import Rule
 from assay_sessions.checks.rules_file import Rules
+from assay_sessions.checks.trajectories import TrajectoryRule
 from assay_sessions.trajectory import METRICS
 
 CheckVerdict = Literal["pass", "fail", "inconclusive"]
 #: Failures of a rule that are listed; the rest is counted.
 FAILURES_LISTED: Final = 20
+NEEDS_REFERENCES: Final = "there are no reference trajectories: pass --references FILE"
 _CODES: Final[dict[State, int]] = {"pass": 1, "fail": 0, "not_applicable": -1}
 
 
@@ -72,7 +76,8 @@ class ChecksReport:
     #: Empty without reference trajectories.
     trajectory: tuple[MetricReport, ...]
     with_reference: int
-    references_unused: int
+    #: References that no session had; None if none were given.
+    references_unused: tuple[Named, ...] | None
     #: pass^k for k from 1; empty if no rule is required, or no task was repeated.
     repeats: tuple[PassPower, ...]
 
@@ -125,10 +130,13 @@ class Tally:
         counts[0] += 1
         counts[1] += "fail" not in states
 
-    def report(self, *, references_unused: int = 0) -> ChecksReport:
-        """Return the report."""
+    def report(self, *, references_unused: Sequence[Named] | None = None) -> ChecksReport:
+        """Return the report. `references_unused` is None if no references were given."""
         family = families(self._origins)
-        rules = tuple(self._rule(name, rule, family) for name, rule in self._rules.by_name.items())
+        rules = tuple(
+            self._rule(name, rule, family, compared=references_unused is not None)
+            for name, rule in self._rules.by_name.items()
+        )
         required = [rule.verdict for rule in rules if rule.required]
         verdict: CheckVerdict = (
             "fail" if "fail" in required else "inconclusive" if "inconclusive" in required else "pass"
@@ -140,16 +148,18 @@ class Tally:
             rules=rules,
             trajectory=self._trajectory(family),
             with_reference=len(self._metrics["exact"]),
-            references_unused=references_unused,
+            references_unused=None if references_unused is None else tuple(references_unused),
             repeats=self._repeats(),
         )
 
-    def _rule(self, name: str, rule: Rule, family: dict[str, str]) -> RuleReport:
+    def _rule(self, name: str, rule: Rule, family: dict[str, str], *, compared: bool) -> RuleReport:
         states = self._states[name]
         known = [(float(state), family[each]) for state, each in zip(states, self._ids, strict=True) if state >= 0]
         share = rate([value for value, _ in known], [cluster for _, cluster in known])
         failures = states.count(0)
         verdict, reason = decide(rule, len(known), failures, share)
+        if not compared and isinstance(rule, TrajectoryRule):
+            reason = NEEDS_REFERENCES
         return RuleReport(
             name=name,
             required=rule.required,

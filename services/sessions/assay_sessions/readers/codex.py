@@ -141,7 +141,7 @@ def _add(log: _Log, row: Json, name: str, problems: Problems) -> None:
         log.times.append(moment)
     kind, payload = row.get("type"), mapping(row.get("payload"))
     if "payload" not in row:
-        if "id" in row and kind is None:  # the first row of 2025
+        if "id" in row and "timestamp" in row and kind is None:  # the first row of 2025
             log.meta = log.meta or row
             return
         kind, payload = ("state" if row.get("record_type") == "state" else "response_item"), row

@@ -188,6 +188,9 @@ def _of_messages(
         problems.add("no_content", name, "messages is empty")
         return None
     found = conversation(messages, name, problems)
+    if not found.messages:
+        problems.add("nothing_said", name)
+        return None
     times = [moment for each in (row, *messages) if (moment := _moment(each))]
     metadata = mapping(row.get("metadata"))
     return Transcript(

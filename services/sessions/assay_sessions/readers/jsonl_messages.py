@@ -1,10 +1,11 @@
 """Messages with `role` and `content`, as in the APIs of models, as a conversation. Pure.
 
-Tool calls and their results are in one of two places:
+Tool calls and their results are in one of three places:
 
 | API | calls | results |
 |---|---|---|
 | OpenAI's Chat Completions | `tool_calls` of a message | a message with the role `tool` and a `tool_call_id` |
+| the same until 2023 | `function_call` of a message | the next message with the role `function` and the `name` |
 | Anthropic's Messages | blocks `tool_use` in the content | blocks `tool_result` in the content of the next message |
 """
 
@@ -38,21 +39,23 @@ def conversation(messages: Sequence[Json], name: str, problems: Problems) -> Con
     Roles and blocks that are not known, and results without a call, are counted in `problems` under the file's `name`.
     """
     answers = _answers(messages)
+    of_functions = _function_answers(messages)
     found = Conversation()
-    for message in messages:
+    for number, message in enumerate(messages):
         role, content = message.get("role"), message.get("content")
         if role == "user":
             words = "\n".join(each for each in _said(content, answers, name, problems) if isinstance(each, str))
             if words or not any(map(_is_result, items(content))):  # results alone are no turn
                 found.user(words.strip("\n"))
         elif role in ("assistant", "model"):
-            calls = (_of_tool_call(mapping(call), answers) for call in items(message.get("tool_calls")) if call)
+            calls = [_of_tool_call(mapping(call), answers) for call in items(message.get("tool_calls")) if call]
+            if function := mapping(message.get("function_call")):
+                calls.append(_made(function, function.get("arguments"), of_functions.pop(number, None)))
             found.model([*_said(content, answers, name, problems), *calls])
-        elif role != "tool" and role not in _SILENT_ROLES:
+        elif role not in ("tool", "function") and role not in _SILENT_ROLES:
             problems.unknown(name, "role", role)
-    for unused in answers.values():
-        for _ in unused:
-            problems.add("unknown_type", name, "tool result without its call")
+    if unused := sum(map(len, answers.values())) + len(of_functions):
+        problems.add("unknown_type", name, "tool result without its call", unused)
     return found
 
 
@@ -68,6 +71,24 @@ def _answers(messages: Sequence[Json]) -> _Answers:
         elif message.get("role") in ("user", "assistant", "model"):
             for block in filter(_is_result, items(message.get("content"))):
                 found[text(block.get("tool_use_id"))].append(block)
+    return found
+
+
+def _function_answers(messages: Sequence[Json]) -> dict[int, Json]:
+    """Return the results of functions by the number of the message that called: they have the function's name, and no id.
+
+    A result without its call is kept by the number of its message.
+    """
+    found: dict[int, Json] = {}
+    called: tuple[int, str] | None = None
+    for number, message in enumerate(messages):
+        if function := mapping(message.get("function_call")):
+            called = number, text(function.get("name"))
+        elif message.get("role") == "function":
+            named = some_text(message.get("name"))
+            at = called[0] if called and named in {None, called[1]} else number
+            called = None if at != number else called
+            found[at] = message
     return found
 
 
@@ -87,7 +108,7 @@ def _said(content: object, answers: _Answers, name: str, problems: Problems) -> 
             if texts:
                 yield "\n".join(texts).strip("\n")
                 texts = []
-            yield _made(mapping(block), mapping(block).get("input"), answers)
+            yield _made(mapping(block), mapping(block).get("input"), _taken(answers, mapping(block)))
         elif kind not in _SILENT_BLOCKS and not _is_result(block):
             problems.unknown(name, "block", kind)
     if texts:
@@ -108,13 +129,18 @@ def _words(block: object) -> str | None:
 
 def _of_tool_call(call: Json, answers: _Answers) -> Call:
     function = mapping(call.get("function")) or call
-    return _made({"id": call.get("id"), "name": function.get("name")}, function.get("arguments"), answers)
+    made = {"id": call.get("id"), "name": function.get("name")}
+    return _made(made, function.get("arguments"), _taken(answers, made))
 
 
-def _made(call: Json, args: object, answers: _Answers) -> Call:
-    """Return a call with its result: the first one with its id that no other call has."""
+def _taken(answers: _Answers, call: Json) -> Json | None:
+    """Take the result of a call: the first one with its id that no other call has."""
     waiting = answers.get(text(call.get("id")))
-    answer = waiting.pop(0) if waiting else None
+    return waiting.pop(0) if waiting else None
+
+
+def _made(call: Json, args: object, answer: Json | None) -> Call:
+    """Return a call with its result."""
     failed = answer is not None and (answer.get("is_error") is True or answer.get("status") == "error")
     result = (
         results.CUT_OFF

@@ -12,6 +12,8 @@ from assay_sessions.record import Json
 
 #: Bytes of a line or a file that is read at once.
 LINE_MAX: Final = 256 * 1024 * 1024
+#: Damaged lines of a file whose numbers are named.
+_LINES_NAMED: Final = 3
 
 
 class DamagedError(ValueError):
@@ -44,7 +46,11 @@ def load_object(data: bytes | str) -> Json:
 def load_file(path: Path, name: str, problems: Problems) -> Any:
     """Parse a file, or count the problem and return None."""
     try:
-        return loads(path.read_bytes())
+        data = path.read_bytes()
+        if not data.strip():
+            problems.add("empty_file", name)
+            return None
+        return loads(data)
     except DamagedError:
         problems.add("damaged", name, "JSON")
     except OSError as error:
@@ -53,7 +59,7 @@ def load_file(path: Path, name: str, problems: Problems) -> Any:
 
 
 def lines(path: Path, problems: Problems) -> Iterator[Json]:
-    """Yield the JSON objects of a file of lines. Lines that are none are counted."""
+    """Yield the JSON objects of a file of lines. The others are counted, and the first ones named by their number."""
     try:
         with path.open("rb") as file:
             yield from _objects(file, path.name, problems)
@@ -62,13 +68,25 @@ def lines(path: Path, problems: Problems) -> Iterator[Json]:
 
 
 def _objects(file: BinaryIO, name: str, problems: Problems) -> Iterator[Json]:
+    damaged: list[int] = []
+    count = number = 0
+    is_empty = begins = True
     while line := file.readline(LINE_MAX):
+        number += begins
+        begins = line.endswith(b"\n")
         if not line.strip():
             continue
+        is_empty = False
         try:
             yield load_object(line)
         except DamagedError:
-            problems.add("damaged", name, "line")
+            count += 1
+            damaged += [number] if len(damaged) < _LINES_NAMED else []
+    if is_empty:
+        problems.add("empty_file", name)
+    if damaged:
+        more = f" and {count - len(damaged):,} more" if count > len(damaged) else ""
+        problems.add("damaged", name, f"line{'s' if count > 1 else ''} {', '.join(map(str, damaged))}{more}", count)
 
 
 # What a field has, if it has the type that is expected.

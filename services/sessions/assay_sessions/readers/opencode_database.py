@@ -10,7 +10,7 @@ from typing import Any
 from assay_sessions.readers.loose_json import DamagedError, load_object, text, whole
 from assay_sessions.readers.opencode_session import Info, info_of_row, of_parts, of_rows
 from assay_sessions.readers.reader import Problems
-from assay_sessions.readers.sqlite import has_lost_log, opened, rows, tables
+from assay_sessions.readers.sqlite import failure, has_lost_log, opened, rows, tables
 from assay_sessions.record import Json, Transcript
 
 #: Where a session's messages can be, best first: the newer copy of a migrated session is continued, the older one frozen.
@@ -26,7 +26,10 @@ def listed(path: Path, problems: Problems) -> dict[str, int]:
             present = tables(connection)
             sessions = present & {"session", "session_v2"}
             if not sessions:
-                problems.add("missing_wal" if has_lost_log(path) else "unknown_schema", path.name)
+                is_empty = not path.stat().st_size
+                problems.add(
+                    "missing_wal" if has_lost_log(path) else "empty_file" if is_empty else "unknown_schema", path.name
+                )
                 return {}
             for table in sorted(sessions):
                 _rank(ranks, _ids(connection, f"SELECT id FROM {table}", path, problems), EMPTY_RANK)  # noqa: S608
@@ -46,7 +49,7 @@ def listed(path: Path, problems: Problems) -> dict[str, int]:
                 _rank(ranks, spoken - newer, RANKS["session_message"])
                 _rank(ranks, spoken & newer, RANKS["session_v2"])
     except sqlite3.Error as error:
-        problems.add("damaged", path.name, type(error).__name__)
+        problems.add(*failure(error, path.name))
     except OSError as error:
         problems.failed(path.name, error)
     return ranks
@@ -70,7 +73,7 @@ def read(path: Path, wanted: dict[str, int], since: datetime | None, problems: P
                     found = _linked(connection, found, origins)
                 yield found
     except sqlite3.Error as error:
-        problems.add("damaged", path.name, type(error).__name__)
+        problems.add(*failure(error, path.name))
     except OSError as error:
         problems.failed(path.name, error)
 
@@ -83,7 +86,7 @@ def _in_one_state(
         connection.execute("BEGIN")
         return _session(connection, present, session_id, rank, problems, name)
     except sqlite3.Error as error:
-        problems.add("damaged", name, type(error).__name__)
+        problems.add(*failure(error, name))
         return None
     finally:
         if connection.in_transaction:
@@ -135,7 +138,7 @@ def _ids(connection: sqlite3.Connection, query: str, path: Path, problems: Probl
             if isinstance(found, bytes):
                 yield found.decode("utf-8", "replace")
     except sqlite3.Error as error:
-        problems.add("damaged", path.name, type(error).__name__)
+        problems.add(*failure(error, path.name))
 
 
 def _rank(ranks: dict[str, int], ids: Any, rank: int) -> None:

@@ -15,12 +15,16 @@ from assay_sessions.record import Call, Message, Transcript
 ProblemKind = Literal[
     "permission_denied",  # the operating system refused a file or a folder
     "unreadable",  # a file cannot be opened for another reason
-    "damaged",  # a database, a file or a line that was cut or overwritten
+    "empty_file",  # a file without a byte, or with blank lines alone
+    "damaged",  # a database, a file or lines that were cut or overwritten
     "missing_wal",  # a database without tables whose write-ahead log was not copied with it
     "unknown_schema",  # a database or a file without anything the reader knows
     "unknown_type",  # a row or an item of a type that the reader does not know
+    "other_format",  # a file that another reader reads; `detail` names that reader
     "no_content",  # a session or a span without messages; of a span, `detail` names the setting that has them written
+    "nothing_said",  # a session without a question or an answer
     "no_session_id",  # a conversation without an id and without a name to make one from
+    "too_large",  # a session with a text or a key that cannot be split into parts
 ]
 #: How far the time of a file may be behind the times in it, in seconds.
 _TICK_S: Final = 2
@@ -32,8 +36,8 @@ _TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./:-]{0,63}")
 class Problem:
     """Something that a reader could not read, or did not understand. The rest was read.
 
-    `path` is the name of a file or a kind of file, without its folders, and `detail` a type or a class of error. Neither contains
-    captured text.
+    `path` is the name of a file or a kind of file, without its folders, and `detail` a type, a place or a reason in plain words.
+    Neither contains captured text.
     """
 
     kind: ProblemKind
@@ -91,9 +95,9 @@ class Problems:
     def __init__(self) -> None:
         self._counts: Counter[tuple[ProblemKind, str, str]] = Counter()
 
-    def add(self, kind: ProblemKind, path: str, detail: str = "") -> None:
+    def add(self, kind: ProblemKind, path: str, detail: str = "", count: int = 1) -> None:
         """Count a problem."""
-        self._counts[kind, path, detail] += 1
+        self._counts[kind, path, detail] += count
 
     def unknown(self, path: str, place: str, name: object) -> None:
         """Count a type that the reader does not know.
@@ -104,9 +108,11 @@ class Problems:
         self.add("unknown_type", path, f"{place} {name if known else '(no name)'}")
 
     def failed(self, path: str, error: OSError) -> None:
-        """Count a file that the operating system did not open."""
-        kind: ProblemKind = "permission_denied" if isinstance(error, PermissionError) else "unreadable"
-        self.add(kind, path, type(error).__name__)
+        """Count a file that the operating system did not open, with its reason."""
+        if isinstance(error, PermissionError):
+            self.add("permission_denied", path)
+        else:
+            self.add("unreadable", path, os.strerror(error.errno).lower() if error.errno else "")
 
     def __iter__(self) -> Iterator[Problem]:
         for (kind, path, detail), count in self._counts.items():

@@ -10,9 +10,19 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from assay_sessions.readers.reader import ProblemKind
+
 #: Copies of a database that is written at the same time are made again, this often.
 COPIES_MAX: Final = 5
 _BESIDE: Final = ("-wal", "-journal")
+_FAILURES: Final[dict[int, tuple[ProblemKind, str]]] = {
+    sqlite3.SQLITE_CORRUPT: ("damaged", "database with damaged pages"),
+    sqlite3.SQLITE_NOTADB: ("damaged", "not a database"),
+    sqlite3.SQLITE_BUSY: ("unreadable", "locked by another program"),
+    sqlite3.SQLITE_LOCKED: ("unreadable", "locked by another program"),
+    sqlite3.SQLITE_CANTOPEN: ("unreadable", "SQLite cannot open it"),
+    sqlite3.SQLITE_IOERR: ("unreadable", "input/output error"),
+}
 
 
 @contextmanager
@@ -59,6 +69,16 @@ def rows(cursor: sqlite3.Cursor) -> Iterator[dict[str, Any]]:
     names = [column[0] for column in cursor.description]
     for row in cursor:
         yield dict(zip(names, row, strict=True))
+
+
+def failure(error: sqlite3.Error, name: str) -> tuple[ProblemKind, str, str]:
+    """Return the problem that an error of SQLite is: its kind, the file's `name`, and the reason.
+
+    SQLite's message is not repeated: it can quote the content of a database.
+    """
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the rest is the extended code
+    kind, reason = _FAILURES.get(code, ("damaged", "SQLite cannot read it"))
+    return kind, name, reason
 
 
 def has_lost_log(path: Path) -> bool:

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +18,8 @@ from assay_operations.errors import OperationError
 from assay_operations.sessions.importing import Imported, import_sessions, sources
 from assay_operations.sessions.watching import Watch
 from assay_operations.time_bounds import moment_ms
+from assay_sessions.readers import READERS, other_reader
+from assay_sessions.readers.explained import fixes, in_words
 
 #: Seconds between looks with --watch, and how far each goes back before the last one.
 _WATCH_S = 2.0
@@ -105,13 +109,13 @@ def _once(
             shown = time.monotonic()
             echo(f"{_count(done.found.total(), 'session')} read, {done.sent.total():,} new", err=True)
 
-    import_sessions(data, stores, since=since, project=project, service=service, progress=progress, done=done)
+    import_sessions(
+        data, stores, since=since, project=project, service=service, agents=agents, progress=progress, done=done
+    )
     if watching and not done.not_stored:
         watching.settle()
     echo(_summary(done))
-    for problem, count in sorted(done.problems.items()):
-        detail = f" ({problem.detail})" if problem.detail else ""
-        echo(f"not read: {problem.kind.replace('_', ' ')}{detail} in {problem.path}: {count:,}", err=True)
+    _not_read(done)
     if done.not_stored:
         echo(
             f"{_count(done.not_stored, 'session')} not stored after a minute; see assay doctor and assay query failures",
@@ -120,8 +124,21 @@ def _once(
     return done
 
 
+def _not_read(done: Imported) -> None:
+    """Name what was not read, and the fix of each kind."""
+    problems = [replace(problem, count=count) for (_, problem), count in sorted(done.problems.items())]
+    for problem in problems:
+        echo(f"not read: {in_words(problem)}", err=True)
+    for fix in fixes(problem.kind for problem in problems):
+        echo(f"  {fix}", err=True)
+
+
 def _nothing(agents: Sequence[str], paths: Sequence[Path]) -> None:
     where = ", ".join(map(str, paths)) or f"the usual places of {', '.join(agents) or 'any agent'}"
+    for path, agent in product(paths, agents):
+        if other := other_reader(path, READERS[agent]):
+            echo(f"no sessions of {agent} in {path}, but of {other}: import it with --from {other}", err=True)
+            return
     echo(f"no sessions in {where}; name a file or folder: assay sessions import --from AGENT PATH", err=True)
 
 

@@ -14,6 +14,7 @@ from assay_cli.output.terminal import echo, emit, ends_quietly, printable
 from assay_operations.actor import Actor, local_actor
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.errors import OperationError
+from assay_operations.judging.explained import detail_in_words
 from assay_operations.sessions.judge_sample import Plan
 from assay_operations.sessions.judging import apply, plan_judging
 from assay_schema.scores import Metric, Score, ScoreStatus
@@ -105,7 +106,8 @@ def _round(plan: Plan, *, dry_run: bool, actor: Actor, as_json: bool, quiet: boo
 def _line(score: Score) -> str:
     rate = score.metrics.get(Metric.RUBRIC_SCORE)
     said = score.status.value if rate is None else f"{rate:.2f}"
-    return f"{said:>14}  {printable(score.session_id or '')}" + (f"  {score.detail}" if score.detail else "")
+    detail = detail_in_words(score.status.value, score.detail)
+    return f"{said:>14}  {printable(score.session_id or '')}" + (f"  {detail}" if detail else "")
 
 
 def _summary(counts: Mapping[str, int], judged: Sequence[Score], done: int) -> str:
