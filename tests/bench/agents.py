@@ -33,7 +33,7 @@ from tests.bench.result import result
 from tests.bench.rollup import DAYS, ROWS_AT_ONCE
 from tests.support.opencode_logs import Session, assistant, database, tool, user
 from tests.support.redis import RedisServer
-from tests.support.store import ROLLUP_REFRESHES, StoreServer, refresh_rollups
+from tests.support.store import MINUTELY_REFRESHES, ROLLUP_REFRESHES, StoreServer, refresh_rollups
 
 SESSIONS, CALLS = 1_000, 20
 ROWS, QUICK_ROWS = 10_000_000, 1_000_000
@@ -43,29 +43,26 @@ RECENT, RECENT_PARTS, RECENT_MS = 1_000, 3, 900_000
 #: Longer than the hourly refresh looks back at what was counted by the minute, in seconds.
 RECOUNT_S = 130
 OUTPUT = "def handler(event):\n    return {'status': 200, 'body': render(event['path'])}\n" * 25
+
+
+def by_tool(hours: int) -> tuple[str, str]:
+    """Return a question about tools, of the rollups as the query `tools` asks it, and of the events."""
+    since = f"toStartOfHour(now('UTC')) - INTERVAL {hours} HOUR"
+    columns = "project, tool, events, statuses, latency_us"
+    return (
+        f"WITH {since} AS since, toStartOfDay(since + INTERVAL 86399 SECOND) AS first_day "
+        "SELECT sum(events), project, tool, sumMap(statuses), "
+        "quantileExactWeightedArray(0.95)(mapKeys(latency_us), mapValues(latency_us)) / 1000 FROM "
+        f"(SELECT {columns} FROM rollup_day WHERE kind = 'tool_call' AND day >= toDate(first_day) UNION ALL "
+        f"SELECT {columns} FROM rollup_hour WHERE kind = 'tool_call' AND hour >= since AND hour < first_day) GROUP BY project, tool",
+        "SELECT count(), project, tool_name, countIf(status = 'error'), quantile(0.95)(duration_ms) FROM tool_calls "
+        f"WHERE event_time >= {since} GROUP BY project, tool_name",
+    )
+
+
 QUESTIONS = {
-    "calls, errors and p95 by tool, 7 days": (
-        (
-            "SELECT sum(events), project, tool, sumMap(statuses), "
-            "quantileExactWeightedArray(0.95)(mapKeys(latency_us), mapValues(latency_us)) / 1000 "
-            "FROM rollup_hour WHERE kind = 'tool_call' GROUP BY project, tool"
-        ),
-        (
-            "SELECT count(), project, tool_name, countIf(status = 'error'), quantile(0.95)(duration_ms) FROM tool_calls "
-            "GROUP BY project, tool_name"
-        ),
-    ),
-    "calls, errors and p95 by tool, 24 hours": (
-        (
-            "SELECT sum(events), project, tool, sumMap(statuses), "
-            "quantileExactWeightedArray(0.95)(mapKeys(latency_us), mapValues(latency_us)) / 1000 "
-            "FROM rollup_hour WHERE kind = 'tool_call' AND hour >= toStartOfHour(now()) - INTERVAL 24 HOUR GROUP BY project, tool"
-        ),
-        (
-            "SELECT count(), project, tool_name, countIf(status = 'error'), quantile(0.95)(duration_ms) FROM tool_calls "
-            "WHERE event_time >= toStartOfHour(now()) - INTERVAL 24 HOUR GROUP BY project, tool_name"
-        ),
-    ),
+    "calls, errors and p95 by tool, 7 days": by_tool(24 * DAYS),
+    "calls, errors and p95 by tool, 24 hours": by_tool(24),
     "error rate by hour, 7 days": (
         "SELECT sum(events), hour, sumMap(statuses)['error'] FROM rollup_hour WHERE kind = 'tool_call' GROUP BY hour",
         "SELECT count(), toStartOfHour(event_time) AS hour, countIf(status = 'error') FROM tool_calls GROUP BY hour",
@@ -205,11 +202,11 @@ def _as_in_use(owner: Client, rows: int) -> int:
     The first refreshes counted the whole span at once, and each of the next two minutes counts all of it again.
     """
     time.sleep(RECOUNT_S)
-    for table in ("rollup_minute", "rollup_hour"):
+    for table in ("rollup_minute", "rollup_hour", "rollup_day"):
         owner.command(f"OPTIMIZE TABLE assay_base.{table} FINAL")
     for number in range(RECENT_PARTS):
         _fill(owner, RECENT, first=rows + number * RECENT, span_ms=RECENT_MS, stored_at="now64(3)")
-        refresh_rollups(owner, ("rollup_minute_refresh", "rollup_hour_refresh"))
+        refresh_rollups(owner, MINUTELY_REFRESHES)
     return RECENT_PARTS * RECENT
 
 

@@ -23,15 +23,14 @@ from tests.chaos.rig import BATCH_ROWS, HISTORY_ENTRIES, VIEWS, Rig, running
 from tests.chaos.scenario import Scenario, Stage
 from tests.chaos.sessions import Watch, unlike, whole
 from tests.chaos.windows import Exporter
-from tests.support.store import refresh_rollups
+from tests.support.store import MINUTELY_REFRESHES, refresh_rollups
 
 #: What each may hold in memory whatever happens, in bytes of resident memory. In Redis an outage of the store waits.
 RSS_LIMITS = {"redis": 1 << 30, "scrubber": 150 << 20, "writer": 150 << 20, "store": 3 << 30}
 #: Entries of a drained events stream: the history for live tail, and some batches, since it is trimmed in steps.
 EVENTS_LEFT = HISTORY_ENTRIES + 10 * BATCH_ROWS
-ROLLUPS = ("rollup_minute", "rollup_hour")
+ROLLUPS = ("rollup_minute", "rollup_hour", "rollup_day")
 #: What keeps them from minute to minute. The hourly comparison would hide what these miss.
-REFRESHES = ("rollup_minute_refresh", "rollup_hour_refresh")
 #: How long an event may be on its way to Redis, in seconds: until Redis is back, and a time-out of the producer that had asked before.
 ON_ITS_WAY_S = 6.0
 
@@ -203,7 +202,7 @@ class Run:
 
     def _compare_whole(self, wrong: list[str]) -> None:
         with contextlib.closing(self.rig.store()) as store:
-            refresh_rollups(store, REFRESHES)
+            refresh_rollups(store, MINUTELY_REFRESHES)
             for view, (kind, windows) in zip(VIEWS, self.exporter.windows.items(), strict=True):
                 rows = column(store, f"SELECT concat(toString(id), '|', toString(event_id)) FROM assay.{view}")
                 stored = [(int(number), event) for number, _, event in (row.partition("|") for row in rows)]

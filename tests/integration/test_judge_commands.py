@@ -29,7 +29,7 @@ from assay_schema.validation import parse_scrubbed
 from assay_writer.rows import COLUMNS, alert_row, event_row, score_row
 from tests.support.alert_samples import episode
 from tests.support.answers import answer_bytes
-from tests.support.anthropic_server import KEY, AnthropicServer
+from tests.support.anthropic_server import KEY, AnthropicServer, verdict
 from tests.support.cli import Cli
 from tests.support.openai_server import OpenAiServer
 from tests.support.redis import RedisServer
@@ -331,6 +331,29 @@ def test_judging_again_stops_at_an_api_that_takes_nothing(cli: Cli, owner: Clien
     assert done.returncode == 2
     assert said in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+def test_a_key_that_is_refused_charges_nothing_to_judge_again(
+    cli: Cli, owner: Client, redis_server: RedisServer
+) -> None:
+    """Only what the API billed before is charged, in the books of the project and of all of them."""
+    first, second = scored(0.5), scored(0.5)
+    keep(owner, [first, second])
+
+    def accept_no_more(document: dict[str, Any]) -> str:
+        api.keys = set()
+        return verdict(document)
+
+    with AnthropicServer(reply=accept_no_more) as api:
+        settings = f'[judge]\nbase_url = "{api.url}"\napi_key = "{KEY}"\n'
+        done = [cli.call("judge", "rejudge", "--status", "scored", role="sre", extra=settings) for _ in range(2)]
+    assert [each.returncode for each in done] == [2, 2]
+    assert all(b"the key is refused" in each.stderr for each in done)
+    assert api.ended == {"ok": 1, "401": 2}
+    with redis_server.client() as client:
+        assert client.xlen(SCORES.key()) == 1
+        books = [int(client.get(key)) for name in ("spend", "total") for key in client.keys(f"*:judge:{name}:*")]
+    assert books == [api.nano, api.nano]
 
 
 def test_an_unknown_status_is_refused_by_name(cli: Cli) -> None:

@@ -15,10 +15,10 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import event_ms
 from tests.support.sample_rows import Json, answer, candidate, failure, feedback, lines, server_event, tool_call
-from tests.support.store import ROLLUP_REFRESHES, StoreServer, refresh_rollups
+from tests.support.store import MINUTELY_REFRESHES, ROLLUP_REFRESHES, StoreServer, refresh_rollups
 
-REPAIRS = ("rollup_minute_repair", "rollup_hour_repair")
-MINUTE_MS, HOUR_MS = 60_000, 3_600_000
+REPAIRS = ("rollup_minute_repair", "rollup_hour_repair", "rollup_day_repair")
+BUCKETS = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 TABLES = {
     "candidates": "retrieval",
     "answers": "answer",
@@ -33,7 +33,7 @@ Key = tuple[str, str, str, str, datetime]
 @pytest.fixture
 def owner(migrated: StoreServer) -> Iterator[Client]:
     with connect(migrated.settings().store) as client:
-        for table in (*TABLES, "rollup_minute", "rollup_hour"):
+        for table in (*TABLES, *(f"rollup_{bucket}" for bucket in BUCKETS)):
             client.command(f"TRUNCATE TABLE assay_base.{table}")
         yield client
 
@@ -42,7 +42,7 @@ def store(client: Client, table: str, rows: list[Json]) -> None:
     insert_json_rows(client, f"assay_base.{table}", lines(rows), len(rows))
 
 
-def minute_of(ms: int, size_ms: int = MINUTE_MS) -> datetime:
+def minute_of(ms: int, size_ms: int) -> datetime:
     return datetime.fromtimestamp(ms // size_ms * size_ms / 1000, UTC).replace(tzinfo=None)
 
 
@@ -53,7 +53,7 @@ def row_ms(row: Json) -> int:
     return event_ms(UUID(row["event_id"]))
 
 
-def recount(rows: dict[str, list[Json]], size_ms: int = MINUTE_MS) -> dict[Key, int]:
+def recount(rows: dict[str, list[Json]], size_ms: int = BUCKETS["minute"]) -> dict[Key, int]:
     """Events and failures by what a rollup's row stands for, counted here from rows that are all distinct."""
     counts: Counter[Key] = Counter()
     for table, kind in TABLES.items():
@@ -65,15 +65,15 @@ def recount(rows: dict[str, list[Json]], size_ms: int = MINUTE_MS) -> dict[Key, 
 
 def rolled_up(client: Client, bucket: str = "minute") -> dict[Key, int]:
     found = client.query(
-        f"SELECT kind, project, service, tool, {bucket}, events + failures + incidents FROM assay.rollup_{bucket}"
+        f"SELECT kind, project, service, tool, toDateTime({bucket}, 'UTC'), events + failures + incidents FROM assay.rollup_{bucket}"
     ).result_rows
     assert len({row[:5] for row in found}) == len(found), "one row for each minute, kind, project, service and tool"
     return {(row[0], row[1], row[2], row[3], row[4]): row[5] for row in found}
 
 
 def assert_rollups_hold(client: Client, rows: dict[str, list[Json]]) -> None:
-    assert rolled_up(client) == recount(rows)
-    assert rolled_up(client, "hour") == recount(rows, HOUR_MS)
+    for bucket, size_ms in BUCKETS.items():
+        assert rolled_up(client, bucket) == recount(rows, size_ms)
 
 
 def sample(seed: int, count: int = 300) -> dict[str, list[Json]]:
@@ -117,7 +117,7 @@ def test_tool_calls_are_counted_by_tool_and_status_with_their_latencies(owner: C
     ]
     store(owner, "tool_calls", calls)
     refresh_rollups(owner)
-    for bucket in ("minute", "hour"):
+    for bucket in BUCKETS:
         rows = owner.query(
             "SELECT tool, sum(events), sumMap(statuses), sum(without_result), max(latency_ms_max), max(p99_ms) "
             f"FROM assay.rollup_{bucket} WHERE kind = 'tool_call' GROUP BY tool ORDER BY tool"
@@ -129,26 +129,40 @@ def test_tool_calls_are_counted_by_tool_and_status_with_their_latencies(owner: C
         assert 29 <= rows[1][5] <= 31
 
 
-def test_percentiles_over_hours_differ_by_at_most_one_percent_from_those_of_the_calls(owner: Client) -> None:
+def test_percentiles_over_hours_and_days_differ_by_at_most_one_percent_from_those_of_the_calls(owner: Client) -> None:
     chance = random.Random(15)
-    durations = {"read": (3.0, 1.2), "bash": (7.0, 2.0), "cached": (-2.0, 0.3)}
+    durations = {
+        "read": lambda: chance.lognormvariate(3.0, 1.2),
+        "bash": lambda: chance.lognormvariate(7.0, 2.0),
+        "cached": lambda: chance.lognormvariate(-2.0, 0.3),
+        "steady": lambda: 250.0,
+        "either": lambda: chance.choice((0.5, 60_000.0)),
+    }
     calls = [
-        tool_call(number, days_old=chance.uniform(0.1, 3), tool_name=tool, duration_ms=chance.lognormvariate(*shape))
-        for tool, shape in durations.items()
-        for number in range(700)
+        tool_call(number, days_old=chance.uniform(0.1, 3), tool_name=tool, duration_ms=took())
+        for tool, took in durations.items()
+        for number in range(500)
+    ]
+    calls += [
+        tool_call(number, days_old=chance.uniform(0.1, 3), tool_name=f"seldom{count}", duration_ms=chance.uniform(1, 1e6))
+        for count in (1, 2, 3)
+        for number in range(count)
     ]
     store(owner, "tool_calls", calls)
     refresh_rollups(owner)
     levels = (0.5, 0.95, 0.99)
-    merged = owner.query(
-        f"SELECT tool, quantilesExactWeightedArray{levels}(mapKeys(latency_us), mapValues(latency_us)) "
-        "FROM assay.rollup_hour WHERE kind = 'tool_call' GROUP BY tool"
-    )
-    found = {tool: [us / 1000 for us in percentiles] for tool, percentiles in merged.result_rows}
-    for tool in durations:
-        took = sorted(row["duration_ms"] for row in calls if row["tool_name"] == tool)
-        exact = [took[math.ceil(level * len(took)) - 1] for level in levels]
-        assert found[tool] == pytest.approx(exact, rel=0.01)
+    tools = {row["tool_name"] for row in calls}
+    for bucket in ("hour", "day"):
+        merged = owner.query(
+            f"SELECT tool, quantilesExactWeightedArray{levels}(mapKeys(latency_us), mapValues(latency_us)) "
+            f"FROM assay.rollup_{bucket} WHERE kind = 'tool_call' GROUP BY tool"
+        )
+        found = {tool: [us / 1000 for us in percentiles] for tool, percentiles in merged.result_rows}
+        assert set(found) == tools
+        for tool in tools:
+            took = sorted(row["duration_ms"] for row in calls if row["tool_name"] == tool)
+            exact = [took[math.ceil(level * len(took)) - 1] for level in levels]
+            assert found[tool] == pytest.approx(exact, rel=0.01)
 
 
 def test_redelivered_and_recut_batches_count_once(owner: Client) -> None:
@@ -172,7 +186,7 @@ def test_a_spool_replayed_days_later_is_counted_in_its_own_minutes(owner: Client
     refresh_rollups(owner)
     late = [candidate(number, days_old=20, project="p1", service="s1") for number in range(50)]
     store(owner, "candidates", late)
-    refresh_rollups(owner, ("rollup_minute_refresh", "rollup_hour_refresh"))  # without the hourly comparison
+    refresh_rollups(owner, MINUTELY_REFRESHES)  # without the hourly comparison
     assert_rollups_hold(owner, rows | {"candidates": rows["candidates"] + late})
 
 
@@ -183,7 +197,7 @@ def test_an_earlier_copy_that_arrives_later_moves_its_event_to_its_own_service(o
     assert [key[2] for key in rolled_up(owner)] == ["s1"]
     earlier = {**later, "id": later["id"] - 2, "service": "s2"}
     store(owner, "candidates", [earlier])
-    refresh_rollups(owner, ("rollup_minute_refresh", "rollup_hour_refresh"))
+    refresh_rollups(owner, MINUTELY_REFRESHES)
     assert_rollups_hold(owner, {"candidates": [earlier]})
 
 
@@ -215,9 +229,9 @@ def test_a_refresh_that_wrote_only_a_part_is_completed_by_the_hourly_comparison(
     for table, stored in rows.items():
         store(owner, table, stored)
     refresh_rollups(owner)
-    for table in ("rollup_minute", "rollup_hour"):
+    for bucket in BUCKETS:
         owner.command(
-            f"ALTER TABLE assay_base.{table} DELETE WHERE project = 'p1' AND service = 's1'",
+            f"ALTER TABLE assay_base.rollup_{bucket} DELETE WHERE project = 'p1' AND service = 's1'",
             settings={"mutations_sync": 1},
         )
     assert rolled_up(owner) != recount(rows)
@@ -260,7 +274,7 @@ def test_a_row_says_latency_scores_findings_and_verdicts_of_its_minute(owner: Cl
     store(owner, "feedback", [feedback(**at), feedback(**at, verdict="negative")])
     store(owner, "capture_failures", [failure(**at), failure(**at, reason="db_down", entry_id=None)])
     refresh_rollups(owner)
-    for bucket in ("minute", "hour"):
+    for bucket in BUCKETS:
         result = owner.query(f"SELECT * FROM assay.rollup_{bucket}")
         found: list[Json] = [dict(zip(result.column_names, row, strict=True)) for row in result.result_rows]
         by_kind: dict[str, Any] = {kind: [row for row in found if row["kind"] == kind] for kind in TABLES.values()}
@@ -302,9 +316,9 @@ def test_readers_and_writers_can_neither_refresh_nor_stop_the_rollups(migrated: 
 
 def test_rollups_expire_with_the_events_they_count(migrated: StoreServer, owner: Client) -> None:
     engines = owner.query(
-        "SELECT engine_full FROM system.tables WHERE database = 'assay_base' AND name IN ('rollup_minute', 'rollup_hour')"
+        "SELECT engine_full FROM system.tables WHERE database = 'assay_base' AND name IN ('rollup_minute', 'rollup_hour', 'rollup_day')"
     ).result_rows
-    assert len(engines) == 2
+    assert len(engines) == 3
     assert all("TTL" in row[0] and "created_at" in row[0] for row in engines)
 
 
@@ -312,7 +326,7 @@ def test_what_is_stored_after_the_clock_of_the_store_was_set_back_is_counted(own
     before = [candidate(number) for number in range(5)]
     store(owner, "candidates", before)
     refresh_rollups(owner)
-    for bucket in ("minute", "hour"):  # as after refreshes by a clock that was two days ahead
+    for bucket in BUCKETS:  # as after refreshes by a clock that was two days ahead
         owner.command(
             f"INSERT INTO assay_base.rollup_{bucket} SELECT * REPLACE (refreshed_at + toIntervalDay(2) AS refreshed_at) "
             f"FROM assay_base.rollup_{bucket} FINAL"
@@ -320,7 +334,7 @@ def test_what_is_stored_after_the_clock_of_the_store_was_set_back_is_counted(own
     for number in range(5, 15, 5):
         before += (more := [candidate(each) for each in range(number, number + 5)])
         store(owner, "candidates", more)
-        refresh_rollups(owner, ("rollup_minute_refresh", "rollup_hour_refresh"))
+        refresh_rollups(owner, MINUTELY_REFRESHES)
         assert_rollups_hold(owner, {"candidates": before})
 
 
@@ -329,7 +343,7 @@ def test_absurd_latencies_and_scores_make_no_sum_infinite(owner: Client) -> None
     store(owner, "candidates", absurd)
     store(owner, "answers", [answer(number, latency_ms=1.7e308) for number in range(3)])
     refresh_rollups(owner)
-    for bucket in ("minute", "hour"):
+    for bucket in BUCKETS:
         found = owner.query(
             f"SELECT count(), countIf(isFinite(latency_ms_sum)), countIf(isFinite(top_score_sum)) FROM assay.rollup_{bucket}"
         ).result_rows[0]
@@ -340,12 +354,12 @@ def test_absurd_latencies_and_scores_make_no_sum_infinite(owner: Client) -> None
 def test_a_sum_that_became_infinite_in_an_earlier_version_is_counted_anew(owner: Client) -> None:
     store(owner, "candidates", [candidate(number, latency_ms=2.0) for number in range(3)])
     refresh_rollups(owner)
-    for bucket in ("minute", "hour"):
+    for bucket in BUCKETS:
         owner.command(
             f"INSERT INTO assay_base.rollup_{bucket} SELECT * REPLACE (inf AS latency_ms_sum, "
             f"refreshed_at + toIntervalMillisecond(1) AS refreshed_at) FROM assay_base.rollup_{bucket} FINAL"
         )
     assert owner.query("SELECT sum(latency_ms_sum) FROM assay.rollup_minute").result_rows == [(float("inf"),)]
-    refresh_rollups(owner, ("rollup_minute_repair", "rollup_hour_refresh"))
-    for bucket in ("minute", "hour"):
+    refresh_rollups(owner, ("rollup_minute_repair", "rollup_hour_refresh", "rollup_day_refresh"))
+    for bucket in BUCKETS:
         assert owner.query(f"SELECT sum(latency_ms_sum) FROM assay.rollup_{bucket}").result_rows == [(6.0,)]

@@ -19,7 +19,12 @@ from tests.support.ports import free_port
 ROLES = ("owner", "writer", "sre", "exporter", "evaluator", "operator")
 PASSWORD = "test"
 #: The views that keep the rollups, in the order of the data.
-ROLLUP_REFRESHES = ("rollup_minute_refresh", "rollup_minute_repair", "rollup_hour_refresh", "rollup_hour_repair")
+ROLLUP_REFRESHES = (
+    "rollup_minute_refresh", "rollup_minute_repair", "rollup_hour_refresh", "rollup_hour_repair",
+    "rollup_day_refresh", "rollup_day_repair",
+)  # fmt: skip
+#: Those of them that the store refreshes each minute.
+MINUTELY_REFRESHES = ("rollup_minute_refresh", "rollup_hour_refresh", "rollup_day_refresh")
 
 
 def refresh_rollups(owner: Client, views: Sequence[str] = ROLLUP_REFRESHES) -> None:

@@ -2718,6 +2718,254 @@ AS SELECT
 FROM `assay_base_local`.scores FINAL
 COMMENT 'What the judge thinks of each answer and session: one row for each of them and judge.';
 
+DROP VIEW IF EXISTS `assay_base_local`.rollup_hour_refresh ON CLUSTER '{cluster}';
+
+DROP VIEW IF EXISTS `assay_base_local`.rollup_hour_repair ON CLUSTER '{cluster}';
+
+DROP TABLE IF EXISTS `assay_base_local`.rollup_hour ON CLUSTER '{cluster}';
+
+CREATE TABLE IF NOT EXISTS `assay_base_local`.rollup_hour ON CLUSTER '{cluster}'
+(
+    kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4, 'tool_call' = 5, 'server_event' = 6) COMMENT 'What is counted: events of a kind, or failures.' CODEC(ZSTD(1)),
+    project LowCardinality(String) COMMENT 'The tenant.' CODEC(ZSTD(1)),
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.' CODEC(ZSTD(1)),
+    tool LowCardinality(String) COMMENT 'The operation that retrieved, or the tool called; empty for other kinds.' CODEC(ZSTD(1)),
+    hour DateTime('UTC') COMMENT 'Start of the hour of event_time, for failures of created_at (UTC).' CODEC(Delta(4), ZSTD(1)),
+    events UInt64 COMMENT 'Events, each counted once; 0 in rows of failures.' CODEC(T64, ZSTD(1)),
+    failures UInt64 COMMENT 'Events that were lost for the tables.' CODEC(ZSTD(1)),
+    incidents UInt64 COMMENT 'Times that a sink was away; nothing was lost.' CODEC(ZSTD(1)),
+    failure_reasons Map(LowCardinality(String), UInt64) COMMENT 'Failures and incidents by reason.' CODEC(ZSTD(1)),
+    without_result UInt64 COMMENT 'Retrievals that found nothing, and tool calls whose status is empty.' CODEC(ZSTD(1)),
+    positive UInt64 COMMENT 'Feedback that was positive.' CODEC(ZSTD(1)),
+    negative UInt64 COMMENT 'Feedback that was negative.' CODEC(ZSTD(1)),
+    latency_ms_sum Float64 COMMENT 'Sum of latencies in milliseconds; divide by events for the mean.' CODEC(ZSTD(1)),
+    latency_ms_max Float64 COMMENT 'Greatest latency in milliseconds.' CODEC(ZSTD(1)),
+    latency_us Map(UInt32, UInt64) COMMENT 'How many events had which latency: microseconds, exact to 1 %, an hour and more as an hour. Add up with sumMap.' CODEC(T64),
+    scored UInt64 COMMENT 'Retrievals whose first hit has a score.' CODEC(ZSTD(1)),
+    top_score_sum Float64 COMMENT 'Sum of the scores of first hits; divide by scored for the mean.' CODEC(ZSTD(1)),
+    top_score_min Nullable(Float64) COMMENT 'Least score of a first hit; null when none has one.' CODEC(ZSTD(1)),
+    pii_events UInt64 COMMENT 'Events in which personal data was found and removed.' CODEC(ZSTD(1)),
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed. Add up with sumMap.' CODEC(ZSTD(1)),
+    statuses Map(LowCardinality(String), UInt64) COMMENT 'Tool calls by status. Add up with sumMap.' CODEC(ZSTD(1)),
+    fingerprint Int64 COMMENT 'Sum of hashes of the copies that were counted: tells whether exactly these are in the tables.' CODEC(ZSTD(1)),
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the latest event counted here. Retention counts from here.' CODEC(Delta(8), ZSTD(1)),
+    refreshed_at DateTime64(3, 'UTC') COMMENT 'Counts everything that was stored up to here (clock of the store, UTC, milliseconds).' CODEC(Delta(8), ZSTD(1)),
+    ver UInt64 MATERIALIZED toUnixTimestamp64Milli(refreshed_at) COMMENT 'The latest count is shown.' CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
+PARTITION BY toYYYYMM(hour)
+ORDER BY (project, hour, kind, service, tool)
+SETTINGS index_granularity = 256, materialize_ttl_recalculate_only = 1
+COMMENT 'Events and failures by hour, added up from minutes.';
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `assay_base_local`.rollup_hour_refresh ON CLUSTER '{cluster}'
+REFRESH EVERY 1 MINUTE OFFSET 20 SECOND APPEND TO `assay_base_local`.rollup_hour
+DEFINER = owner SQL SECURITY DEFINER
+AS WITH (SELECT greatest(now64(3, 'UTC'), max(refreshed_at) + toIntervalMillisecond(1)) FROM `assay_base_local`.rollup_hour) AS at
+SELECT *
+FROM
+(
+    SELECT
+        kind, project, service, tool, toStartOfHour(minute) AS hour,
+        sum(events) AS events, sum(failures) AS failures, sum(incidents) AS incidents, sumMap(failure_reasons) AS failure_reasons,
+        sum(without_result) AS without_result, sum(positive) AS positive, sum(negative) AS negative,
+        sum(latency_ms_sum) AS latency_ms_sum, max(latency_ms_max) AS latency_ms_max, sumMap(latency_us) AS latency_us,
+        sum(scored) AS scored, sum(top_score_sum) AS top_score_sum, min(top_score_min) AS top_score_min,
+        sum(pii_events) AS pii_events, sumMap(pii_families) AS pii_families, sumMap(statuses) AS statuses,
+        sum(fingerprint) AS fingerprint,
+        max(created_at) AS created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_minute FINAL
+    WHERE (kind, project, toStartOfHour(minute)) IN
+    (
+        SELECT kind, project, toStartOfHour(minute)
+        FROM `assay_base_local`.rollup_minute
+        WHERE refreshed_at >= (SELECT max(refreshed_at) FROM `assay_base_local`.rollup_hour) - toIntervalMinute(2)
+    )
+    GROUP BY kind, project, service, tool, hour
+)
+SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `assay_base_local`.rollup_hour_repair ON CLUSTER '{cluster}'
+REFRESH EVERY 1 HOUR OFFSET 5 MINUTE APPEND TO `assay_base_local`.rollup_hour EMPTY
+DEFINER = owner SQL SECURITY DEFINER
+AS WITH (SELECT greatest(now64(3, 'UTC'), max(refreshed_at) + toIntervalMillisecond(1)) FROM `assay_base_local`.rollup_hour) AS at
+SELECT *
+FROM
+(
+    SELECT
+        kind, project, service, tool, toStartOfHour(minute) AS hour,
+        sum(events) AS events, sum(failures) AS failures, sum(incidents) AS incidents, sumMap(failure_reasons) AS failure_reasons,
+        sum(without_result) AS without_result, sum(positive) AS positive, sum(negative) AS negative,
+        sum(latency_ms_sum) AS latency_ms_sum, max(latency_ms_max) AS latency_ms_max, sumMap(latency_us) AS latency_us,
+        sum(scored) AS scored, sum(top_score_sum) AS top_score_sum, min(top_score_min) AS top_score_min,
+        sum(pii_events) AS pii_events, sumMap(pii_families) AS pii_families, sumMap(statuses) AS statuses,
+        sum(fingerprint) AS fingerprint,
+        max(created_at) AS created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_minute FINAL
+    WHERE (kind, project, toStartOfHour(minute)) IN (SELECT kind, project, hour FROM `assay_base_local`.rollup_hour_differing)
+    GROUP BY kind, project, service, tool, hour
+)
+SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
+
+CREATE TABLE IF NOT EXISTS `assay_base_local`.rollup_day ON CLUSTER '{cluster}'
+(
+    kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4, 'tool_call' = 5, 'server_event' = 6) COMMENT 'What is counted: events of a kind, or failures.' CODEC(ZSTD(1)),
+    project LowCardinality(String) COMMENT 'The tenant.' CODEC(ZSTD(1)),
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.' CODEC(ZSTD(1)),
+    tool LowCardinality(String) COMMENT 'The operation that retrieved, or the tool called; empty for other kinds.' CODEC(ZSTD(1)),
+    day Date COMMENT 'Day of event_time, for failures of created_at (UTC).' CODEC(Delta(2), ZSTD(1)),
+    events UInt64 COMMENT 'Events, each counted once; 0 in rows of failures.' CODEC(T64, ZSTD(1)),
+    failures UInt64 COMMENT 'Events that were lost for the tables.' CODEC(ZSTD(1)),
+    incidents UInt64 COMMENT 'Times that a sink was away; nothing was lost.' CODEC(ZSTD(1)),
+    failure_reasons Map(LowCardinality(String), UInt64) COMMENT 'Failures and incidents by reason.' CODEC(ZSTD(1)),
+    without_result UInt64 COMMENT 'Retrievals that found nothing, and tool calls whose status is empty.' CODEC(ZSTD(1)),
+    positive UInt64 COMMENT 'Feedback that was positive.' CODEC(ZSTD(1)),
+    negative UInt64 COMMENT 'Feedback that was negative.' CODEC(ZSTD(1)),
+    latency_ms_sum Float64 COMMENT 'Sum of latencies in milliseconds; divide by events for the mean.' CODEC(ZSTD(1)),
+    latency_ms_max Float64 COMMENT 'Greatest latency in milliseconds.' CODEC(ZSTD(1)),
+    latency_us Map(UInt32, UInt64) COMMENT 'How many events had which latency: microseconds, exact to 1 %, an hour and more as an hour. Add up with sumMap.' CODEC(T64),
+    scored UInt64 COMMENT 'Retrievals whose first hit has a score.' CODEC(ZSTD(1)),
+    top_score_sum Float64 COMMENT 'Sum of the scores of first hits; divide by scored for the mean.' CODEC(ZSTD(1)),
+    top_score_min Nullable(Float64) COMMENT 'Least score of a first hit; null when none has one.' CODEC(ZSTD(1)),
+    pii_events UInt64 COMMENT 'Events in which personal data was found and removed.' CODEC(ZSTD(1)),
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed. Add up with sumMap.' CODEC(ZSTD(1)),
+    statuses Map(LowCardinality(String), UInt64) COMMENT 'Tool calls by status. Add up with sumMap.' CODEC(ZSTD(1)),
+    fingerprint Int64 COMMENT 'Sum of hashes of the copies that were counted: tells whether exactly these are in the tables.' CODEC(ZSTD(1)),
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the latest event counted here. Retention counts from here.' CODEC(Delta(8), ZSTD(1)),
+    refreshed_at DateTime64(3, 'UTC') COMMENT 'Counts everything that was stored up to here (clock of the store, UTC, milliseconds).' CODEC(Delta(8), ZSTD(1)),
+    ver UInt64 MATERIALIZED toUnixTimestamp64Milli(refreshed_at) COMMENT 'The latest count is shown.' CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ver)
+PARTITION BY toYYYYMM(day)
+ORDER BY (project, day, kind, service, tool)
+SETTINGS index_granularity = 256, materialize_ttl_recalculate_only = 1
+COMMENT 'Events and failures by day, added up from hours.';
+
+CREATE VIEW IF NOT EXISTS `assay_base_local`.rollup_day_differing ON CLUSTER '{cluster}'
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT kind, project, day
+FROM
+(
+    SELECT kind, project, toDate(hour, 'UTC') AS day, sum(fingerprint) AS difference
+    FROM `assay_base_local`.rollup_hour FINAL
+    GROUP BY kind, project, day
+    UNION ALL
+    SELECT kind, project, day, -sum(fingerprint) AS difference
+    FROM `assay_base_local`.rollup_day FINAL
+    GROUP BY kind, project, day
+)
+GROUP BY kind, project, day
+HAVING sum(difference) != 0
+COMMENT 'Days of rollup_day in which something else was counted than in rollup_hour. Reads all of both.';
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `assay_base_local`.rollup_day_refresh ON CLUSTER '{cluster}'
+REFRESH EVERY 1 MINUTE OFFSET 40 SECOND APPEND TO `assay_base_local`.rollup_day EMPTY
+DEFINER = owner SQL SECURITY DEFINER
+AS WITH (SELECT greatest(now64(3, 'UTC'), max(refreshed_at) + toIntervalMillisecond(1)) FROM `assay_base_local`.rollup_day) AS at
+SELECT *
+FROM
+(
+    SELECT
+        kind, project, service, tool, toDate(hour, 'UTC') AS day,
+        sum(events) AS events, sum(failures) AS failures, sum(incidents) AS incidents, sumMap(failure_reasons) AS failure_reasons,
+        sum(without_result) AS without_result, sum(positive) AS positive, sum(negative) AS negative,
+        sum(latency_ms_sum) AS latency_ms_sum, max(latency_ms_max) AS latency_ms_max, sumMap(latency_us) AS latency_us,
+        sum(scored) AS scored, sum(top_score_sum) AS top_score_sum, min(top_score_min) AS top_score_min,
+        sum(pii_events) AS pii_events, sumMap(pii_families) AS pii_families, sumMap(statuses) AS statuses,
+        sum(fingerprint) AS fingerprint,
+        max(created_at) AS created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_hour FINAL
+    WHERE (kind, project, toDate(hour, 'UTC')) IN
+    (
+        SELECT kind, project, toDate(hour, 'UTC')
+        FROM `assay_base_local`.rollup_hour
+        WHERE refreshed_at >= (SELECT max(refreshed_at) FROM `assay_base_local`.rollup_day) - toIntervalMinute(2)
+    )
+    GROUP BY kind, project, service, tool, day
+)
+SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `assay_base_local`.rollup_day_repair ON CLUSTER '{cluster}'
+REFRESH EVERY 1 HOUR OFFSET 10 MINUTE APPEND TO `assay_base_local`.rollup_day EMPTY
+DEFINER = owner SQL SECURITY DEFINER
+AS WITH (SELECT greatest(now64(3, 'UTC'), max(refreshed_at) + toIntervalMillisecond(1)) FROM `assay_base_local`.rollup_day) AS at
+SELECT *
+FROM
+(
+    SELECT
+        kind, project, service, tool, toDate(hour, 'UTC') AS day,
+        sum(events) AS events, sum(failures) AS failures, sum(incidents) AS incidents, sumMap(failure_reasons) AS failure_reasons,
+        sum(without_result) AS without_result, sum(positive) AS positive, sum(negative) AS negative,
+        sum(latency_ms_sum) AS latency_ms_sum, max(latency_ms_max) AS latency_ms_max, sumMap(latency_us) AS latency_us,
+        sum(scored) AS scored, sum(top_score_sum) AS top_score_sum, min(top_score_min) AS top_score_min,
+        sum(pii_events) AS pii_events, sumMap(pii_families) AS pii_families, sumMap(statuses) AS statuses,
+        sum(fingerprint) AS fingerprint,
+        max(created_at) AS created_at, at AS refreshed_at
+    FROM `assay_base_local`.rollup_hour FINAL
+    WHERE (kind, project, toDate(hour, 'UTC')) IN (SELECT kind, project, day FROM `assay_base_local`.rollup_day_differing)
+    GROUP BY kind, project, service, tool, day
+)
+SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
+
+CREATE OR REPLACE VIEW `assay_local`.rollup_day ON CLUSTER '{cluster}'
+(
+    kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4, 'tool_call' = 5, 'server_event' = 6) COMMENT 'What is counted: events of a kind, or failures.',
+    project LowCardinality(String) COMMENT 'The tenant.',
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.',
+    tool LowCardinality(String) COMMENT 'The operation that retrieved, or the tool called; empty for other kinds.',
+    day Date COMMENT 'Day of event_time, for failures of created_at (UTC).',
+    events UInt64 COMMENT 'Events, each counted once; 0 in rows of failures.',
+    failures UInt64 COMMENT 'Events that were lost for the tables.',
+    incidents UInt64 COMMENT 'Times that a sink was away; nothing was lost.',
+    failure_reasons Map(LowCardinality(String), UInt64) COMMENT 'Failures and incidents by reason.',
+    without_result UInt64 COMMENT 'Retrievals that found nothing, and tool calls whose status is empty.',
+    positive UInt64 COMMENT 'Feedback that was positive.',
+    negative UInt64 COMMENT 'Feedback that was negative.',
+    latency_ms_sum Float64 COMMENT 'Sum of latencies in milliseconds; divide by events for the mean.',
+    latency_ms_max Float64 COMMENT 'Greatest latency in milliseconds.',
+    latency_us Map(UInt32, UInt64) COMMENT 'How many events had which latency: microseconds, exact to 1 %, an hour and more as an hour. Add up with sumMap.',
+    p50_ms Nullable(Float64) COMMENT 'The 50th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    p95_ms Nullable(Float64) COMMENT 'The 95th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    p99_ms Nullable(Float64) COMMENT 'The 99th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    scored UInt64 COMMENT 'Retrievals whose first hit has a score.',
+    top_score_sum Float64 COMMENT 'Sum of the scores of first hits; divide by scored for the mean.',
+    top_score_min Nullable(Float64) COMMENT 'Least score of a first hit; null when none has one.',
+    pii_events UInt64 COMMENT 'Events in which personal data was found and removed.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed. Add up with sumMap.',
+    statuses Map(LowCardinality(String), UInt64) COMMENT 'Tool calls by status. Add up with sumMap.',
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the latest event counted here. Retention counts from here.',
+    refreshed_at DateTime64(3, 'UTC') COMMENT 'Counts everything that was stored up to here (clock of the store, UTC, milliseconds).'
+)
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT
+    kind, project, service, tool, day, events, failures, incidents, failure_reasons, without_result, positive,
+    negative, latency_ms_sum, latency_ms_max, latency_us,
+    if(
+        empty(latency_us),
+        NULL,
+        arrayFirst(
+            (us, upto) -> upto >= 0.5 * arraySum(mapValues(latency_us)), mapKeys(latency_us), arrayCumSum(mapValues(latency_us))
+        ) / 1000
+    ) AS p50_ms,
+    if(
+        empty(latency_us),
+        NULL,
+        arrayFirst(
+            (us, upto) -> upto >= 0.95 * arraySum(mapValues(latency_us)), mapKeys(latency_us), arrayCumSum(mapValues(latency_us))
+        ) / 1000
+    ) AS p95_ms,
+    if(
+        empty(latency_us),
+        NULL,
+        arrayFirst(
+            (us, upto) -> upto >= 0.99 * arraySum(mapValues(latency_us)), mapKeys(latency_us), arrayCumSum(mapValues(latency_us))
+        ) / 1000
+    ) AS p99_ms,
+    scored, top_score_sum, top_score_min, pii_events, pii_families, statuses, created_at, refreshed_at
+FROM `assay_base_local`.rollup_day FINAL
+WHERE events + failures + incidents > 0
+COMMENT 'Events and failures by day, added up from hours.';
+
 CREATE DATABASE IF NOT EXISTS `assay_base` ON CLUSTER '{cluster}';
 
 CREATE DATABASE IF NOT EXISTS `assay` ON CLUSTER '{cluster}';
@@ -3330,6 +3578,41 @@ CREATE TABLE IF NOT EXISTS `assay`.session_parts ON CLUSTER '{cluster}'
 )
 ENGINE = Distributed('{cluster}', 'assay_local', 'session_parts');
 
+CREATE TABLE IF NOT EXISTS `assay_base`.rollup_day ON CLUSTER '{cluster}'
+AS `assay_base_local`.rollup_day
+ENGINE = Distributed('{cluster}', 'assay_base_local', 'rollup_day');
+
+CREATE TABLE IF NOT EXISTS `assay`.rollup_day ON CLUSTER '{cluster}'
+(
+    kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4, 'tool_call' = 5, 'server_event' = 6) COMMENT 'What is counted: events of a kind, or failures.',
+    project LowCardinality(String) COMMENT 'The tenant.',
+    service LowCardinality(String) COMMENT 'OpenTelemetry service.name of the producer.',
+    tool LowCardinality(String) COMMENT 'The operation that retrieved, or the tool called; empty for other kinds.',
+    day Date COMMENT 'Day of event_time, for failures of created_at (UTC).',
+    events UInt64 COMMENT 'Events, each counted once; 0 in rows of failures.',
+    failures UInt64 COMMENT 'Events that were lost for the tables.',
+    incidents UInt64 COMMENT 'Times that a sink was away; nothing was lost.',
+    failure_reasons Map(LowCardinality(String), UInt64) COMMENT 'Failures and incidents by reason.',
+    without_result UInt64 COMMENT 'Retrievals that found nothing, and tool calls whose status is empty.',
+    positive UInt64 COMMENT 'Feedback that was positive.',
+    negative UInt64 COMMENT 'Feedback that was negative.',
+    latency_ms_sum Float64 COMMENT 'Sum of latencies in milliseconds; divide by events for the mean.',
+    latency_ms_max Float64 COMMENT 'Greatest latency in milliseconds.',
+    latency_us Map(UInt32, UInt64) COMMENT 'How many events had which latency: microseconds, exact to 1 %, an hour and more as an hour. Add up with sumMap.',
+    p50_ms Nullable(Float64) COMMENT 'The 50th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    p95_ms Nullable(Float64) COMMENT 'The 95th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    p99_ms Nullable(Float64) COMMENT 'The 99th percentile of latency in milliseconds, exact to 1 %; null without latencies.',
+    scored UInt64 COMMENT 'Retrievals whose first hit has a score.',
+    top_score_sum Float64 COMMENT 'Sum of the scores of first hits; divide by scored for the mean.',
+    top_score_min Nullable(Float64) COMMENT 'Least score of a first hit; null when none has one.',
+    pii_events UInt64 COMMENT 'Events in which personal data was found and removed.',
+    pii_families Map(LowCardinality(String), UInt64) COMMENT 'How many findings of each family of personal data were removed. Add up with sumMap.',
+    statuses Map(LowCardinality(String), UInt64) COMMENT 'Tool calls by status. Add up with sumMap.',
+    created_at DateTime64(3, 'UTC') COMMENT 'When the log received the latest event counted here. Retention counts from here.',
+    refreshed_at DateTime64(3, 'UTC') COMMENT 'Counts everything that was stored up to here (clock of the store, UTC, milliseconds).'
+)
+ENGINE = Distributed('{cluster}', 'assay_local', 'rollup_day');
+
 CREATE VIEW IF NOT EXISTS `assay`.watermark ON CLUSTER '{cluster}'
 (
     watermark UInt64 COMMENT 'Every captured entry with an id up to this is stored or recorded as a failure, in every shard.',
@@ -3941,6 +4224,8 @@ ALTER TABLE `assay_base_local`.rollup_minute ON CLUSTER '{cluster}' MODIFY TTL t
 
 ALTER TABLE `assay_base_local`.rollup_hour ON CLUSTER '{cluster}' MODIFY TTL toDateTime(least(toUnixTimestamp(created_at) + 86400 * 90, 4294967295), 'UTC');
 
+ALTER TABLE `assay_base_local`.rollup_day ON CLUSTER '{cluster}' MODIFY TTL toDateTime(least(toUnixTimestamp(created_at) + 86400 * 90, 4294967295), 'UTC');
+
 ALTER TABLE `assay_base_local`.eval_runs ON CLUSTER '{cluster}' MODIFY TTL toDateTime(least(toUnixTimestamp(created_at) + 86400 * 90, 4294967295), 'UTC');
 
 ALTER TABLE `assay_base_local`.eval_results ON CLUSTER '{cluster}' MODIFY TTL toDateTime(least(toUnixTimestamp(created_at) + 86400 * 90, 4294967295), 'UTC');
@@ -3984,3 +4269,5 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (16,
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (17, '0017_latency_codec.sql', '1d838dfac6a301586c0496f43f108ef80156ac59a25400b68af9660ca3d014f8');
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (18, '0018_session_scores.sql', 'b223adee446b6bc1bbfcf121baa0dddfbd8dc5cec25f369517650430e06e66fe');
+
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (19, '0019_rollup_day.sql', '6ecb4648b69f3a89647285976b8759c9015d2f6c861723970e690871a50a89b7');

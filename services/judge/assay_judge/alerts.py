@@ -14,7 +14,7 @@ from assay_runtime.clock import clock
 from assay_runtime.connection import Client
 from assay_schema.alert_actions import query_of
 from assay_schema.alerts import ALL_PROJECTS, Alert, AlertKind, AlertState, Severity, one_line, transition_id
-from assay_schema.settings import JudgeSettings, SettingsError
+from assay_schema.settings import JudgeSettings
 from assay_schema.streams import ALERTS, PREFIX, shard_of
 
 #: Milliseconds for which an open episode is remembered.
@@ -50,15 +50,6 @@ class NoAlerts:
 
 
 NO_ALERTS = NoAlerts()
-
-
-class RaiseWhenStopped(NoAlerts):
-    """For commands: an API that refuses our calls ends the command."""
-
-    async def stopped(self, why: str) -> None:
-        """Raise `SettingsError`."""
-        if why:
-            raise SettingsError(why)
 
 
 class AlertPublisher:

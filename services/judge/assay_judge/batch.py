@@ -36,7 +36,7 @@ from assay_judge.call_budget import NotJudgedError
 from assay_judge.evaluator import before_judging, score_of, verdict_fields
 from assay_judge.judge_identity import JudgeIdentity
 from assay_judge.ledger import Call, Ledger, Waits
-from assay_judge.messages import INTERRUPTED, NO_BATCH_RESULT, SKIPPED
+from assay_judge.messages import NO_BATCH_RESULT, REJUDGE, SKIPPED, interrupted
 from assay_judge.pricing import Tariff, Usage, dollars
 from assay_judge.prompt import Case, case_of, message_of
 from assay_judge.sampling import Draw
@@ -126,7 +126,7 @@ class Batches:
                     event, draw, checks, {"status": ScoreStatus.SKIPPED_BUDGET, "detail": detail}, 0, Usage()
                 )
             case "interrupted":  # a judge that makes single calls had started it
-                state = {"status": ScoreStatus.JUDGE_ERROR, "detail": INTERRUPTED}
+                state = {"status": ScoreStatus.JUDGE_ERROR, "detail": interrupted(REJUDGE)}
                 document = self._document(event, draw, checks, state, reservation.nano, Usage())
                 await self._ledger.settle(call, reservation.nano, document)
                 return document

@@ -1,5 +1,6 @@
 """Judge one answer, from its draw to its score, as a paid task."""
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -160,13 +161,14 @@ class Evaluator:
         caller: Caller,
         breaker: Breaker,
         alerts: Alerts = NO_ALERTS,
+        draining: asyncio.Event | None = None,
     ) -> None:
         self.judge = judge
         self.ledger = ledger
         self.breaker = breaker
         self._max_input_bytes = settings.max_input_bytes
         self._caller = caller
-        self._runner = TaskRunner(settings, judge.fingerprint, tariff, ledger, breaker, alerts)
+        self._runner = TaskRunner(settings, judge.fingerprint, tariff, ledger, breaker, alerts, draining)
         #: Set when the service stops: no new calls start.
         self.draining = self._runner.draining
 

@@ -7,9 +7,9 @@ SKIPPED = {
     "budget": "judge.budget_usd_per_day is used up for this project",
     "all_budgets": "judge.budget_usd_per_day_all_projects is used up",
 }
-#: The command that judges an answer again.
+#: The commands that judge an answer or a session again.
 REJUDGE = "assay judge rejudge"
-INTERRUPTED = f"Interrupted: the judge died during the call, which may have been billed; {REJUDGE} asks again"
+REJUDGE_SESSIONS = "assay sessions judge --again"
 NO_CLAIM = "the answer makes no claim"
 EMPTY_ANSWER = "the answer is empty"
 NO_PASSAGES = "the answer has no passages"
@@ -21,6 +21,11 @@ NO_BATCH_RESULT = "Batch: no result was returned"
 JUDGING_RESUMED = "Judging resumed."
 BUDGET_AVAILABLE = "The budget for judging is available again."
 JUDGE_RECOVERED = "Judge results are back to baseline."
+
+
+def interrupted(command: str) -> str:
+    """Return the detail of a call whose judge died. `command` makes the call again."""
+    return f"Interrupted: the judge died during the call, which may have been billed; {command} asks again"
 
 
 def foreign_claims(count: int) -> str:

@@ -7,10 +7,11 @@ from datetime import UTC
 from typing import Any
 
 from assay_judge import lexical
-from assay_judge.alerts import RaiseWhenStopped
+from assay_judge.alerts import CommandAlerts
 from assay_judge.api import Calls
 from assay_judge.backends import api_of, judge_of, tariff_for
 from assay_judge.breaker import Breaker
+from assay_judge.call_budget import NotJudgedError
 from assay_judge.evaluator import Evaluator
 from assay_judge.judge_config import load_judge_config
 from assay_judge.ledger import ledger_of
@@ -19,7 +20,7 @@ from assay_judge.sampling import Draw
 from assay_runtime.connection import Client
 from assay_schema.events import ScrubbedAnswer
 from assay_schema.scores import Score
-from assay_schema.settings import Settings
+from assay_schema.settings import Settings, SettingsError
 
 
 def stored_answer(row: Mapping[str, Any]) -> ScrubbedAnswer:
@@ -47,19 +48,22 @@ async def rejudge_answers(
 ) -> AsyncIterator[Score]:
     """Re-judge answers, each with its original draw. Yields the new scores.
 
-    Raises `SettingsError`, also for a refused key.
+    An answer that another process judges meanwhile is left to it. Raises `SettingsError`, also for a refused key, which costs nothing.
     """
     config, judge = load_judge_config(settings.judge.rules_file), judge_of(settings.judge)
     ledger = ledger_of(client, settings)
     if judge.backend == "anthropic-batch":  # re-judging makes single calls, at their price
         judge = replace(judge, backend="anthropic")
     evaluator: Evaluator | None = None
+    alerts: CommandAlerts | None = None
     api: Calls | None = None
     if judge.backend != "lexical":
         api = api_of(settings.judge)
         tariff = tariff_for(settings.judge, config)
         breaker = Breaker(asyncio.get_running_loop().time)
-        evaluator = Evaluator(settings.judge, judge, tariff, ledger, api, breaker, RaiseWhenStopped())
+        draining = asyncio.Event()
+        alerts = CommandAlerts(client, settings.redis.shards, judge.fingerprint, settings.judge, draining.set)
+        evaluator = Evaluator(settings.judge, judge, tariff, ledger, api, breaker, alerts, draining)
     try:
         for row in rows:
             event = stored_answer(row)
@@ -76,7 +80,12 @@ async def rejudge_answers(
                 data = lexical_score(lexical.judge(), event, draw, checks, settings.judge.max_input_bytes)
             else:
                 await ledger.forget(event.project, str(event.event_id), judge.fingerprint)
-                data = await evaluator.score(event, draw, checks)
+                try:
+                    data = await evaluator.score(event, draw, checks)
+                except NotJudgedError:
+                    if alerts is not None and alerts.refused:
+                        raise SettingsError(alerts.refused) from None
+                    continue
             if data:
                 yield Score.model_validate_json(data)
     finally:

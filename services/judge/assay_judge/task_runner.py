@@ -15,7 +15,7 @@ from assay_judge.api import CallError
 from assay_judge.breaker import Breaker
 from assay_judge.call_budget import Bill, CallBudget, NextStep, NotJudgedError, classify
 from assay_judge.ledger import Call, Ledger
-from assay_judge.messages import INTERRUPTED, SKIPPED
+from assay_judge.messages import REJUDGE, SKIPPED, interrupted
 from assay_judge.pricing import Tariff, Usage, dollars
 from assay_runtime import metrics
 from assay_schema.alerts import ALL_PROJECTS
@@ -77,13 +77,16 @@ class TaskRunner:
         breaker: Breaker,
         alerts: Alerts = NO_ALERTS,
         draining: asyncio.Event | None = None,
+        command: str = REJUDGE,
     ) -> None:
+        """Prepare the runner. `command` runs an interrupted task again: its score names it."""
         self.ledger = ledger
         self.breaker = breaker
         self._alerts = alerts
         self._settings = settings
         self._fingerprint = fingerprint
         self._tariff = tariff
+        self._command = command
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._running: set[Call] = set()
         #: Set when the process stops: no new calls start.
@@ -180,7 +183,7 @@ class TaskRunner:
                         raise NotJudgedError
                     await self._sleep(min(1.0, reservation.wait_s + 0.01))
                 case "interrupted":
-                    return {"status": ScoreStatus.JUDGE_ERROR, "detail": INTERRUPTED}
+                    return {"status": ScoreStatus.JUDGE_ERROR, "detail": interrupted(self._command)}
                 case "budget" | "all_budgets":
                     await self._alerts.budget(project if reservation.what == "budget" else ALL_PROJECTS, True)
                     return {"status": ScoreStatus.SKIPPED_BUDGET, "detail": SKIPPED[reservation.what]}

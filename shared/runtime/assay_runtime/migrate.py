@@ -25,8 +25,8 @@ ENGINE_MIN = (24, 10)
 
 _FILE_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 _UNKNOWN_TABLE, _UNKNOWN_DATABASE = 60, 81
-#: Errors caused by a concurrent run: the object exists by now, is being created, or is being changed.
-_RACES = {57, 58, 82, 84, 517}
+#: Errors caused by a concurrent run: the object exists by now, is being created, is being changed, or was dropped to be created again.
+_RACES = {57, 58, _UNKNOWN_TABLE, 82, 84, 517}
 _RACE_ATTEMPTS = 20
 
 

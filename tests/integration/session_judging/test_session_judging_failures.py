@@ -71,6 +71,7 @@ def test_a_call_that_may_have_been_billed_is_not_repeated_unless_asked(
     assert judge.run(code=1)["counts"] == {"judge_error": 1}
     (failed,) = judge.stored()
     assert failed.detail.startswith("Interrupted")
+    assert failed.detail.endswith("; assay sessions judge --again asks again")
     assert len(failed.rubric) == 5, "the rubric that was paid for is kept"
     assert judge.run()["counts"] == {}
     assert judge.run("--again")["counts"] == {"scored": 1}

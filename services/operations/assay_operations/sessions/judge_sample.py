@@ -14,6 +14,7 @@ from uuid import UUID
 
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
+from assay_operations.sessions.judge_cost import Cost
 from assay_operations.sessions.judge_tasks import Judged, Written
 from assay_operations.sessions.verdicts import items_of
 from assay_operations.time_bounds import moment_ms
@@ -230,7 +231,7 @@ def _read(row: Sequence[Any], project: str, draws: _Draws, *, again: bool) -> Se
     base, base_probability, inclusion, boosts, cost_usd, read, written, rubric = scored
     event_id = known_id or part_event_id(project, session_id, "score", 0, began_ms)
     draw = draws.of(event_id, began_ms)
-    spent = (round(cost_usd * NANO), int(read), int(written))
+    spent = Cost(round(cost_usd * NANO), int(read), int(written))
     judged = Judged(UUID(event_id), project, service, session_id, revision, draw, spent)
     if not status:
         return SessionToJudge(judged, digest)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from assay_operations.sessions.judge_cost import NOTHING, Cost
 from assay_schema.scores import Metric, RubricItem, Score, ScoreStatus, score_id
 from assay_sessions.rubric import (
     Item,
@@ -55,8 +56,8 @@ class Judged:
     session_id: str
     revision: int
     draw: "Draw"
-    #: What earlier judgements of the session cost, by this judge: nano-dollars, tokens read and written.
-    spent: tuple[int, int, int] = (0, 0, 0)
+    #: What earlier judgements of the session cost, by this judge.
+    spent: Cost = NOTHING
     #: What tells this judgement from an earlier one of the same revision, which ended without a verdict.
     again: str = ""
 
@@ -64,15 +65,9 @@ class Judged:
         """Return the name of a step in the judge's books."""
         return "/".join(filter(None, ("session", str(self.event_id), str(self.revision), step, self.again)))
 
-    def cost(self, nano: int = 0, read: int = 0, written: int = 0) -> dict[str, Any]:
+    def cost(self, now: Cost = NOTHING) -> dict[str, Any]:
         """Return the fields of a score for what the session cost so far, with what was paid now."""
-        from assay_judge.pricing import dollars
-
-        return {
-            "cost_usd": dollars(self.spent[0] + nano),
-            "input_tokens": self.spent[1] + read,
-            "output_tokens": self.spent[2] + written,
-        }
+        return (self.spent + now).fields()
 
 
 def session_score(
@@ -81,11 +76,9 @@ def session_score(
     """Build the score of a session; `more` has the fields of its status."""
     from datetime import UTC, datetime
 
-    from assay_judge.messages import REJUDGE
     from assay_runtime.clock import clock
     from assay_schema.ids import event_ms
 
-    more["detail"] = more.get("detail", "").replace(REJUDGE, "assay sessions judge --again")
     return Score(
         score_id=score_id(session.event_id, judge.fingerprint),
         event_id=session.event_id,
@@ -147,16 +140,15 @@ class Written:
     status: ScoreStatus
     detail: str = ""
     items: tuple[RubricItem, ...] = ()
-    nano: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    cost: Cost = NOTHING
 
     @classmethod
     def of(cls, data: bytes) -> "Written":
         """Read an outcome from the judge's books."""
         found = orjson.loads(data)
-        items = tuple(RubricItem.model_validate(item) for item in found.pop("items"))
-        return cls(status=ScoreStatus(found.pop("status")), items=items, **found)
+        items = tuple(RubricItem.model_validate(item) for item in found["items"])
+        cost = Cost(found["nano"], found["input_tokens"], found["output_tokens"])
+        return cls(ScoreStatus(found["status"]), found["detail"], items, cost)
 
     @property
     def rubric(self) -> Rubric:
@@ -189,14 +181,15 @@ class ItemsTask(_Call):
 
     def document(self, result: "Result", bill: "Bill") -> bytes:
         """Return the outcome as JSON."""
+        cost = Cost.of(bill)
         return orjson.dumps(
             {
                 "status": result["status"],
                 "detail": result.get("detail", ""),
                 "items": [item.model_dump() for item in result.get("items", ())],
-                "nano": bill.nano,
-                "input_tokens": bill.usage.read,
-                "output_tokens": bill.usage.output,
+                "nano": cost.nano,
+                "input_tokens": cost.input_tokens,
+                "output_tokens": cost.output_tokens,
             }
         )
 
@@ -216,11 +209,8 @@ class VerdictsTask(_Call):
 
     def document(self, result: "Result", bill: "Bill") -> bytes:
         """Return the JSON of the score, with the cost of both steps."""
-        written, usage = self._written, bill.usage
-        fields: dict[str, Any] = {"rubric": written.items} | result
-        cost = self._session.cost(
-            written.nano + bill.nano, written.input_tokens + usage.read, written.output_tokens + usage.output
-        )
+        fields: dict[str, Any] = {"rubric": self._written.items} | result
+        cost = self._session.cost(self._written.cost + Cost.of(bill))
         return session_score(self._judge, self._session, **fields, **cost).model_dump_json().encode()
 
 

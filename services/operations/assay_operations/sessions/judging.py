@@ -90,6 +90,7 @@ class _Judging:
         from assay_judge.breaker import Breaker
         from assay_judge.judge_config import load_judge_config
         from assay_judge.ledger import ledger_of
+        from assay_judge.messages import REJUDGE_SESSIONS
         from assay_judge.task_runner import TaskRunner
         from assay_runtime.connection import connect
 
@@ -101,7 +102,7 @@ class _Judging:
         ledger = ledger_of(client, self._settings)
         draining = asyncio.Event()
         alerts = CommandAlerts(client, self._settings.redis.shards, fingerprint, settings, draining.set)
-        runner = TaskRunner(settings, fingerprint, tariff, ledger, breaker, alerts, draining)
+        runner = TaskRunner(settings, fingerprint, tariff, ledger, breaker, alerts, draining, REJUDGE_SESSIONS)
         try:
             for session in self._plan.not_sampled:
                 score = session_score(self._judge, session.judged, ScoreStatus.NOT_SAMPLED)
@@ -176,7 +177,7 @@ class _Judging:
                 return None
             written = Written.of(data)
         if written.status is not ScoreStatus.SCORED:
-            cost = judged.cost(written.nano, written.input_tokens, written.output_tokens)
+            cost = judged.cost(written.cost)
             return session_score(self._judge, judged, written.status, detail=written.detail, **cost)
         data = await runner.run(VerdictsTask(judged, view, api, self._judge, written))
         return None if data is None else Score.model_validate_json(data)
