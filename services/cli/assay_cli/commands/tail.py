@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +22,8 @@ from assay_schema.events import Kind
 
 #: Characters of text per line if stdout is not a terminal.
 _TEXT_CHARS = 80
+#: Fields of a retrieval that list its results, by id or with their texts.
+_HITS = ("retrieved_chunk_ids", "retrieved_ids", "passages")
 
 
 def tail(
@@ -110,8 +112,7 @@ def pretty(event: Mapping[str, Any], text_chars: int) -> str:
     kind = str(event.get("kind", ""))
     operation = payload.get("tool_name") or payload.get("model") or payload.get("verdict") or ""
     latency = f"{payload['latency_ms']:.0f} ms" if isinstance(payload.get("latency_ms"), int | float) else ""
-    results = payload.get("retrieved_chunk_ids") if kind == "retrieval" else payload.get("contexts")
-    hits = f"{len(results)} hit{'s' if len(results) != 1 else ''}" if isinstance(results, list) else ""
+    hits = _hits(payload, _HITS if kind == "retrieval" else ("contexts",))
     text = str(payload.get("query") or payload.get("text") or payload.get("target_event_id") or "")
     if len(text) > text_chars:
         text = text[: max(1, text_chars - 1)] + "…"
@@ -122,6 +123,12 @@ def pretty(event: Mapping[str, Any], text_chars: int) -> str:
         f"{operation:<12} {latency:>8} {hits:>8}  {text}{f'  [{pii}]' if pii else ''}"
     )
     return printable(line).rstrip()
+
+
+def _hits(payload: Mapping[str, Any], fields: Sequence[str]) -> str:
+    """Return the number of results: the length of the longest list of them. Empty without any list."""
+    found = [len(value) for name in fields if isinstance(value := payload.get(name), list)]
+    return f"{max(found)} hit{'s' if max(found) != 1 else ''}" if found else ""
 
 
 def _clock(created_at: str) -> str:
