@@ -87,7 +87,7 @@ fmt: setup  ## Format the code and apply ruff's automatic fixes
 
 docs: setup  ## Regenerate the schemas, AsyncAPI and OpenAPI documents, reference pages and the cluster's schema
 	@$(BIN)/python -m docs.generate.schemas
-	@$(BIN)/python -m docs.generate.asyncapi docs/asyncapi scrubber writer judge drift notifier --write
+	@$(BIN)/python -m docs.generate.asyncapi docs/asyncapi assembler scrubber writer judge drift notifier --write
 	@$(BIN)/python -m docs.generate.openapi --write
 	@$(BIN)/python -m docs.generate.table_reference --write
 	@$(BIN)/python -m docs.generate.cluster_ddl --write

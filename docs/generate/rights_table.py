@@ -27,7 +27,7 @@ _MEANS = {
     " zrangebyscore lindex",
     "acknowledges": "xack xclaim xautoclaim xgroup|create xgroup|createconsumer xgroup|delconsumer xgroup|setid",
     "deletes": "xdel xtrim del hdel zrem zremrangebyscore zremrangebyrank lpop",
-    "writes": "set hset hincrby incrby decrby pexpire zadd xsetid",
+    "writes": "set hset hsetnx hincrby incrby decrby pexpire expire persist zadd xsetid",
     "counts": "xlen xpending xinfo|stream xinfo|groups xinfo|consumers memory|usage",
     "": "eval evalsha",  # inside a script Redis asks for the other rights
 }

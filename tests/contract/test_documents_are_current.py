@@ -25,7 +25,7 @@ TEXTS = {
 
 
 def test_the_asyncapi_documents_are_what_the_services_generate() -> None:
-    assert main([str(ROOT / "docs/asyncapi"), "scrubber", "writer", "judge", "drift", "notifier", "--check"]) == 0, (
+    assert main([str(ROOT / "docs/asyncapi"), "assembler", "scrubber", "writer", "judge", "drift", "notifier", "--check"]) == 0, (
         "run: make docs"
     )
 

@@ -249,6 +249,7 @@ def test_a_verdict_of_a_page_becomes_a_feedback_event(fresh: Gateway) -> None:
         "target_event_id": target, "verdict": "negative", "text": "wrong price", "user_hash": "u1",
     }  # fmt: skip
     assert (stored["event_id"], stored["project"], stored["kind"]) == (answer.json["event_id"], "shop", "feedback")
+    assert stored["origin"] == "http"
 
 
 def test_a_beacon_has_its_key_in_the_address_and_needs_no_preflight(fresh: Gateway) -> None:

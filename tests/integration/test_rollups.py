@@ -270,6 +270,10 @@ def test_a_row_says_latency_scores_findings_and_verdicts_of_its_minute(owner: Cl
     ]
     nothing = {**same_minute[0], "event_id": hundred[0]["event_id"][:-4] + "ffff", "id": hundred[0]["id"] + 500}
     nothing |= {"latency_ms": 1e12, "retrieved_scores": [], "retrieved_chunk_ids": [], "pii_families": {}}
+    hit = {"retrieved_chunk_ids": [], "retrieved_ids": ["kb#1"], "latency_ms": 1.0, "retrieved_scores": [0.01]}
+    text = {**hit, "retrieved_ids": [], "passages": [{"id": "a", "source_id": None, "text": "t", "score": None}]}
+    same_minute[0] |= hit
+    same_minute[1] |= {**text, "latency_ms": 2.0, "retrieved_scores": [0.02]}
     store(owner, "candidates", [*same_minute, nothing])
     store(owner, "feedback", [feedback(**at), feedback(**at, verdict="negative")])
     store(owner, "capture_failures", [failure(**at), failure(**at, reason="db_down", entry_id=None)])

@@ -42,6 +42,9 @@ def _envelope(number: int, days_old: float, project: str) -> Json:
         "pii_attempted": ["contact"],
         "pii_blocked": ["contact"],
         "session_id": None,
+        "user_hash": None,
+        "origin": "sdk",
+        "partial": False,
     }
 
 
@@ -66,6 +69,8 @@ def candidate(number: int = 0, *, days_old: float = 0, project: str = "default",
         "retrieved_scores": [0.9, 0.1 + 0.2, 5e-324],
         "embedding_model": "embed-3",
         "params": '{"k":10,"weights":[0.6,1e-7],"note":null}',
+        "retrieved_ids": [],
+        "passages": [],
         **fields,
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from assay_capture import endings
 from assay_capture.configuration import project_name, read_settings, refuse_credentials, service_name
-from assay_capture.conversation import SessionBlock, current_session
+from assay_capture.conversation import SessionBlock, current_session, current_user
 from assay_capture.encoding import NotCapturedError, encoded, shard_from
 from assay_capture.entry_queue import EntryQueue
 from assay_capture.event_file import EventFile
@@ -88,9 +88,12 @@ class Capture(RetrievalCapture, ToolCapture):
         """True if events are captured. If not, every method returns at once and does nothing."""
         return self._enabled
 
-    def in_session(self, session_id: str | None) -> SessionBlock:
-        """Return a `with` or `async with` block that sets the `session_id` of the events in it."""
-        return SessionBlock(session_id)
+    def in_session(self, session_id: str | None, *, user_hash: str | None = None) -> SessionBlock:
+        """Return a `with` or `async with` block that sets the `session_id` of the events in it.
+
+        It also sets their `user_hash`; without one, that of the enclosing block stays.
+        """
+        return SessionBlock(session_id, user_hash)
 
     # Delivery
 
@@ -195,6 +198,7 @@ class Capture(RetrievalCapture, ToolCapture):
         project: str | None,
         occurred_at: datetime | None,
         session_id: str | None,
+        user_hash: str | None,
     ) -> str:
         event: dict[str, Any] = {}
         try:
@@ -210,6 +214,8 @@ class Capture(RetrievalCapture, ToolCapture):
                 "occurred_at": datetime.now(UTC) if occurred_at is None else occurred_at,
                 "traceparent": current_traceparent(),
                 "session_id": current_session() if session_id is None else session_id,
+                "user_hash": current_user() if user_hash is None else user_hash,
+                "origin": "sdk",
                 "payload": payload,
             }
             data = encoded_tool_event(event) if kind in TOOL_KINDS else encoded(event)

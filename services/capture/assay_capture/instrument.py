@@ -34,7 +34,10 @@ class RetrievalFields(TypedDict, total=False):
     retrieved_scores: Sequence[float]
     embedding_model: str | None
     params: Mapping[str, Any] | None
+    retrieved_ids: Sequence[str]
+    passages: Sequence[Mapping[str, Any]]
     session_id: str | None
+    user_hash: str | None
     project: str | None
     occurred_at: datetime | None
 

@@ -17,6 +17,7 @@ class Recorder:
         project: str | None,
         occurred_at: datetime | None,
         session_id: str | None,
+        user_hash: str | None,
     ) -> str:
         raise NotImplementedError
 

@@ -38,14 +38,19 @@ class RetrievalCapture(Recorder):
         retrieved_scores: Sequence[float] = (),
         embedding_model: str | None = None,
         params: Mapping[str, Any] | None = None,
+        retrieved_ids: Sequence[str] = (),
+        passages: Sequence[Mapping[str, Any]] = (),
         session_id: str | None = None,
+        user_hash: str | None = None,
         project: str | None = None,
         occurred_at: datetime | None = None,
     ) -> str:
         """Capture one retrieval and return its `event_id`.
 
-        The fields are those of `assay_schema.events.Retrieval`. `occurred_at` defaults to now; a naive datetime is read
-        as UTC.
+        The fields are those of `assay_schema.events.Retrieval`. Pass ids that are not integers as `retrieved_ids`, with
+        an empty `retrieved_chunk_ids`. A passage is `{"id", "text"}`, optionally with `source_id` and `score`.
+        `user_hash` is a keyed hash of your user in hexadecimal, never the id itself. `occurred_at` defaults to now; a
+        naive datetime is read as UTC.
         """
         if not self._enabled:
             return new_event_id()
@@ -69,11 +74,14 @@ class RetrievalCapture(Recorder):
                 "retrieved_scores": retrieved_scores,
                 "embedding_model": embedding_model,
                 "params": {} if params is None else params,
+                "retrieved_ids": retrieved_ids,
+                "passages": passages,
             },
             new_event_id(),
             project,
             occurred_at,
             session_id,
+            user_hash,
         )
 
     def answer(
@@ -87,6 +95,7 @@ class RetrievalCapture(Recorder):
         citations: Sequence[Mapping[str, Any]] = (),
         retrieval_event_id: str | UUID | None = None,
         session_id: str | None = None,
+        user_hash: str | None = None,
         project: str | None = None,
         occurred_at: datetime | None = None,
     ) -> str:
@@ -112,6 +121,7 @@ class RetrievalCapture(Recorder):
             project,
             occurred_at,
             session_id,
+            user_hash,
         )
 
     def feedback(
@@ -135,6 +145,7 @@ class RetrievalCapture(Recorder):
             project,
             occurred_at,
             session_id,
+            None,
         )
 
     def retrieving(
@@ -161,5 +172,5 @@ class RetrievalCapture(Recorder):
         if not self._enabled:
             return
         payload = dict(fields)
-        about = (payload.pop(name, None) for name in ("project", "occurred_at", "session_id"))
+        about = (payload.pop(name, None) for name in ("project", "occurred_at", "session_id", "user_hash"))
         self._record("retrieval", payload, event_id, *about)

@@ -54,6 +54,7 @@ class ToolCapture(Recorder):
         seq: int | None = None,
         server_session_id: str | None = None,
         session_id: str | None = None,
+        user_hash: str | None = None,
         project: str | None = None,
         occurred_at: datetime | None = None,
     ) -> str:
@@ -91,6 +92,7 @@ class ToolCapture(Recorder):
             project,
             moment,
             session_id,
+            user_hash,
         )
 
     def server_event(
@@ -101,6 +103,7 @@ class ToolCapture(Recorder):
         seq: int | None = None,
         server_session_id: str | None = None,
         session_id: str | None = None,
+        user_hash: str | None = None,
         project: str | None = None,
         occurred_at: datetime | None = None,
     ) -> str:
@@ -129,6 +132,7 @@ class ToolCapture(Recorder):
             project,
             moment,
             session_id,
+            user_hash,
         )
 
     def server_session(self) -> ServerSessionBlock:
@@ -151,6 +155,7 @@ class ToolCapture(Recorder):
         parent_call_id: str | None = None,
         server_session_id: str | None = None,
         session_id: str | None = None,
+        user_hash: str | None = None,
         project: str | None = None,
     ) -> ToolBlock:
         """Return a `with` or `async with` block that times a tool call.
@@ -165,6 +170,7 @@ class ToolCapture(Recorder):
             "parent_call_id": parent_call_id,
             "server_session_id": server_session_id,
             "session_id": session_id,
+            "user_hash": user_hash,
             "project": project,
         }
         return ToolBlock(self.tool_call if self._enabled else None, tool_name, args, describe, named)

@@ -47,7 +47,7 @@ HOSTILE = {
 RETRIEVAL = {"tool_name": "query", "query": "q", "retrieved_slugs": [], "retrieved_chunk_ids": [], "latency_ms": 1.0}
 RETRIEVAL_FIELDS = [
     *RETRIEVAL, "source_ids", "expand_enabled", "detail", "vector_enabled", "job_id", "retrieved_scores", "embedding_model",
-    "params", "project", "occurred_at",
+    "params", "retrieved_ids", "passages", "user_hash", "project", "occurred_at",
 ]  # fmt: skip
 
 

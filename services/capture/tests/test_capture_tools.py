@@ -446,6 +446,24 @@ def test_every_call_takes_a_session_and_a_block_sets_it_for_all(capture: Capture
     assert sessions == [session for session in (None, "outer", "inner", "own", None) for _ in range(8)]
 
 
+def test_a_block_also_sets_the_user_of_everything_in_it_and_keeps_that_of_the_block_around_it(
+    capture: Capture, retrieve: Any, events: Any
+) -> None:
+    first, second = "9f" * 16, "c1" * 32
+    with capture.in_session("outer", user_hash=first):
+        retrieve(capture)
+        with capture.in_session("inner"):
+            capture.tool_call(tool_name="t", duration_ms=1)
+            capture.answer(query="q", answer="a", model="m", latency_ms=1, user_hash=second)
+        capture.feedback(target_event_id=retrieve(capture), verdict="positive", user_hash="u-1")
+    with capture.calling_tool("t", user_hash=second):
+        pass
+    retrieve(capture)
+    assert [(event["session_id"], event["user_hash"]) for event in events()] == [
+        ("outer", first), ("inner", first), ("inner", second), ("outer", first), ("outer", first), (None, second), (None, None),
+    ]  # fmt: skip
+
+
 async def test_sessions_of_tasks_do_not_mix(capture: Capture, events: Any) -> None:
     async def one(name: str) -> None:
         async with capture.in_session(name):

@@ -22,6 +22,18 @@ def test_a_retrieval_shows_time_place_operation_latency_hits_text_and_what_was_s
 
 
 @pytest.mark.parametrize(
+    ("found", "hits"),
+    [
+        ({"retrieved_chunk_ids": [], "retrieved_ids": ["a", "b", "b"], "passages": []}, "3 hits"),
+        ({"retrieved_chunk_ids": [], "retrieved_ids": [], "passages": [{"id": "a", "text": "t"}]}, "1 hit "),
+        ({"retrieved_chunk_ids": [], "retrieved_ids": [], "passages": []}, "0 hits"),
+    ],
+)
+def test_hits_are_counted_by_any_kind_of_id(found: dict[str, Any], hits: str) -> None:
+    assert hits in pretty({**RETRIEVAL, "payload": {"tool_name": "query", "query": "why", **found}}, 80)
+
+
+@pytest.mark.parametrize(
     ("event", "parts"),
     [
         ({"kind": "answer", "payload": ANSWER}, ["m-1", "900 ms", "1 hit ", "why"]),

@@ -17,6 +17,8 @@ from assay_schema.events import Event
 from assay_schema.limits import ENTRY_MAX_BYTES, SCHEMA_VERSION
 from assay_schema.validation import InvalidEvent, event_time_ok, identity_of, parse_event
 
+#: Ends an event that does not say how it was sent. The last of two equal members counts.
+_ORIGIN = b',"origin":"http"}'
 #: Most rejections that an answer lists.
 LISTED_MAX = 100
 
@@ -60,7 +62,9 @@ class Batch:
 
 
 def accepted(item: bytes, record: KeyRecord, now_ms: int) -> bytes:
-    """Return the entry of an event: its bytes, with what it lacks put in front. Raises `InvalidEvent`.
+    """Return the entry of an event: its bytes, with what it lacks put in front, and `origin` at the end.
+
+    Raises `InvalidEvent`.
 
     The project is the key's. An event that names another one is rejected, so a key cannot write into other projects.
     """
@@ -78,6 +82,8 @@ def accepted(item: bytes, record: KeyRecord, now_ms: int) -> bytes:
         event = parse_event(item)
     if not event_time_ok(event.event_id, now_ms):
         raise InvalidEvent("event_id_ahead", "event_id: its time is more than a day ahead of the server's clock")
+    if event.origin is None and len(item) + len(_ORIGIN) <= ENTRY_MAX_BYTES:
+        item = item.rstrip()[:-1] + _ORIGIN
     return item
 
 

@@ -73,6 +73,7 @@ def feedback_event(body: bytes, record: KeyRecord, now_ms: int) -> tuple[str, by
         "project": record.project,
         "service": record.service or SERVICE,
         "occurred_at": moment.replace("+00:00", "Z"),
+        "origin": "http",
         "kind": "feedback",
         "payload": payload,
     }

@@ -38,8 +38,28 @@ def rule_of(item: bytes, record: KeyRecord = RECORD) -> str:
 
 
 def test_a_complete_event_of_the_keys_project_keeps_every_byte() -> None:
-    item = encoded(project="shop").replace(b'"latency_ms":12.5', b'"latency_ms":   1.25e1')
+    item = encoded(project="shop", origin="sdk").replace(b'"latency_ms":12.5', b'"latency_ms":   1.25e1')
     assert accepted(item, RECORD, NOW_MS) == item
+
+
+@pytest.mark.parametrize("end", [b"", b" \r\n"])
+@pytest.mark.parametrize("said", [{}, {"origin": None}])
+def test_an_event_that_does_not_say_how_it_was_sent_came_by_http(said: dict[str, None], end: bytes) -> None:
+    item = encoded(project="shop", **said)
+    entry = accepted(item + end, RECORD, NOW_MS)
+    assert parse_event(entry).origin == "http"
+    assert entry.startswith(item[:-1])
+
+
+@pytest.mark.parametrize("origin", ["sdk", "http", "otlp"])
+def test_an_event_that_says_how_it_was_sent_keeps_that(origin: str) -> None:
+    assert parse_event(accepted(encoded(project="shop", origin=origin), RECORD, NOW_MS)).origin == origin
+
+
+def test_an_event_of_the_largest_size_stays_within_it() -> None:
+    item = encoded(project="shop", padding="")
+    item = item.replace(b'"padding":""', b'"padding":"%b"' % (b"x" * (ENTRY_MAX_BYTES - len(item))))
+    assert len(accepted(item, RECORD, NOW_MS)) == ENTRY_MAX_BYTES
 
 
 @pytest.mark.parametrize(
@@ -71,8 +91,8 @@ def test_an_event_without_a_time_has_that_of_the_request() -> None:
 def test_only_members_that_are_missing_are_added_and_other_bytes_stay() -> None:
     item = b" { " + without("event_id", "project")[1:].replace(b'"latency_ms":12.5', b'"latency_ms":1.25e1')
     entry = accepted(item, RECORD, NOW_MS)
-    assert entry.endswith(item.lstrip()[1:])
-    assert sorted(json.loads(entry)) == sorted({*event(), "project"})
+    assert entry.endswith(item.lstrip()[1:-1] + b',"origin":"http"}')
+    assert sorted(json.loads(entry)) == sorted({*event(), "project", "origin"})
 
 
 #: Events that break the contract, made when a test runs: their ids and times are new.
@@ -123,7 +143,8 @@ def test_every_example_of_the_contract_is_accepted_by_a_key_of_its_project(examp
     document = example.document_bytes
     project = json.loads(document).get("project", "default")
     record = RECORD.model_copy(update={"project": project})
-    assert parse_event(accepted(document, record, NOW_MS)) == parse_event(document)
+    sent = parse_event(document)
+    assert parse_event(accepted(document, record, NOW_MS)) == sent.model_copy(update={"origin": sent.origin or "http"})
 
 
 def test_rejections_name_index_id_and_rule_and_nothing_of_the_content() -> None:

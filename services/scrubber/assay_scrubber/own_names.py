@@ -30,9 +30,14 @@ _SINGLE: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "session": ("session_id", "source", "source_version", "parent_session_id", "forked_from", "model"),
     }
 )
-_LISTS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType({"retrieval": ("retrieved_slugs", "source_ids")})
+_LISTS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
+    {"retrieval": ("retrieved_slugs", "source_ids", "retrieved_ids")}
+)
 _ROWS: MappingProxyType[str, tuple[tuple[str, tuple[str, ...]], ...]] = MappingProxyType(
-    {"answer": (("contexts", ("id", "source_id")), ("citations", ("context_id",)))}
+    {
+        "retrieval": (("passages", ("id", "source_id")),),
+        "answer": (("contexts", ("id", "source_id")), ("citations", ("context_id",))),
+    }
 )
 #: The producer's own documents, whose keys are names at any depth.
 _DOCUMENTS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(

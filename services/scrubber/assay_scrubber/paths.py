@@ -13,7 +13,7 @@ from .json_scrub import ScrubbedJson, hint_of, scrub_json, scrub_leaf
 # text, number, or anything nested.
 PATHS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
     {
-        "retrieval": ("query", "params"),
+        "retrieval": ("query", "params", "passages[].text"),
         "answer": ("query", "answer", "contexts[].text", "citations[].claim"),
         "feedback": ("text",),
         "tool_call": ("args_summary", "result_summary", "message"),
@@ -24,7 +24,7 @@ PATHS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
 # Fields that name documents by the producer's own identifiers; `_Identifiers` scrubs these.
 SLUG_PATHS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
     {
-        "retrieval": ("retrieved_slugs", "source_ids"),
+        "retrieval": ("retrieved_slugs", "source_ids", "retrieved_ids", "passages[].id", "passages[].source_id"),
         "answer": ("contexts[].id", "contexts[].source_id", "citations[].context_id"),
     }
 )

@@ -29,6 +29,8 @@ STAGE = "scrubber"
 UNSCRUBBED = "off"
 
 
+#: Fields of the envelope that an entry has only if they are set.
+OPTIONAL = ("session_id", "user_hash", "origin", "partial")
 #: `error_class` of an event that its project's policy refuses.
 REFUSED = "pii_refused"
 
@@ -146,8 +148,7 @@ def encode(event: Event, payload: dict[str, Any], arrived: int, pii: Pii, policy
     """Encode a scrubbed event as JSON without its `id`, which the log assigns."""
     # Most events have no findings: readers treat a missing list as empty.
     sets: dict[str, Any] = {"pii_attempted": pii.attempted, "pii_blocked": pii.blocked} if pii.attempted else {}
-    if event.session_id is not None:
-        sets["session_id"] = event.session_id
+    sets |= {name: value for name in OPTIONAL if (value := getattr(event, name)) not in (None, False)}
     return orjson.dumps(
         {
             "schema_version": event.schema_version,

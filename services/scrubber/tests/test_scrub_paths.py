@@ -21,6 +21,17 @@ GONE = "[REDACTED]"
             {"tool_name": "query", "query": GONE, "params": {"a": {"b": GONE}, "n": 1}, "retrieved_slugs": [WHO]},
         ),
         (
+            "retrieval",
+            {"query": "", "retrieved_ids": [WHO], "passages": [{"id": WHO, "source_id": WHO, "text": WHO, "score": 0.5}, {"id": "2"}]},
+            {"query": "", "retrieved_ids": [WHO], "passages": [{"id": WHO, "source_id": WHO, "text": GONE, "score": 0.5}, {"id": "2"}]},
+        ),
+        (
+            "retrieval",
+            {"passages": [{"text": {"deep": [WHO]}}, WHO, {"text": [[WHO]]}]},
+            {"passages": [{"text": {"deep": [GONE]}}, GONE, {"text": [[GONE]]}]},
+        ),
+        ("retrieval", {"passages": {"text": WHO}}, {"passages": {"text": GONE}}),
+        (
             "answer",
             {
                 "query": WHO, "answer": WHO, "contexts": [{"id": WHO, "text": WHO}, {"id": "2", "text": ""}],
@@ -74,6 +85,17 @@ def test_slugs_and_source_ids_are_scrubbed_when_the_policy_says_so_and_stay_dist
     assert result.counts == {"email": 4}
     assert repr(payload) == before
     assert scrub_paths(strict, "retrieval", result.value).value == result.value
+
+
+def test_a_passage_has_the_same_replacement_for_its_id_as_the_hit_it_belongs_to(strict: Scrubber) -> None:
+    payload = {
+        "retrieved_ids": ["bob@example.com", WHO],
+        "passages": [{"id": WHO, "source_id": "bob@example.com", "text": ""}],
+    }
+    assert scrub_paths(strict, "retrieval", payload).value == {
+        "retrieved_ids": [GONE, f"{GONE} (2)"],
+        "passages": [{"id": f"{GONE} (2)", "source_id": GONE, "text": ""}],
+    }
 
 
 def test_citations_name_the_same_contexts_after_their_ids_were_scrubbed(strict: Scrubber) -> None:

@@ -51,6 +51,8 @@ def event_row(data: bytes) -> Row:
         table, values = maker
         if kind == "session":
             event["session_id"] = payload["session_id"]
+        elif kind == "feedback" and "user_hash" in payload and payload["user_hash"] is not None:
+            event["user_hash"] = payload["user_hash"]
         row = _envelope(_ENVELOPE_DEFAULTS | event) + values(payload)
         return table, orjson.dumps(row), f"{event['id']}:{event['event_id']}"
     except KeyError as missing:
@@ -98,6 +100,7 @@ def _load(data: bytes) -> Json:
 def _candidate(payload: Json) -> tuple[Any, ...]:
     payload = _CANDIDATE_DEFAULTS | payload
     payload["params"] = orjson.dumps(payload["params"]).decode()
+    payload["passages"] = [_context(passage) for passage in payload["passages"]]
     return _candidate_values(payload)
 
 
@@ -148,26 +151,26 @@ def _with_json(payload: Json, *names: str) -> Json:
 #: The columns of every kind, then those of each kind; and the default of each optional field.
 _ENVELOPE = (
     "schema_version", "id", "created_at", "event_id", "project", "service", "occurred_at", "traceparent", "pii_families", "policy",
-    "pii_attempted", "pii_blocked", "session_id",
+    "pii_attempted", "pii_blocked", "session_id", "user_hash", "origin", "partial",
 )  # fmt: skip
 _ENVELOPE_DEFAULTS: Json = {
     "project": "default", "traceparent": None, "pii_families": {}, "pii_attempted": [], "pii_blocked": [],
-    "session_id": None,
+    "session_id": None, "user_hash": None, "origin": None, "partial": False,
 }  # fmt: skip
 _CANDIDATE = (
     "tool_name", "query", "retrieved_slugs", "retrieved_chunk_ids", "source_ids", "expand_enabled", "detail", "detail_resolved",
     "vector_enabled", "expansion_applied", "latency_ms", "remote", "job_id", "subagent_id", "retrieved_scores", "embedding_model",
-    "params",
+    "params", "retrieved_ids", "passages",
 )  # fmt: skip
 _CANDIDATE_DEFAULTS: Json = {
     "source_ids": [], "expand_enabled": None, "detail": None, "detail_resolved": None, "vector_enabled": False,
     "expansion_applied": False, "remote": False, "job_id": None, "subagent_id": None, "retrieved_scores": [],
-    "embedding_model": None, "params": {},
+    "embedding_model": None, "params": {}, "retrieved_ids": [], "passages": [],
 }  # fmt: skip
 _ANSWER = ("query", "answer", "contexts", "citations", "model", "latency_ms", "retrieval_event_id")
 _ANSWER_DEFAULTS: Json = {"contexts": [], "citations": [], "retrieval_event_id": None}
-_FEEDBACK = ("target_event_id", "verdict", "text", "user_hash")
-_FEEDBACK_DEFAULTS: Json = {"text": None, "user_hash": None}
+_FEEDBACK = ("target_event_id", "verdict", "text")
+_FEEDBACK_DEFAULTS: Json = {"text": None}
 _CALL_OF = ("call_id", "agent_name", "parent_call_id", "exit_code", "seq")
 _TOOL_CALL = (
     "timestamp", "server_session_id", "tool_name", "args_summary", "status", "error_kind", "duration_ms", "result_summary", *_CALL_OF,

@@ -100,6 +100,24 @@ def test_a_key_of_the_payload_never_takes_the_place_of_the_envelopes() -> None:
     assert (row["id"], row["project"]) == (7, "mine")
 
 
+@pytest.mark.parametrize(
+    ("own", "envelopes", "stored"),
+    [("u-5f2c", "9f" * 16, "u-5f2c"), (None, "9f" * 16, "9f" * 16), ("u-5f2c", None, "u-5f2c"), (None, None, None)],
+)
+def test_feedback_has_the_user_hash_of_its_payload_else_that_of_the_envelope(
+    own: str | None, envelopes: str | None, stored: str | None
+) -> None:
+    payload = {"target_event_id": "x", "verdict": "positive", "user_hash": own}
+    row = by_column(*event_row(event(user_hash=envelopes, payload=payload))[:2])
+    assert row["user_hash"] == stored
+
+
+def test_a_user_hash_in_the_payload_of_another_kind_is_an_unknown_key() -> None:
+    payload = {"query": "q", "answer": "a", "model": "m", "latency_ms": 1, "user_hash": "jane.doe@example.com"}
+    row = by_column(*event_row(event(kind="answer", payload=payload))[:2])
+    assert row["user_hash"] is None
+
+
 def test_params_are_kept_as_json_text_that_reads_back_the_same() -> None:
     params = {"a": {"b": [1, None, 0.1 + 0.2, 2**53, "é\n\"'\\"]}, "": {}}
     example = next(example for example in examples("events") if example.name.startswith("retrieval"))

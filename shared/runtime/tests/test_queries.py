@@ -93,11 +93,12 @@ OPERATION = {
 
 @pytest.fixture(scope="module")
 def sre(migrated: StoreServer) -> Iterator[Client]:
+    by_text_ids = candidate(retrieved_chunk_ids=[], retrieved_ids=["kb#7", "kb#9"])
     slow = candidate(
         1, latency_ms=900.0, retrieved_chunk_ids=[], retrieved_slugs=[], retrieved_scores=[], query="é" * 100
     )
     tables = {
-        "candidates": [candidate(), candidate(), slow, {**slow, "id": slow["id"] + 1}, candidate(project="other")],
+        "candidates": [candidate(), by_text_ids, slow, {**slow, "id": slow["id"] + 1}, candidate(project="other")],
         "answers": [answer(), answer(citations=[])],
         "feedback": [feedback(), feedback(verdict="negative")],
         "tool_calls": [

@@ -26,7 +26,7 @@ FIELDS = (
 )
 #: Further fields, which a line has if they are not null: of the payload, then of the envelope.
 MORE_FIELDS = ("call_id", "agent_name", "parent_call_id", "exit_code", "seq")
-ENVELOPE_FIELDS = ("event_id", "project", "service", "session_id", "traceparent")
+ENVELOPE_FIELDS = ("event_id", "project", "service", "session_id", "user_hash", "traceparent")
 #: Names the file for producers and for `assay tail`.
 PATH_VARIABLE = "ASSAY_CAPTURE_FILE_PATH"
 

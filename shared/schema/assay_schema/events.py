@@ -189,6 +189,9 @@ FreeJson = Annotated[dict[str, Any], Field(max_length=ITEMS_MAX), AfterValidator
 PiiFamilies = dict[str, Annotated[int, Field(ge=0)]]
 PiiCategories = DistinctNames
 Detail = Literal["low", "medium", "high"]
+#: A hexadecimal keyed hash of at least 128 bits. No e-mail address, name or customer number has this form.
+UserHash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32,128}$")]
+Origin = Literal["sdk", "http", "otlp"]
 #: Exactly the integer 1: `Literal` alone would also accept `true`.
 SchemaVersion = Annotated[
     Literal[1],
@@ -203,6 +206,18 @@ class Model(BaseModel):
     """Base model: strict about types, ignores unknown keys."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
+
+
+class Context(Model):
+    """One passage: found by a retrieval, or given to the model."""
+
+    id: Name = Field(description="The passage's own id, which citations name.")
+    source_id: Name | None = Field(default=None, description="The source it comes from.")
+    text: Text = Field(description="The passage. At most 256 KiB of UTF-8.")
+    score: Score | None = Field(default=None, description="Its score in the search that found it.")
+
+
+Passages = Annotated[list[Context], Field(max_length=ITEMS_MAX), FailFast()]
 
 
 class Retrieval(Model):
@@ -229,20 +244,16 @@ class Retrieval(Model):
     )
     embedding_model: Name | None = Field(default=None, description="The embedding model, when vector search ran.")
     params: FreeJson = Field(default_factory=dict, description="Other parameters of the search, as JSON.")
+    retrieved_ids: Names = Field(
+        default_factory=list,
+        description="Every hit's id in the producer's index, in result order, if ids are not integers.",
+    )
+    passages: Passages = Field(default_factory=list, description="The texts found, in result order.")
 
     @field_validator("expand_enabled")
     @classmethod
     def _search_has_no_expansion(cls, value: bool | None, info: ValidationInfo) -> bool | None:
         return None if info.data.get("tool_name") == "search" else value
-
-
-class Context(Model):
-    """One passage given to the model."""
-
-    id: Name = Field(description="The passage's own id, which citations name.")
-    source_id: Name | None = Field(default=None, description="The source it comes from.")
-    text: Text = Field(description="The passage. At most 256 KiB of UTF-8.")
-    score: Score | None = Field(default=None, description="Its score in the search that found it.")
 
 
 class Citation(Model):
@@ -257,9 +268,7 @@ class Answer(Model):
 
     query: Query = Field(description="The question. At most 51,200 characters.")
     answer: Text = Field(description="The answer. At most 256 KiB of UTF-8.")
-    contexts: Annotated[list[Context], Field(max_length=ITEMS_MAX), FailFast()] = Field(
-        default_factory=list, description="The passages the model was given, in their order."
-    )
+    contexts: Passages = Field(default_factory=list, description="The passages the model was given, in their order.")
     citations: Annotated[list[Citation], Field(max_length=ITEMS_MAX), FailFast()] = Field(
         default_factory=list, description="The passages the answer cites."
     )
@@ -406,6 +415,16 @@ class Envelope(Model):
     )
     traceparent: Traceparent | None = Field(default=None, description="W3C trace context of the caller.")
     session_id: Name | None = Field(default=None, description="The conversation that the event belongs to.")
+    user_hash: UserHash | None = Field(
+        default=None,
+        description="The user, as a keyed hash made by the producer: 32 to 128 hexadecimal digits. Never a raw id.",
+    )
+    origin: Origin | None = Field(
+        default=None, description="How the event was sent: by the SDK, plain HTTP or OpenTelemetry. Null if unknown."
+    )
+    partial: bool = Field(
+        default=False, description="True if the producer's side dropped a part, such as attributes of a span."
+    )
 
 
 class RetrievalEvent(Envelope):

@@ -11,7 +11,6 @@ from pydantic import Field
 from assay_schema.events import (
     ChunkIds,
     Citation,
-    Context,
     Count,
     Detail,
     DistinctNames,
@@ -21,6 +20,9 @@ from assay_schema.events import (
     Milliseconds,
     Model,
     Name,
+    Names,
+    Origin,
+    Passages,
     PiiCategories,
     PiiFamilies,
     Project,
@@ -32,6 +34,7 @@ from assay_schema.events import (
     Text,
     ToolStatus,
     Traceparent,
+    UserHash,
     UtcDatetime,
 )
 from assay_schema.limits import ITEMS_MAX, SAFE_INTEGER_MAX
@@ -55,6 +58,12 @@ RowBlocked = Annotated[
     PiiCategories, Field(description="The subset of these categories that was removed: redacted, labelled or hashed.")
 ]
 RowSessionId = Annotated[Name | None, Field(description="The conversation that the event belongs to.")]
+RowUserHash = Annotated[UserHash | None, Field(description="The user, as a keyed hash made by the producer.")]
+RowOrigin = Annotated[
+    Origin | None,
+    Field(description="How the event was sent: by the SDK, plain HTTP or OpenTelemetry. Null if unknown."),
+]
+RowPartial = Annotated[bool, Field(description="True if the producer's side dropped a part of the event.")]
 RowPolicy = Annotated[Name, Field(description="Fingerprint of the scrubbing policy that was applied.")]
 
 
@@ -91,6 +100,14 @@ class RetrievalRow(Model):
     pii_attempted: RowAttempted = Field(default_factory=list)
     pii_blocked: RowBlocked = Field(default_factory=list)
     session_id: RowSessionId = None
+    user_hash: RowUserHash = None
+    origin: RowOrigin = None
+    partial: RowPartial = False
+    retrieved_ids: Names = Field(
+        default_factory=list,
+        description="Every hit's id in the producer's index, in result order, if ids are not integers.",
+    )
+    passages: Passages = Field(default_factory=list, description="The texts found, in result order, scrubbed.")
 
 
 class AnswerRow(Model):
@@ -100,9 +117,7 @@ class AnswerRow(Model):
     id: RowId
     query: Query = Field(description="The question, scrubbed. At most 51,200 characters.")
     answer: Text = Field(description="The answer, scrubbed. At most 256 KiB of UTF-8.")
-    contexts: Annotated[list[Context], Field(max_length=ITEMS_MAX)] = Field(
-        description="The passages the model was given, in their order, scrubbed."
-    )
+    contexts: Passages = Field(description="The passages the model was given, in their order, scrubbed.")
     citations: Annotated[list[Citation], Field(max_length=ITEMS_MAX)] = Field(
         description="The passages the answer cites, scrubbed."
     )
@@ -120,6 +135,9 @@ class AnswerRow(Model):
     pii_attempted: RowAttempted = Field(default_factory=list)
     pii_blocked: RowBlocked = Field(default_factory=list)
     session_id: RowSessionId = None
+    user_hash: RowUserHash = None
+    origin: RowOrigin = None
+    partial: RowPartial = False
 
 
 class FeedbackRow(Model):
@@ -142,6 +160,8 @@ class FeedbackRow(Model):
     pii_attempted: RowAttempted = Field(default_factory=list)
     pii_blocked: RowBlocked = Field(default_factory=list)
     session_id: RowSessionId = None
+    origin: RowOrigin = None
+    partial: RowPartial = False
 
 
 class ToolCallRow(Model):
@@ -181,6 +201,9 @@ class ToolCallRow(Model):
     pii_attempted: RowAttempted
     pii_blocked: RowBlocked
     session_id: RowSessionId
+    user_hash: RowUserHash = None
+    origin: RowOrigin = None
+    partial: RowPartial = False
 
 
 class ServerEventRow(Model):
@@ -220,6 +243,9 @@ class ServerEventRow(Model):
     pii_attempted: RowAttempted
     pii_blocked: RowBlocked
     session_id: RowSessionId
+    user_hash: RowUserHash = None
+    origin: RowOrigin = None
+    partial: RowPartial = False
 
 
 class SessionPartRow(Model):
@@ -264,6 +290,9 @@ class SessionPartRow(Model):
     policy: RowPolicy
     pii_attempted: RowAttempted
     pii_blocked: RowBlocked
+    user_hash: RowUserHash = None
+    origin: RowOrigin = None
+    partial: RowPartial = False
 
 
 Row = RetrievalRow | AnswerRow | FeedbackRow | ToolCallRow | ServerEventRow | SessionPartRow

@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +26,8 @@ _TEXT_CHARS = 80
 _OPERATION = ("tool_name", "model", "verdict", "event_subtype")
 _TEXT = ("query", "text", "message", "title", "target_event_id")
 _WITH_STATUS = ("tool_call", "session")
+#: Fields of a retrieval that list its results, by id or with their texts.
+_HITS = ("retrieved_chunk_ids", "retrieved_ids", "passages")
 
 
 def tail(
@@ -132,8 +134,7 @@ def _outcome(kind: str, payload: Mapping[str, Any]) -> str:
     if kind in _WITH_STATUS:
         status = str(payload.get("status") or "")
         return status.upper() if status in ("error", "refused", "aborted") else status
-    results = payload.get("retrieved_chunk_ids") if kind == "retrieval" else payload.get("contexts")
-    return f"{len(results)} hit{'s' if len(results) != 1 else ''}" if isinstance(results, list) else ""
+    return _hits(payload, _HITS if kind == "retrieval" else ("contexts",))
 
 
 def _text(kind: str, payload: Mapping[str, Any]) -> str:
@@ -144,6 +145,12 @@ def _text(kind: str, payload: Mapping[str, Any]) -> str:
     if kind == "session" and payload.get("parts", 1) != 1:
         return f"part {payload.get('part')} of {payload['parts']} {payload.get('title') or ''}".rstrip()
     return str(next((text for field in _TEXT if (text := payload.get(field))), ""))
+
+
+def _hits(payload: Mapping[str, Any], fields: Sequence[str]) -> str:
+    """Return the number of results: the length of the longest list of them. Empty without any list."""
+    found = [len(value) for name in fields if isinstance(value := payload.get(name), list)]
+    return f"{max(found)} hit{'s' if max(found) != 1 else ''}" if found else ""
 
 
 def _clock(created_at: str) -> str:

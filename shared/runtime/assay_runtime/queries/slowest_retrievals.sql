@@ -4,7 +4,7 @@
 -- chars UInt32 = 80: maximum characters of the question
 -- limit UInt32 = 20: maximum number of rows
 SELECT
-    event_time, round(latency_ms, 1) AS ms, project, service, tool_name, length(retrieved_chunk_ids) AS hits,
+    event_time, round(latency_ms, 1) AS ms, project, service, tool_name, greatest(length(retrieved_chunk_ids), length(retrieved_ids), length(passages.id)) AS hits,
     leftUTF8(query, {chars:UInt32}) AS query_start, traceparent, event_id
 FROM candidates
 WHERE event_time >= now() - toIntervalHour({hours:UInt32})

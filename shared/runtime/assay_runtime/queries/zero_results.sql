@@ -3,7 +3,7 @@
 -- project String = '': one project; empty for all
 SELECT
     project, service, tool_name, vector_enabled, count() AS retrievals,
-    countIf(empty(retrieved_chunk_ids)) AS without_result,
+    countIf(empty(retrieved_chunk_ids) AND empty(retrieved_ids) AND empty(passages.id)) AS without_result,
     round(without_result / retrievals, 4) AS rate
 FROM candidates
 WHERE event_time >= now() - toIntervalHour({hours:UInt32})
