@@ -1,7 +1,7 @@
 """Processes of the local system: order, identity, and readiness of each.
 
-A process starts after those that it writes to, so that stopping in reverse order drains the system: producer, gateway, scrubber, judge,
-drift, writer, notifier, store, Redis.
+A process starts after those that it writes to, so that stopping in reverse order drains the system: producer, gateway, assembler,
+scrubber, judge, drift, writer, notifier, store, Redis.
 """
 
 import json
@@ -33,6 +33,7 @@ _OWN = {
     ("notifier", "port"),
     ("gateway", "port"),
     ("gateway", "listen_port"),
+    ("assembler", "port"),
     ("telemetry", "host"),
     ("delivery", "consumer"),
     ("capture", "service"),
@@ -47,11 +48,11 @@ _INHERITED = {
 _INHERITED_PREFIXES = ("ASSAY_", "LC_", "LD_", "OTEL_", "PYTHON", "XDG_")
 #: Services that judge, monitor and notify: capturing and storing needs none of them.
 QUALITY = ("judge", "drift", "notifier")
-_CORE = ("redis", "store", "scrubber", "writer", "gateway_http", "gateway")
+_CORE = ("redis", "store", "scrubber", "writer", "gateway_http", "gateway", "assembler")
 #: Name of the key that `assay up` makes.
 GATEWAY_KEY_NAME = "assay up"
 #: Deadline of a clean stop, in seconds.
-_STOP_DEADLINES_S = {"scrubber": 15.0, "writer": 30.0, "judge": 30.0, "drift": 15.0, "notifier": 45.0, "gateway": 15.0}
+_STOP_DEADLINES_S = {"scrubber": 15.0, "writer": 30.0, "judge": 30.0, "drift": 15.0, "notifier": 45.0, "gateway": 15.0, "assembler": 15.0}
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ class LocalStack:
             start_deadline_s=120,
         )
         names = [
-            name for name in ("notifier", "writer", "drift", "judge", "scrubber", "gateway") if name in self.ports_used
+            name for name in ("notifier", "writer", "drift", "judge", "scrubber", "assembler", "gateway") if name in self.ports_used
         ]
         receivers = [self._alertmanager(self.alertmanager, bare)] if self.alertmanager else []
         return [[redis, store, *receivers], [migrate], [self._service(name, plain) for name in names]]

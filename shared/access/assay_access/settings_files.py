@@ -32,6 +32,7 @@ class Ports:
     gateway_http: int
     #: Health of the gateway.
     gateway: int
+    assembler: int
 
     @classmethod
     def from_base(cls, base: int) -> "Ports":
