@@ -18,7 +18,8 @@ _PASSING: Final[frozenset[ProblemKind]] = frozenset({"other_format", "empty_file
 def remember(data: Path, agents: Iterable[str], problems: Mapping[tuple[str, Problem], int], *, partial: bool) -> None:
     """Write the problems of an import into the data directory, if there is one.
 
-    Each of the `agents` that it read has a file. A `partial` import, of what changed lately, keeps the problems that are known. The files hold no captured text.
+    Each of the `agents` that it read has a file, which holds no captured text. A `partial` import, of what changed lately, keeps the
+    problems that are known.
     """
     for agent in agents if data.is_dir() else ():
         own = {problem: count for (name, problem), count in problems.items() if name == agent}
