@@ -111,7 +111,10 @@ def nothing_yet(since: str, *, follow: bool) -> str:
 
 
 def pretty(event: Mapping[str, Any], text_chars: int) -> str:
-    """Format an event as one line: time (UTC), operation, duration, hits or status, text, scrubbed families. Pure."""
+    """Format an event as one line. Pure.
+
+    Time (UTC), kind, project and service, operation, duration, hits or status, text, scrubbed families.
+    """
     payload = event.get("payload") or {}
     kind = str(event.get("kind", ""))
     operation = next((name for field in _OPERATION if (name := payload.get(field))), "")

@@ -261,7 +261,7 @@ def failures_by_reason(client: "Store") -> list[FailureFacts]:
 
 
 def imported_sessions(client: "Store", late_s: float) -> tuple[int, int, float | None]:
-    """Count the sessions that arrived in the last 7 days, and those of any age that are incomplete for `late_s` seconds.
+    """Count the sessions of the last 7 days, and those of any age that are incomplete for `late_s` s.
 
     Also return the seconds since the latest part; None without one. `client` must use the views' database.
     """

@@ -4,5 +4,8 @@ from assay_judge.reasons import reason
 
 
 def detail_in_words(status: str, detail: str) -> str:
-    """Return the detail of a score for people: that of an error names its class, and is replaced by its reason."""
+    """Return the detail of a score for people.
+
+    That of an error begins with the name of a class, and is replaced by the reason.
+    """
     return reason(detail) if status == "judge_error" else detail

@@ -1,4 +1,4 @@
-"""What the last import of each agent on this host did not read, which `assay doctor` shows."""
+"""The problems of the last import of each agent on this host, which `assay doctor` shows."""
 
 import contextlib
 import json
@@ -16,9 +16,10 @@ _PASSING: Final[frozenset[ProblemKind]] = frozenset({"other_format", "empty_file
 
 
 def remember(data: Path, agents: Iterable[str], problems: Mapping[tuple[str, Problem], int], *, partial: bool) -> None:
-    """Write the problems of an import into the data directory, if there is one: a file for each of the `agents` it read.
+    """Write the problems of an import into the data directory, if there is one.
 
-    A `partial` import, of what changed lately, keeps the problems that are known. The files hold no captured text.
+    Each of the `agents` that it read has a file, which holds no captured text. A `partial` import, of what changed lately, keeps the
+    problems that are known.
     """
     for agent in agents if data.is_dir() else ():
         own = {problem: count for (name, problem), count in problems.items() if name == agent}

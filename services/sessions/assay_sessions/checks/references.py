@@ -49,7 +49,10 @@ class Reference(_Part):
 
 
 class Named(NamedTuple):
-    """A reference as reports name it: its line, and the session if it names one. Prompts are never repeated."""
+    """A reference as reports name it: its line, and the session if it names one.
+
+    Prompts are never repeated: they can be captured text.
+    """
 
     line: int
     session_id: str | None = None

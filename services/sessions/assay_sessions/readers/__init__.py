@@ -21,7 +21,10 @@ READERS: Final[dict[str, Reader]] = {
 
 
 def other_reader(path: Path, reader: Reader) -> str | None:
-    """Return the name of the first other reader that finds a session with messages in a file or folder; None without one."""
+    """Return the name of the first other reader that finds a session in a file or folder, or None.
+
+    A session without messages does not count.
+    """
     return next((name for name, each in READERS.items() if each is not reader and _reads(each, path)), None)
 
 

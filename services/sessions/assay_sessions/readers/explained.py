@@ -1,4 +1,4 @@
-"""What each kind of problem means in plain words, and what a person can do about it. Pure."""
+"""Explain each kind of problem in plain words, with the fix. Pure."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple

@@ -59,7 +59,10 @@ def load_file(path: Path, name: str, problems: Problems) -> Any:
 
 
 def lines(path: Path, problems: Problems) -> Iterator[Json]:
-    """Yield the JSON objects of a file of lines. The others are counted, and the first ones named by their number."""
+    """Yield the JSON objects of a file of lines.
+
+    Other lines are counted, and the first ones named by their number.
+    """
     try:
         with path.open("rb") as file:
             yield from _objects(file, path.name, problems)

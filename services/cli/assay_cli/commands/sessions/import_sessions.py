@@ -109,8 +109,9 @@ def _once(
             shown = time.monotonic()
             echo(f"{_count(done.found.total(), 'session')} read, {done.sent.total():,} new", err=True)
 
+    looked_for = () if paths else agents  # a folder that was named says nothing about the usual places
     import_sessions(
-        data, stores, since=since, project=project, service=service, agents=agents, progress=progress, done=done
+        data, stores, since=since, project=project, service=service, agents=looked_for, progress=progress, done=done
     )
     if watching and not done.not_stored:
         watching.settle()
