@@ -44,8 +44,9 @@ A row is kept for `retention.days` from `created_at`, unless `[retention.project
 The engine refreshes the rollups itself, from the views, never from inserts. Each minute it recounts every minute that received rows
 since then, including old events: redelivered, re-cut and replayed batches count once. Each hour it compares rollups and tables, and
 recounts differences: deleted and expired rows are gone from the rollups within two hours.
-For weeks of latencies, read whole days from `rollup_day` and only the hours before the first of them from `rollup_hour`, as the query
-`tools` does: that is four times as fast. Add up rows with `sum` and maps with `sumMap`. Percentiles cannot be added; compute them from the sum of histograms:
+For latencies of days, read whole days from `rollup_day` and only the hours before the first of them from `rollup_hour`, as the query
+`tools` does: a week has a tenth of the buckets by day.
+Add up rows with `sum` and maps with `sumMap`. Percentiles cannot be added; compute them from the sum of histograms:
 
 ```sql
 SELECT project, sum(events) AS events,

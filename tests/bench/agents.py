@@ -49,15 +49,18 @@ def by_tool(hours: int) -> tuple[str, str]:
     """Return a question about tools, of the rollups as the query `tools` asks it, and of the events."""
     since = f"toStartOfHour(now('UTC')) - INTERVAL {hours} HOUR"
     columns = "project, tool, events, statuses, latency_us"
-    return (
+    rollups = (
         f"WITH {since} AS since, toStartOfDay(since + INTERVAL 86399 SECOND) AS first_day "
         "SELECT sum(events), project, tool, sumMap(statuses), "
         "quantileExactWeightedArray(0.95)(mapKeys(latency_us), mapValues(latency_us)) / 1000 FROM "
         f"(SELECT {columns} FROM rollup_day WHERE kind = 'tool_call' AND day >= toDate(first_day) UNION ALL "
-        f"SELECT {columns} FROM rollup_hour WHERE kind = 'tool_call' AND hour >= since AND hour < first_day) GROUP BY project, tool",
-        "SELECT count(), project, tool_name, countIf(status = 'error'), quantile(0.95)(duration_ms) FROM tool_calls "
-        f"WHERE event_time >= {since} GROUP BY project, tool_name",
+        f"SELECT {columns} FROM rollup_hour WHERE kind = 'tool_call' AND hour >= since AND hour < first_day) GROUP BY project, tool"
     )
+    events = (
+        "SELECT count(), project, tool_name, countIf(status = 'error'), quantile(0.95)(duration_ms) FROM tool_calls "
+        f"WHERE event_time >= {since} GROUP BY project, tool_name"
+    )
+    return rollups, events
 
 
 QUESTIONS = {

@@ -144,7 +144,9 @@ def test_percentiles_over_hours_and_days_differ_by_at_most_one_percent_from_thos
         for number in range(500)
     ]
     calls += [
-        tool_call(number, days_old=chance.uniform(0.1, 3), tool_name=f"seldom{count}", duration_ms=chance.uniform(1, 1e6))
+        tool_call(
+            number, days_old=chance.uniform(0.1, 3), tool_name=f"seldom{count}", duration_ms=chance.uniform(1, 1e6)
+        )
         for count in (1, 2, 3)
         for number in range(count)
     ]

@@ -2907,7 +2907,7 @@ FROM
 )
 SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
 
-CREATE OR REPLACE VIEW `assay_local`.rollup_day ON CLUSTER '{cluster}'
+CREATE VIEW IF NOT EXISTS `assay_local`.rollup_day ON CLUSTER '{cluster}'
 (
     kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4, 'tool_call' = 5, 'server_event' = 6) COMMENT 'What is counted: events of a kind, or failures.',
     project LowCardinality(String) COMMENT 'The tenant.',
@@ -4704,6 +4704,6 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (17,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (18, '0018_session_scores.sql', 'b223adee446b6bc1bbfcf121baa0dddfbd8dc5cec25f369517650430e06e66fe');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (19, '0019_rollup_day.sql', '6ecb4648b69f3a89647285976b8759c9015d2f6c861723970e690871a50a89b7');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (19, '0019_rollup_day.sql', '1269a38df7c16ea9e4243d32a2099b245891e2b72032bf2f04aaeb8dbaf3b097');
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (20, '0020_gateway_fields.sql', 'e0ca929410015ae70768cae3af2dbad9616852e44468585f4033265ffa8ee401');

@@ -196,7 +196,7 @@ FROM
 )
 SETTINGS max_threads = 1, max_bytes_before_external_group_by = 268435456;
 
-CREATE OR REPLACE VIEW ${views}.rollup_day
+CREATE VIEW IF NOT EXISTS ${views}.rollup_day
 (
     kind Enum8('retrieval' = 1, 'answer' = 2, 'feedback' = 3, 'failure' = 4, 'tool_call' = 5, 'server_event' = 6) COMMENT 'What is counted: events of a kind, or failures.',
     project LowCardinality(String) COMMENT 'The tenant.',
