@@ -26,7 +26,7 @@ SERVICES: dict[str, dict[str, Any]] = PLAIN["services"]
 OURS = {name: service for name, service in SERVICES.items() if "build" in service}
 LASTING = {name: service for name, service in SERVICES.items() if service["restart"] == "always"}
 #: What reads streams.
-CONSUMERS = ("scrubber", "writer", "judge", "drift", "notifier")
+CONSUMERS = ("assembler", "scrubber", "writer", "judge", "drift", "notifier")
 #: What other hosts and web pages can reach.
 PUBLISHED = ("redis", "clickhouse", "gateway")
 #: What speaks to somebody outside: the judge to its model's API, the notifier to receivers of alerts.

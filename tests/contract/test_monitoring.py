@@ -134,6 +134,7 @@ def test_prometheus_scrapes_services_of_compose_at_the_ports_they_serve() -> Non
         "drift": 9104,
         "notifier": 9105,
         "gateway": 9106,
+        "assembler": 9107,
     }
     for name in reached:
         assert str(reached[name]) in " ".join(SERVICES[name]["healthcheck"]["test"])

@@ -1,4 +1,4 @@
-"""The open traces of one shard, in Redis, changed atomically with the acknowledgement of their entries.
+"""The open traces of one shard, in Redis, changed atomically with their entries.
 
 A trace waits for its last spans: its answer is made when it closes. Its spans wait in Redis, so a restart loses
 nothing, and replicas share them. Every change names the number of entries that it is based on; one that is based on an
@@ -80,7 +80,10 @@ class OpenTraces:
         self._known_bytes = 0
 
     async def finish(self, outcomes: Sequence[Outcome], redis: str) -> int:
-        """Add spans to their traces. Returns the number of entries that were still ours. Raises `OtherRedisError`."""
+        """Add spans to their traces.
+
+        Returns the number of entries that were still ours. Raises `OtherRedisError`.
+        """
         refused = [each for each in outcomes if each.failure is not None]
         done = await self._refused(refused, redis) if refused else 0
         traces: dict[str, list[Arrival]] = {}

@@ -1,4 +1,4 @@
-"""Recognise spans and log records about AI by the names of their attributes, in bytes that are not decoded. Pure.
+"""Recognise encoded spans and log records about AI by the names of their attributes. Pure.
 
 A shared collector sends many spans of other kinds. They are accepted and dropped, so they should cost little.
 """
@@ -10,7 +10,7 @@ MARKS = (
     b"gen_ai.", b"openinference.span.kind", b"traceloop.", b"langfuse.observation", b"langsmith.span.kind", b"mcp.method.name",
     b"ai.operationId", b"ai.toolCall", b"pydantic_ai.", b"llm.request.type", b"db.query.result", b"db.search.result",
 )  # fmt: skip
-#: What log records about AI have.
+#: Log records about AI have these.
 LOG_MARKS = (b"gen_ai.",)
 
 #: A span that names a call of a model, a tool or a retriever has one of these if its instrumentation records content.
@@ -50,7 +50,7 @@ def is_about_ai(data: bytes, marks: tuple[bytes, ...] = MARKS) -> bool:
 
 
 def without_content(span: bytes) -> str:
-    """Return which setting turns content on, for a span that names a call but has no text of it; empty for others."""
+    """Return the setting that turns content on, for a span of a call without its text; empty for others."""
     if any(mark in span for mark in _CONTENT) or not any(mark in span for mark in _CALL):
         return ""
     return next((remedy for mark, remedy in _REMEDIES if mark in span), "")

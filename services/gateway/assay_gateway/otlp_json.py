@@ -1,4 +1,4 @@
-"""What the gateway needs to know of spans and log records in JSON. Pure.
+"""Cut OTLP requests in JSON into spans and log records. Pure.
 
 OTLP JSON writes ids in hexadecimal and 64-bit integers as texts (opentelemetry-proto, docs/specification.md).
 """

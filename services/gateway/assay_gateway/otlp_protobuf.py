@@ -1,4 +1,4 @@
-"""What the gateway needs to know of spans and log records in protobuf. Pure."""
+"""Cut OTLP requests in protobuf into spans and log records, and check these. Pure."""
 
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Walk the protobuf of an OTLP request down to its spans or log records, without decoding these. Pure.
+"""Walk the protobuf of an OTLP request down to its spans or log records. Pure.
 
 `ExportTraceServiceRequest` and `ExportLogsServiceRequest` are nested in the same way, with the same field numbers:
 resource (1) and scopes (2) in field 1, scope (1) and items (2) in each scope (opentelemetry-proto, collector/trace/v1,

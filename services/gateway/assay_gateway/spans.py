@@ -1,4 +1,4 @@
-"""Sort the spans, or log records, of a request: which are about AI, by trace, as entries of the stream `spans`. Pure.
+"""Sort the spans, or log records, of a request by trace, as entries of the stream `spans`. Pure.
 
 Spans of other kinds are accepted and dropped. Those that share a trace with a span about AI keep their ids and times
 only: they show which of the others is inside which.
@@ -20,7 +20,7 @@ from assay_schema.span_entry import Signal, SpanEntry
 
 #: Most spans of a request.
 SPANS_MAX = 50_000
-#: Largest span, and most bytes of the spans of an entry: what is left beside its head, resource and scope.
+#: Largest span, and most bytes of the spans of an entry: the rest is for its head, resource and scope.
 SPANS_MAX_BYTES = ENTRY_MAX_BYTES - 16 * 1024
 
 #: Spans that are looked at in one step.
@@ -59,7 +59,7 @@ class SpanBatch:
 
     @property
     def message(self) -> str:
-        """What the answer says; empty if all is well."""
+        """Text of the answer; empty if nothing is to be said."""
         why = f"{self.rejected} rejected: {self._detail}" if self.rejected else ""
         return "; ".join(filter(None, (why, warning(self.remedies))))
 

@@ -199,7 +199,7 @@ def test_counts_are_by_stage_and_reason_most_first() -> None:
 
 
 @pytest.mark.parametrize(("reason", "stage", "says"), [
-    (None, "writter", "--stage: 'writter' is not one of scrubber, writer"),
+    (None, "writter", "--stage: 'writter' is not one of scrubber, assembler, writer"),
     ("unknown", None, "--reason: 'unknown' is not one of db_down"),
 ])  # fmt: skip
 def test_an_unknown_stage_or_reason_is_refused(reason: str | None, stage: str | None, says: str) -> None:

@@ -106,7 +106,7 @@ GATEWAY_IN_FLIGHT = Gauge("assay_gateway_in_flight_bytes", "Bytes of bodies that
 GATEWAY_KEYS = Gauge("assay_gateway_keys", "Keys of HTTP clients that this gateway knows, expired and revoked ones too")
 #: Work of the assembler.
 ASSEMBLER_SPANS = Counter(
-    "assay_assembler_unassembled_spans", "Spans that made no event of their own, by reason", ["project", "reason"]
+    "assay_assembler_unassembled_spans", "Spans that made no separate event, by reason", ["project", "reason"]
 )
 ASSEMBLER_LATE = Counter("assay_assembler_late_spans", "Spans that came after their trace was closed")
 OPEN_TRACES = Gauge("assay_assembler_open_traces", "Traces that wait for more spans", ["shard"])
