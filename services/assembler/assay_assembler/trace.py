@@ -136,7 +136,9 @@ class Trace:
         for each in answers.found():
             last = each.retrieved[-1] if each.retrieved else None
             retrieval_id = events.node_event_id(self._envelope, last.node, Kind.RETRIEVAL) if last else ""
-            payload = events.answer(each.node, each.query, each.text, each.model, each.documents, retrieval_id)
+            payload = events.answer(
+                each.node, each.query, each.text, each.model, each.documents, retrieval_id, started_ns=each.started_ns
+            )
             event = events.made(self._envelope, each.node, Kind.ANSWER, payload, each.sources)
             if event is None:
                 self.counts[Reason.INVALID] += 1

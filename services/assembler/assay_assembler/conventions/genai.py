@@ -6,7 +6,7 @@ from assay_assembler.documents import Document, documents
 from assay_assembler.messages import question
 from assay_assembler.span import Attributes, Span
 from assay_assembler.step import Reason, Step, no_step
-from assay_assembler.values import container, first, first_text, identifier, text
+from assay_assembler.values import container, first, first_text, identifier, literal, text
 
 NAME = "genai"
 _MODEL_CALLS = frozenset(
@@ -86,14 +86,9 @@ def _in_events(span: Span) -> tuple[Document, ...]:
 def tool(span: Span, convention: str = NAME) -> Step:
     """Map the run of a tool, with its arguments under any of their names."""
     attributes = span.attributes
-    arguments = first(
-        attributes,
-        "gen_ai.tool.call.arguments",
-        "tool_arguments",
-        "gen_ai.tool.arguments",
-        "traceloop.entity.input",
-        "input.value",
-    )
+    arguments = first(attributes, "gen_ai.tool.call.arguments", "tool_arguments", "gen_ai.tool.arguments")
+    if arguments is None:
+        arguments = _wrapped(attributes.get("traceloop.entity.input")) or attributes.get("input.value")
     result = first(
         attributes,
         "gen_ai.tool.call.result",
@@ -103,6 +98,21 @@ def tool(span: Span, convention: str = NAME) -> Step:
         "output.value",
     )
     return shapes.tool_call(span, tool_name(attributes), arguments, result, convention)
+
+
+def _wrapped(given: object) -> object:
+    """Return the arguments within what OpenLLMetry records: LangChain's are printed within JSON."""
+    found = container(given)
+    if not isinstance(found, dict):
+        return given
+    if isinstance(found.get("inputs"), dict) and found["inputs"]:
+        return found["inputs"]
+    if "input_str" in found:
+        inner = literal(found["input_str"])
+        return found["input_str"] if inner is None else inner
+    if "args" in found and "kwargs" in found:
+        return found if found["args"] else found["kwargs"]
+    return found
 
 
 def tool_name(attributes: Attributes) -> str:

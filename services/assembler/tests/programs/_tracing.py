@@ -6,7 +6,11 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 QUESTION = "How long are rows kept?"
-PASSAGES = {"4101": "Rows are kept for 90 days.", "4102": "Retention is set per project.", "977": "Backups are kept for a year."}
+PASSAGES = {
+    "4101": "Rows are kept for 90 days.",
+    "4102": "Retention is set per project.",
+    "977": "Backups are kept for a year.",
+}
 
 
 def traced() -> TracerProvider:

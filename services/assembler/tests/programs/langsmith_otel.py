@@ -1,7 +1,9 @@
 # packages: langsmith[otel]==0.15.1 langchain==1.5.2 langchain-openai==1.7.4
 import os
 
-os.environ.update(LANGSMITH_OTEL_ENABLED="true", LANGSMITH_TRACING="true", LANGSMITH_OTEL_ONLY="true", LANGSMITH_API_KEY="none")
+os.environ.update(
+    LANGSMITH_OTEL_ENABLED="true", LANGSMITH_TRACING="true", LANGSMITH_OTEL_ONLY="true", LANGSMITH_API_KEY="none"
+)
 os.environ["LANGSMITH_ENDPOINT"] = os.environ["IMITATION"]
 from typing import Any
 
@@ -13,16 +15,17 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnablePassthrough
 from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI
 from langchain_core.tracers.langchain import wait_for_all_tracers
+from langchain_openai import ChatOpenAI
 
 provider = traced()
 
 
-
 class HelpRetriever(BaseRetriever):
     def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-        return [Document(id=i, page_content=t, metadata={"source": f"{i}.md", "score": 0.5}) for i, t in PASSAGES.items()]
+        return [
+            Document(id=i, page_content=t, metadata={"source": f"{i}.md", "score": 0.5}) for i, t in PASSAGES.items()
+        ]
 
 
 @tool

@@ -28,7 +28,9 @@ def serve() -> None:
 
 
 async def call() -> None:
-    server = StdioServerParameters(command=sys.executable, args=[__file__, "serve"], env=dict(os.environ, OTEL_SERVICE_NAME="help-server"))
+    server = StdioServerParameters(
+        command=sys.executable, args=[__file__, "serve"], env=dict(os.environ, OTEL_SERVICE_NAME="help-server")
+    )
     async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
         await session.list_tools()

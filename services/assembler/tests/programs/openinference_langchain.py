@@ -18,7 +18,9 @@ LangChainInstrumentor().instrument(tracer_provider=provider)
 
 class HelpRetriever(BaseRetriever):
     def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-        return [Document(id=i, page_content=t, metadata={"source": f"{i}.md", "score": 0.5}) for i, t in PASSAGES.items()]
+        return [
+            Document(id=i, page_content=t, metadata={"source": f"{i}.md", "score": 0.5}) for i, t in PASSAGES.items()
+        ]
 
 
 @tool

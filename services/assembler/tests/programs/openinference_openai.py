@@ -8,7 +8,10 @@ OpenAIInstrumentor().instrument(tracer_provider=provider)
 client = OpenAI()
 TOOL = {
     "type": "function",
-    "function": {"name": "get_retention", "parameters": {"type": "object", "properties": {"project": {"type": "string"}}}},
+    "function": {
+        "name": "get_retention",
+        "parameters": {"type": "object", "properties": {"project": {"type": "string"}}},
+    },
 }
 MODEL = "gpt-4o-mini"
 system = {"role": "system", "content": "Answer in one sentence."}

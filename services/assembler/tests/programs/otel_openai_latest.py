@@ -1,18 +1,22 @@
-# packages: openai==3.57.0 opentelemetry-instrumentation-openai-v2==2.4b0
+# packages: openai==2.54.0 opentelemetry-instrumentation-openai-v2==2.3b0 wrapt<2
+import os
+
 from _tracing import QUESTION, traced
 from openai import OpenAI
-import os
 
 os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
 os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
-from opentelemetry.instrumentation.openai_v2 import OpenAIInstrumentor  # noqa: E402
+from opentelemetry.instrumentation.openai_v2 import OpenAIInstrumentor
 
 provider = traced()
 OpenAIInstrumentor().instrument(tracer_provider=provider)
 client = OpenAI()
 TOOL = {
     "type": "function",
-    "function": {"name": "get_retention", "parameters": {"type": "object", "properties": {"project": {"type": "string"}}}},
+    "function": {
+        "name": "get_retention",
+        "parameters": {"type": "object", "properties": {"project": {"type": "string"}}},
+    },
 }
 MODEL = "gpt-4o-mini"
 system = {"role": "system", "content": "Answer in one sentence."}
