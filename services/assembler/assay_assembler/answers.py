@@ -64,16 +64,17 @@ class Answers:
     def _of_agent(self, agent: Node, calls: list[Node], owners: dict[str, str]) -> Answered | Reason:
         speaking = [call for call in calls if call.step.text and not call.step.requests_tool]
         last = max(speaking, key=by_end, default=None)
-        own = agent.step.text
-        text = own if own and not agent.step.uncertain else (last.step.text if last else own)
+        step = agent.read()
+        own = step.text
+        text = own if own and not step.uncertain else (last.step.text if last else own)
         self.counts[Reason.MERGED] += len(calls)
         if not text:
             return _without_content([agent, *calls])
-        query = agent.step.query or next((call.step.query for call in sorted(calls, key=order) if call.step.query), "")
+        query = step.query or next((call.step.query for call in sorted(calls, key=order) if call.step.query), "")
         if not query:
             return _without_query([agent, *calls])
         named = last or max(calls, key=by_end, default=None)
-        model = (named.step.model if named else "") or agent.step.model
+        model = (named.step.model if named else "") or step.model
         before = self._before(named.start_ns if named else agent.end_ns, agent.span_id, owners)
         return Answered(agent, query, text, model, passages(before), before, [agent, *calls], agent.start_ns)
 

@@ -10,10 +10,13 @@ from google.protobuf.message import DecodeError as ProtobufError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from assay_assembler.decode_json import UndecodableError, decode_json
-from assay_assembler.marks import is_marked, may_be_marked
+from assay_assembler.marks import PREFIXES, is_marked, may_be_marked
 from assay_assembler.span import STATUSES, Attributes, Link, Source, Span, SpanEvent, is_local_root
 
 __all__ = ["UndecodableError", "decode"]
+
+
+_NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
 
 
 def decode(body: bytes, encoding: Literal["protobuf", "json"]) -> list[Span]:
@@ -25,17 +28,18 @@ def decode(body: bytes, encoding: Literal["protobuf", "json"]) -> list[Span]:
     except ProtobufError:
         raise UndecodableError("the body is not an ExportTraceServiceRequest") from None
     spans: list[Span] = []
+    if not may_be_marked(body):
+        return spans
     for group in request.resource_spans:
         resource: Attributes | None = None
         for scoped in group.scope_spans:
-            source: Source | None = None
+            # An instrumentation of something else is left out as a whole.
+            if not may_be_marked(scoped.SerializeToString()):
+                continue
+            if resource is None:
+                resource = _attributes(group.resource.attributes)
+            source = source_of(resource, scoped.scope.name)
             for raw in scoped.spans:
-                if not may_be_marked(raw.SerializeToString()):
-                    continue
-                if source is None:
-                    if resource is None:
-                        resource = _attributes(group.resource.attributes)
-                    source = source_of(resource, scoped.scope.name)
                 span = _span(raw, source)
                 if span is not None:
                     spans.append(span)
@@ -49,14 +53,21 @@ def source_of(resource: Attributes, scope: str) -> Source:
 
 
 def _span(raw: Any, source: Source) -> Span | None:
-    attributes = _attributes(raw.attributes)
-    events = tuple([SpanEvent(each.name, _attributes(each.attributes)) for each in raw.events])
-    if not is_marked(attributes, (event.name for event in events)):
-        return None
+    pairs = raw.attributes
+    # The first name decides for most spans with marks, and the bytes of the whole for most others.
+    if not (pairs and pairs[0].key.startswith(PREFIXES)):
+        if not may_be_marked(raw.SerializeToString()):
+            return None
+        if not is_marked((pair.key for pair in pairs), (event.name for event in raw.events)):
+            return None
+    attributes = _attributes(pairs)
+    raw_events, raw_links = raw.events, raw.links
+    events = tuple([SpanEvent(each.name, _attributes(each.attributes)) for each in raw_events]) if raw_events else ()
+    links = tuple([Link(each.trace_id.hex(), each.span_id.hex()) for each in raw_links]) if raw_links else ()
     trace_id, span_id, parent_id = raw.trace_id.hex(), raw.span_id.hex(), raw.parent_span_id.hex()
-    if len(trace_id) != 32 or len(span_id) != 16 or not trace_id.strip("0") or not span_id.strip("0"):
+    if len(trace_id) != 32 or len(span_id) != 16 or trace_id == _NO_TRACE or span_id == _NO_SPAN:
         return None
-    if len(parent_id) != 16 or not parent_id.strip("0"):
+    if len(parent_id) != 16 or parent_id == _NO_SPAN:
         parent_id = ""
     code = raw.status.code
     return Span(
@@ -70,7 +81,7 @@ def _span(raw: Any, source: Source) -> Span | None:
         STATUSES[code] if 0 <= code <= 2 else "unset",
         attributes,
         events,
-        tuple([Link(each.trace_id.hex(), each.span_id.hex()) for each in raw.links]),
+        links,
         source,
         raw.dropped_attributes_count,
     )

@@ -5,7 +5,7 @@ from assay_assembler.content import answered, asked
 from assay_assembler.documents import Document, documents
 from assay_assembler.messages import question
 from assay_assembler.span import Attributes, Span
-from assay_assembler.step import Reason, Step, no_step
+from assay_assembler.step import Reason, Said, Step, no_step
 from assay_assembler.values import container, first, first_text, identifier, literal, text
 
 NAME = "genai"
@@ -53,10 +53,14 @@ def model_call(span: Span, convention: str = NAME) -> Step:
 
 def agent(span: Span, convention: str) -> Step:
     """Map an agent, a chain or a workflow with content in any generation."""
+    return shapes.agent(span, _said, convention)
+
+
+def _said(span: Span) -> Said:
     said = answered(span)
     output = first(span.attributes, "gen_ai.output.messages", "final_result", "traceloop.entity.output", "output.value")
     uncertain = "gen_ai.output.messages" not in span.attributes and container(output) is not None
-    return shapes.agent(span, asked(span), said.text, convention, uncertain=uncertain)
+    return Said(asked(span), said.text, uncertain)
 
 
 def retriever(span: Span, convention: str, *, reranks: bool = False) -> Step:

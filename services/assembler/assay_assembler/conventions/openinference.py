@@ -5,7 +5,7 @@ from assay_assembler.content import answered, asked
 from assay_assembler.documents import Document, document_of, documents
 from assay_assembler.messages import Message, content, question, reply
 from assay_assembler.span import Attributes, Span
-from assay_assembler.step import Reason, Step, no_step
+from assay_assembler.step import Reason, Said, Step, no_step
 from assay_assembler.values import container, first_text, identifier, indexed, literal, text
 
 NAME = "openinference"
@@ -21,7 +21,7 @@ def step(span: Span) -> Step | None:
     if kind == "LLM":
         return shapes.model_call(span, _asked(span), _answered(span), NAME)
     if kind in ("CHAIN", "AGENT"):
-        return _agent(span)
+        return shapes.agent(span, _said, NAME)
     if kind == "RETRIEVER":
         found = _with_ids(_listed(attributes, "retrieval.documents."), attributes)
         return shapes.retrieval(span, question(attributes.get("input.value")), found, NAME)
@@ -36,13 +36,13 @@ def step(span: Span) -> Step | None:
     return no_step(Reason.OTHER_STEP, convention=NAME)
 
 
-def _agent(span: Span) -> Step:
+def _said(span: Span) -> Said:
     attributes = span.attributes
     output = attributes.get("output.value")
     said = reply(output)
     query = _asked_in_messages(attributes) or question(attributes.get("input.value")) or asked(span)
     uncertain = not isinstance(output, str) or literal(output) is not None
-    return shapes.agent(span, query, said.text, NAME, uncertain=uncertain)
+    return Said(query, said.text, uncertain)
 
 
 def _tool(span: Span) -> Step:
