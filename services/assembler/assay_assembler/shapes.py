@@ -33,6 +33,8 @@ _PARAMS = {
 
 def session(attributes: Attributes) -> str:
     """Return the conversation that a span belongs to; empty if it names none."""
+    if attributes.keys().isdisjoint(_SESSIONS):
+        return ""
     for name in _SESSIONS:
         value = attributes.get(name)
         if value:
@@ -42,6 +44,8 @@ def session(attributes: Attributes) -> str:
 
 def user(attributes: Attributes) -> str:
     """Return the id of the user that a span names; empty if it names none."""
+    if attributes.keys().isdisjoint(_USERS):
+        return ""
     for name in _USERS:
         value = attributes.get(name)
         if value:

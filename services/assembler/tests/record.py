@@ -220,23 +220,23 @@ def cleaned(body: bytes, work: Path) -> bytes:
 
     request = ExportTraceServiceRequest.FromString(body)
     for group in request.resource_spans:
-        for pair in list(group.resource.attributes):
-            if pair.key.startswith(("process.", "host.", "os.")):
-                group.resource.attributes.remove(pair)
+        clean(group.resource.attributes, work)
         for scoped in group.scope_spans:
             for span in scoped.spans:
-                for pair in list(span.attributes):
-                    if pair.key == "server.port":
-                        pair.value.int_value = 8000
-                    if pair.key.startswith(("code.", "thread.")):
-                        span.attributes.remove(pair)
-                for event in span.events:
-                    for pair in list(event.attributes):
-                        if pair.key == "exception.stacktrace":
-                            event.attributes.remove(pair)
-                for pair in [*span.attributes, *(pair for event in span.events for pair in event.attributes)]:
-                    replace_in(pair.value, work)
+                for attributes in [span.attributes, *(event.attributes for event in span.events)]:
+                    clean(attributes, work)
     return request.SerializeToString()
+
+
+def clean(attributes: Any, work: Path) -> None:
+    """Remove or replace attributes that only this machine has."""
+    for pair in list(attributes):
+        if pair.key == "exception.stacktrace" or pair.key.startswith(("process.", "host.", "os.", "code.", "thread.")):
+            attributes.remove(pair)
+    for pair in attributes:
+        if pair.key == "server.port":
+            pair.value.int_value = 8000
+        replace_in(pair.value, work)
 
 
 def replace_in(value: Any, work: Path) -> None:

@@ -1,7 +1,7 @@
 """Vercel's AI SDK 4 to 6 and the legacy exporter of 7: `ai.operationId`, `ai.prompt`, `ai.response.*`, `ai.toolCall.*`."""
 
 from assay_assembler import shapes
-from assay_assembler.messages import Message, last_of, messages, question
+from assay_assembler.messages import Message, last_user, question
 from assay_assembler.span import Attributes, Span
 from assay_assembler.step import Reason, Said, Step, no_step
 from assay_assembler.values import container, first, first_text, text
@@ -33,7 +33,7 @@ def _said(span: Span) -> Said:
 
 
 def _asked(attributes: Attributes) -> str:
-    found = last_of("user", messages(attributes.get("ai.prompt.messages")))
+    found = last_user(attributes.get("ai.prompt.messages"))
     return found or question(attributes.get("ai.prompt"))
 
 
