@@ -95,19 +95,22 @@ class Trace:
             self._nodes[span.span_id] = Node.of(span, step_of(span, self._options.feedback_names))
 
     def ready(self) -> list[Made]:
-        """Return the events that later spans cannot change: retrievals and tool calls with all their ancestors.
+        """Return retrievals and tool calls that need not wait for `close`: those of processes whose first span has come.
 
-        The entries of their spans must stay pending until `close`, because answers are made of them as well.
+        A process exports its first span last. If an export is repeated out of order, such an event may lack what a later
+        span says; its id stays the same, so that it is still stored once. The entries of these spans must stay pending
+        until `close`, because answers are made of them as well.
         """
         if self._closed:
             return []
         connect(self._nodes)
         made: list[Made] = []
         for found in found_retrievals(self._nodes, self._options.retrieval_tools):
-            if _is_complete(found.node):
+            if _is_complete(found.node) and found.reason is None and found.node.step.query:
                 made.extend(self._retrieval(found))
         for group in tool_groups(self._nodes):
-            if _is_complete(group[0]):
+            # The other side of an MCP call is another process.
+            if _is_complete(group[0]) and all(node.step.convention != "mcp" for node in group):
                 made.extend(self._tool_call(group))
         return made
 
@@ -218,7 +221,7 @@ class Trace:
 
 
 def _is_complete(node: Node) -> bool:
-    """Return whether all ancestors of a node are known, up to the first span of its process."""
+    """Return whether all ancestors of a node have come, up to the first span of its process."""
     last = node
     for ancestor in node.ancestors():
         last = ancestor

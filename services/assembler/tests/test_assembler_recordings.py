@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from assay_assembler.decode import decode
+from assay_assembler.span import Span
 from assay_assembler.trace import Trace
 from assay_schema.validation import parse_event
 from tests.support.recordings import expectation
@@ -30,22 +31,32 @@ def test_a_recording_makes_the_expected_events(name: str) -> None:
     assert expectation(body(name), "protobuf") == expected
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_order_repeats_and_early_events_change_nothing(name: str) -> None:
-    spans = decode(body(name), "protobuf")
-    shuffled = [*spans, *spans]
-    random.Random(name).shuffle(shuffled)
+def events_of(spans: list[Span], *, early: bool) -> list[Any]:
+    """Return the events of spans that come in this order."""
     traces: dict[str, Trace] = {}
     made: list[Any] = []
-    for place, span in enumerate(shuffled):
+    for span in spans:
         trace = traces.setdefault(span.trace_id, Trace("default", span.trace_id))
         trace.add(span)
-        if place % 5 == 0:
-            made.extend(trace.ready())
+        made.extend(trace.ready() if early else ())
     for trace in traces.values():
         made.extend(trace.close())
-    found = sorted((orjson.loads(event.data) for event in made), key=lambda event: (event["occurred_at"], event["event_id"]))
-    assert found == expectation(body(name), "protobuf")["events"]
+    return sorted(
+        (orjson.loads(event.data) for event in made), key=lambda event: (event["occurred_at"], event["event_id"])
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_order_and_repeats_change_nothing(name: str) -> None:
+    spans = decode(body(name), "protobuf") * 3
+    random.Random(name).shuffle(spans)
+    assert events_of(spans, early=False) == expectation(body(name), "protobuf")["events"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_events_that_are_ready_early_are_the_same(name: str) -> None:
+    spans = decode(body(name), "protobuf")
+    assert events_of([*spans, *spans], early=True) == expectation(body(name), "protobuf")["events"]
 
 
 @pytest.mark.parametrize("name", NAMES)
