@@ -9,8 +9,10 @@ from assay_assembler.span import Attributes
 from tests.support.steps import fields
 
 KIND = "langsmith.span.kind"
-HUMAN = '{"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "HumanMessage"], "kwargs": {"content": "How long?", "type": "human"}}'
-AI = '{"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "AIMessage"], "kwargs": {"content": "90 days.", "type": "ai"}}'
+SERIALISED = (
+    '{"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "%s"], "kwargs": {"content": "%s"}}'
+)
+HUMAN, AI = SERIALISED % ("HumanMessage", "How long?"), SERIALISED % ("AIMessage", "90 days.")
 
 CASES: dict[str, tuple[Attributes, dict[str, Any]]] = {
     "llm": (

@@ -7,8 +7,13 @@ import pytest
 from assay_assembler.span import Attributes
 from tests.support.steps import fields
 
-OLD = '[{"event.name": "gen_ai.user.message", "content": "How long?", "role": "user"}, {"event.name": "gen_ai.choice", "index": 0, "message": {"role": "assistant", "content": "90 days."}}]'
-NEW = '[{"role": "user", "parts": [{"type": "text", "content": "How long?"}]}, {"role": "assistant", "parts": [{"type": "text", "content": "90 days."}]}]'
+ASKED = '{"event.name": "gen_ai.user.message", "content": "How long?", "role": "user"}'
+CHOSEN = '{"event.name": "gen_ai.choice", "index": 0, "message": {"role": "assistant", "content": "90 days."}}'
+OLD = f"[{ASKED}, {CHOSEN}]"
+NEW = (
+    '[{"role": "user", "parts": [{"type": "text", "content": "How long?"}]},'
+    ' {"role": "assistant", "parts": [{"type": "text", "content": "90 days."}]}]'
+)
 
 CASES: dict[str, tuple[Attributes, dict[str, Any]]] = {
     "root with events": (

@@ -49,7 +49,7 @@ def events_of(spans: list[Span], *, early: bool) -> list[Any]:
 @pytest.mark.parametrize("name", NAMES)
 def test_order_and_repeats_change_nothing(name: str) -> None:
     spans = decode(body(name), "protobuf") * 3
-    random.Random(name).shuffle(spans)
+    random.Random(name).shuffle(spans)  # noqa: S311
     assert events_of(spans, early=False) == expectation(body(name), "protobuf")["events"]
 
 
