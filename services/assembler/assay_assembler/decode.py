@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError as ProtobufError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from assay_assembler.decode_json import UndecodableError, decode_json
-from assay_assembler.marks import PREFIXES, is_marked, may_be_marked
+from assay_assembler.marks import EVENT_PREFIXES, PREFIXES, may_be_marked
 from assay_assembler.span import STATUSES, Attributes, Link, Source, Span, SpanEvent, is_local_root
 
 __all__ = ["UndecodableError", "decode"]
@@ -33,16 +33,14 @@ def decode(body: bytes, encoding: Literal["protobuf", "json"]) -> list[Span]:
     for group in request.resource_spans:
         resource: Attributes | None = None
         for scoped in group.scope_spans:
+            raw_spans = scoped.spans
             # An instrumentation of something else is left out as a whole.
-            if not may_be_marked(scoped.SerializeToString()):
+            if not raw_spans or not (_is_marked(raw_spans[0]) or may_be_marked(scoped.SerializeToString())):
                 continue
             if resource is None:
                 resource = _attributes(group.resource.attributes)
             source = source_of(resource, scoped.scope.name)
-            for raw in scoped.spans:
-                span = _span(raw, source)
-                if span is not None:
-                    spans.append(span)
+            spans += [span for raw in raw_spans if _is_marked(raw) and (span := _span(raw, source)) is not None]
     return spans
 
 
@@ -52,15 +50,19 @@ def source_of(resource: Attributes, scope: str) -> Source:
     return Source(service if isinstance(service, str) else "", instance if isinstance(instance, str) else "", scope)
 
 
+def _is_marked(raw: Any) -> bool:
+    for pair in raw.attributes:
+        if pair.key.startswith(PREFIXES):
+            return True
+    # A loop without a generator: this runs once a span.
+    for event in raw.events:  # noqa: SIM110
+        if event.name.startswith(EVENT_PREFIXES):
+            return True
+    return False
+
+
 def _span(raw: Any, source: Source) -> Span | None:
-    pairs = raw.attributes
-    # The first name decides for most spans with marks, and the bytes of the whole for most others.
-    if not (pairs and pairs[0].key.startswith(PREFIXES)):
-        if not may_be_marked(raw.SerializeToString()):
-            return None
-        if not is_marked((pair.key for pair in pairs), (event.name for event in raw.events)):
-            return None
-    attributes = _attributes(pairs)
+    attributes = _attributes(raw.attributes)
     raw_events, raw_links = raw.events, raw.links
     events = tuple([SpanEvent(each.name, _attributes(each.attributes)) for each in raw_events]) if raw_events else ()
     links = tuple([Link(each.trace_id.hex(), each.span_id.hex()) for each in raw_links]) if raw_links else ()
@@ -89,12 +91,7 @@ def _span(raw: Any, source: Source) -> Span | None:
 
 def _attributes(pairs: Any) -> Attributes:
     """Return attributes as a dict. Most values are texts, so that is tried first."""
-    found: Attributes = {}
-    for pair in pairs:
-        any_value = pair.value
-        text = any_value.string_value
-        found[pair.key] = text or _value(any_value)
-    return found
+    return {pair.key: (value := pair.value).string_value or _value(value) for pair in pairs}
 
 
 def _value(any_value: Any) -> Any:
