@@ -24,6 +24,8 @@ class Answered:
     retrieved: list[Found]
     #: All spans whose content is in it.
     sources: list[Node]
+    #: When it began, in Unix nanoseconds.
+    started_ns: int
 
 
 class Answers:
@@ -33,6 +35,8 @@ class Answers:
         self.counts: Counter[Reason] = Counter()
         self._nodes = nodes
         self._retrieved = [each for each in retrieved if each.reason is None]
+        #: The span of a streamed call's request, by the id of the span that has its answer.
+        self._openings: dict[str, Node] = {}
         self._calls = self._distinct_calls()
         self._agents = [
             node for node in nodes.values() if node.is_agent and not any(above.is_agent for above in node.ancestors())
@@ -60,18 +64,19 @@ class Answers:
     def _of_agent(self, agent: Node, calls: list[Node], owners: dict[str, str]) -> Answered | Reason:
         speaking = [call for call in calls if call.step.text and not call.step.requests_tool]
         last = max(speaking, key=by_end, default=None)
-        own = agent.step.text
-        text = own if own and not agent.step.uncertain else (last.step.text if last else own)
+        step = agent.read()
+        own = step.text
+        text = own if own and not step.uncertain else (last.step.text if last else own)
         self.counts[Reason.MERGED] += len(calls)
         if not text:
             return _without_content([agent, *calls])
-        query = agent.step.query or next((call.step.query for call in sorted(calls, key=order) if call.step.query), "")
+        query = step.query or next((call.step.query for call in sorted(calls, key=order) if call.step.query), "")
         if not query:
             return _without_query([agent, *calls])
         named = last or max(calls, key=by_end, default=None)
-        model = (named.step.model if named else "") or agent.step.model
+        model = (named.step.model if named else "") or step.model
         before = self._before(named.start_ns if named else agent.end_ns, agent.span_id, owners)
-        return Answered(agent, query, text, model, passages(before), before, [agent, *calls])
+        return Answered(agent, query, text, model, passages(before), before, [agent, *calls], agent.start_ns)
 
     def _of_call(self, call: Node, owners: dict[str, str]) -> Answered | Reason:
         step = call.step
@@ -83,7 +88,8 @@ class Answers:
         if not query:
             return _without_query([call])
         before = self._before(call.start_ns, "", owners)
-        return Answered(call, query, step.text, step.model, passages(before), before, [call])
+        opening = self._openings.get(call.span_id, call)
+        return Answered(call, query, step.text, step.model, passages(before), before, [call, opening], opening.start_ns)
 
     def _before(self, moment_ns: int, agent_id: str, owners: dict[str, str]) -> list[Found]:
         """Return the retrievals before a moment, except those of another agent that answers."""
@@ -107,13 +113,9 @@ class Answers:
     def _distinct_calls(self) -> list[Node]:
         """Return the calls of models, each once: wrappers yield to the call within, repeats to the one with content."""
         calls = sorted((node for node in self._nodes.values() if node.is_model_call), key=order)
-        best: dict[str, Node] = {}
-        for call in calls:
-            known = best.get(call.step.response_id)
-            if call.step.response_id and (known is None or _content(call) > _content(known)):
-                best[call.step.response_id] = call
-        kept = [call for call in calls if not call.step.response_id or best[call.step.response_id] is call]
+        kept = _without_repeats(calls)
         self.counts[Reason.DUPLICATE] += len(calls) - len(kept)
+        kept = self._without_openings(kept)
         speaking = [call for call in kept if call.step.text or call.step.requests_tool]
         wrappers = {above.span_id for call in speaking for above in call.ancestors() if above.is_model_call}
         silent = {
@@ -124,6 +126,41 @@ class Answers:
         distinct = [call for call in kept if call.span_id not in wrappers and call.span_id not in silent]
         self.counts[Reason.MERGED] += len(kept) - len(distinct)
         return distinct
+
+    def _without_openings(self, calls: list[Node]) -> list[Node]:
+        """Leave out the requests of streamed calls: Logfire logs their answer later, in a sibling without duration."""
+        silent = [call for call in calls if not _content(call)[0] and call.end_ns > call.start_ns]
+        for log in calls:
+            if log.start_ns == log.end_ns and log.step.text:
+                before = [
+                    call
+                    for call in silent
+                    if call.parent_id == log.parent_id
+                    and call.end_ns <= log.start_ns
+                    and call.step.query == log.step.query
+                ]
+                if before:
+                    opening = max(before, key=by_end)
+                    silent.remove(opening)
+                    self._openings[log.span_id] = opening
+        gone = {opening.span_id for opening in self._openings.values()}
+        self.counts[Reason.MERGED] += len(gone)
+        return [call for call in calls if call.span_id not in gone]
+
+
+def _without_repeats(calls: list[Node]) -> list[Node]:
+    """Leave out calls whose response another span has too. Servers with short ids repeat them, so texts must not differ."""
+    texts: dict[str, set[str]] = {}
+    for call in calls:
+        texts.setdefault(call.step.response_id, set()).add(call.step.text)
+    best: dict[tuple[str, str], Node] = {}
+    for call in calls:
+        for text in texts[call.step.response_id] if not call.step.text else (call.step.text,):
+            known = best.get((call.step.response_id, text))
+            if known is None or _content(call) > _content(known):
+                best[call.step.response_id, text] = call
+    kept = {call.span_id for (_, text), call in best.items() if text or texts[call.step.response_id] == {""}}
+    return [call for call in calls if not call.step.response_id or call.span_id in kept]
 
 
 def _content(call: Node) -> tuple[bool, bool]:

@@ -5,7 +5,7 @@ Which instrumentation sends which is not a question of its version: several gene
 
 from collections.abc import Iterable
 
-from assay_assembler.messages import NO_MESSAGE, Message, content, final, last_of, messages, question, reply
+from assay_assembler.messages import NO_MESSAGE, Message, content, final, last_user, question, reply
 from assay_assembler.span import Attributes, Span
 from assay_assembler.values import container, first, indexed, text
 
@@ -20,7 +20,7 @@ def asked(span: Span) -> str:
     """Return the last text of the user that a step was given; empty without content."""
     attributes = span.attributes
     raw = attributes.get("gen_ai.input.messages")
-    found = last_of("user", messages(raw)) if raw is not None else ""
+    found = last_user(raw) if raw is not None else ""
     if not found and span.events:
         found = _asked_in_events(span)
     return found or _asked_before(attributes) or question(first(attributes, "traceloop.entity.input", "input.value"))
@@ -37,7 +37,7 @@ def _asked_before(attributes: Attributes) -> str:
         if name == "gen_ai.prompt" and (found := question(value)):
             return found
     for name in _CONVERSATIONS:
-        if name in attributes and (found := last_of("user", messages(attributes[name]))):
+        if name in attributes and (found := last_user(attributes[name])):
             return found
     data = container(attributes.get("request_data"))  # Logfire
     return question(data) if isinstance(data, dict) else ""
@@ -78,7 +78,7 @@ def _asked_in_events(span: Span) -> str:
         elif event.name == "gen_ai.content.prompt":
             found = question(attributes.get("gen_ai.prompt")) or found
         elif event.name == _DETAILS:
-            found = last_of("user", messages(attributes.get("gen_ai.input.messages"))) or found
+            found = last_user(attributes.get("gen_ai.input.messages")) or found
     return found
 
 
@@ -86,7 +86,7 @@ def answered(span: Span) -> Message:
     """Return what the model answered: text, and whether it asks for a tool. Both empty without content."""
     attributes = span.attributes
     raw = attributes.get("gen_ai.output.messages")
-    found = final(messages(raw)) if raw is not None else NO_MESSAGE
+    found = final(raw) if raw is not None else NO_MESSAGE
     if not _says(found) and span.events:
         found = _answered_in_events(span)
     if not _says(found):
@@ -109,7 +109,7 @@ def _answered_before(attributes: Attributes) -> Message:
     if result:
         return reply(result)
     for name in _CONVERSATIONS:
-        if name in attributes and _says(found := final(messages(attributes[name]))):
+        if name in attributes and _says(found := final(attributes[name])):
             return found
     data = container(attributes.get("response_data"))  # Logfire
     return _logfire(data) if isinstance(data, dict) else NO_MESSAGE
@@ -139,7 +139,7 @@ def _answered_in_events(span: Span) -> Message:
         elif event.name == "gen_ai.content.completion":
             said = reply(attributes.get("gen_ai.completion"))
         elif event.name == _DETAILS:
-            said = final(messages(attributes.get("gen_ai.output.messages")))
+            said = final(attributes.get("gen_ai.output.messages"))
         else:
             continue
         found = said if _says(said) else found

@@ -11,10 +11,13 @@ from google.protobuf.message import DecodeError as ProtobufError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from assay_assembler.decode_json import UndecodableError, decode_json
-from assay_assembler.marks import is_marked
+from assay_assembler.marks import EVENT_PREFIXES, PREFIXES
 from assay_assembler.span import STATUSES, Attributes, Link, Source, Span, SpanEvent, is_local_root
 
 __all__ = ["UndecodableError", "decode"]
+
+
+_NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
 
 
 def decode(body: bytes, encoding: Literal["protobuf", "json"]) -> list[Span]:
@@ -29,15 +32,10 @@ def decode(body: bytes, encoding: Literal["protobuf", "json"]) -> list[Span]:
     for group in request.resource_spans:
         resource: Attributes | None = None
         for scoped in group.scope_spans:
-            source: Source | None = None
-            for raw in scoped.spans:
-                if source is None:
-                    if resource is None:
-                        resource = _attributes(group.resource.attributes)
-                    source = source_of(resource, scoped.scope.name)
-                span = _span(raw, source)
-                if span is not None:
-                    spans.append(span)
+            if resource is None:
+                resource = _attributes(group.resource.attributes)
+            source = source_of(resource, scoped.scope.name)
+            spans += [span for raw in scoped.spans if (span := _span(raw, source)) is not None]
     return spans
 
 
@@ -47,12 +45,26 @@ def source_of(resource: Attributes, scope: str) -> Source:
     return Source(service if isinstance(service, str) else "", instance if isinstance(instance, str) else "", scope)
 
 
+def _is_marked(raw: Any) -> bool:
+    for pair in raw.attributes:
+        if pair.key.startswith(PREFIXES):
+            return True
+    # A loop without a generator: this runs once a span.
+    for event in raw.events:  # noqa: SIM110
+        if event.name.startswith(EVENT_PREFIXES):
+            return True
+    return False
+
+
 def _span(raw: Any, source: Source) -> Span | None:
-    marked = is_marked((each.key for each in raw.attributes), (each.name for each in raw.events))
+    marked = _is_marked(raw)
+    raw_events, raw_links = raw.events if marked else (), raw.links if marked else ()
+    events = tuple([SpanEvent(each.name, _attributes(each.attributes)) for each in raw_events]) if raw_events else ()
+    links = tuple([Link(each.trace_id.hex(), each.span_id.hex()) for each in raw_links]) if raw_links else ()
     trace_id, span_id, parent_id = raw.trace_id.hex(), raw.span_id.hex(), raw.parent_span_id.hex()
-    if len(trace_id) != 32 or len(span_id) != 16 or not trace_id.strip("0") or not span_id.strip("0"):
+    if len(trace_id) != 32 or len(span_id) != 16 or trace_id == _NO_TRACE or span_id == _NO_SPAN:
         return None
-    if len(parent_id) != 16 or not parent_id.strip("0"):
+    if len(parent_id) != 16 or parent_id == _NO_SPAN:
         parent_id = ""
     code = raw.status.code
     return Span(
@@ -65,8 +77,8 @@ def _span(raw: Any, source: Source) -> Span | None:
         raw.end_time_unix_nano,
         STATUSES[code] if 0 <= code <= 2 else "unset",
         _attributes(raw.attributes) if marked else {},
-        tuple([SpanEvent(each.name, _attributes(each.attributes)) for each in raw.events]) if marked else (),
-        tuple([Link(each.trace_id.hex(), each.span_id.hex()) for each in raw.links]),
+        events,
+        links,
         source,
         raw.dropped_attributes_count if marked else 0,
     )
@@ -74,12 +86,7 @@ def _span(raw: Any, source: Source) -> Span | None:
 
 def _attributes(pairs: Any) -> Attributes:
     """Return attributes as a dict. Most values are texts, so that is tried first."""
-    found: Attributes = {}
-    for pair in pairs:
-        any_value = pair.value
-        text = any_value.string_value
-        found[pair.key] = text or _value(any_value)
-    return found
+    return {pair.key: (value := pair.value).string_value or _value(value) for pair in pairs}
 
 
 def _value(any_value: Any) -> Any:

@@ -81,7 +81,14 @@ def node_event_id(envelope: Envelope, node: Node, kind: Kind) -> str:
 
 
 def answer(
-    node: Node, query: str, text: str, model: str, retrieved: tuple[Document, ...], retrieval_id: str
+    node: Node,
+    query: str,
+    text: str,
+    model: str,
+    retrieved: tuple[Document, ...],
+    retrieval_id: str,
+    *,
+    started_ns: int,
 ) -> dict[str, Any]:
     """Return the payload of an answer."""
     passages = [document for document in retrieved if document.text][:ITEMS_MAX]
@@ -90,7 +97,7 @@ def answer(
         "answer": fitting.body(text),
         "contexts": [_context(document) for document in passages],
         "model": fitting.name(model) or UNKNOWN_MODEL,
-        "latency_ms": milliseconds(node),
+        "latency_ms": max(0, node.end_ns - started_ns) / _NS_PER_MS,
         "retrieval_event_id": retrieval_id or None,
     }
 

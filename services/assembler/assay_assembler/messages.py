@@ -4,7 +4,7 @@ Known forms: GenAI parts, OpenAI chat and responses, Anthropic blocks, Gemini pa
 LlamaIndex blocks, Vercel's AI SDK, pydantic-ai's events.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from assay_assembler.values import container, plain_text, unquoted
@@ -23,6 +23,7 @@ _ROLES = {
     "tool": "tool", "function": "tool", "toolmessage": "tool", "gen_ai.tool.message": "tool",
     "function_call_output": "tool",
 }  # fmt: skip
+_PLAIN = frozenset({"user", "assistant", "system", "tool"})
 #: Types of parts that are text, and of parts that ask the client to run a tool.
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _CALLS = frozenset({"tool_call", "tool-call", "tool_use", "function_call", "tool_calls"})
@@ -50,25 +51,37 @@ class Message(NamedTuple):
 NO_MESSAGE = Message("", "", calls=False)
 
 
-def messages(value: Any) -> list[Message]:
-    """Return the messages of a list, or of the JSON of one; empty if it is not one."""
+def backwards(value: Any) -> Iterator[Message]:
+    """Yield the messages of a list, or of the JSON of one, from the last to the first."""
     found = container(value)
     if isinstance(found, dict):
         found = next((found[name] for name in ("messages", "input") if isinstance(found.get(name), list)), [found])
     if not isinstance(found, list):
-        return []
+        return
     while len(found) == 1 and isinstance(found[0], list):  # LangChain: a batch of conversations
         found = found[0]
-    return [message for item in found[-ITEMS_MAX:] if (message := read(item)) is not None]
+    for item in reversed(found[-ITEMS_MAX:]):
+        message = read(item)
+        if message is not None:
+            yield message
 
 
-def last_of(role: str, conversation: Iterable[Message]) -> str:
-    """Return the last text of a role; empty if there is none."""
-    found = ""
-    for message in conversation:
-        if message.role == role and message.text:
-            found = message.text
-    return found
+def last_user(value: Any) -> str:
+    """Return the last text of the user in a list of messages; empty if there is none."""
+    for message in backwards(value):
+        if message.role == "user" and message.text:
+            return message.text
+    return ""
+
+
+def final(value: Any) -> Message:
+    """Return the assistant's messages at the end of a list as one: its last text, and whether it asks for a tool."""
+    last, calls = "", False
+    for each in backwards(value):
+        if each.role != "assistant":
+            break
+        last, calls = last or each.text, calls or each.calls
+    return Message("assistant", last, calls=calls)
 
 
 def read(item: Any) -> Message | None:
@@ -78,6 +91,10 @@ def read(item: Any) -> Message | None:
         return Message(role, item[1], calls=False) if role else None
     if not isinstance(item, dict):
         return None
+    plain, parts = item.get("role"), item.get("parts")
+    if isinstance(parts, list) and isinstance(plain, str) and plain in _PLAIN and "tool_calls" not in item:
+        found, calls = content(parts)  # the form of OpenTelemetry, which is the most frequent
+        return Message(plain, found, calls=calls)
     inner = _inner(item)
     role = _role(item, inner)
     if not role:
@@ -88,7 +105,7 @@ def read(item: Any) -> Message | None:
     calls = (
         calls
         or bool(inner.get("tool_calls") or inner.get("function_call") or inner.get("toolCalls"))
-        or item.get("type") in _CALLS
+        or (isinstance(kind := item.get("type"), str) and kind in _CALLS)
         or (isinstance(more, dict) and bool(more.get("tool_calls") or more.get("function_call")))
     )
     return Message(role, found, calls=calls)
@@ -117,7 +134,8 @@ def _role(item: dict[str, Any], inner: dict[str, Any]) -> str:
             role = _ROLES.get(value.lower().rpartition("messagerole.")[2])
             if role:
                 return role
-    return "assistant" if item.get("type") in ("message", "generation") else ""
+    kind = item.get("type")
+    return "assistant" if isinstance(kind, str) and kind in ("message", "generation") else ""
 
 
 def content(body: Any) -> tuple[str, bool]:
@@ -134,17 +152,27 @@ def content(body: Any) -> tuple[str, bool]:
     texts: list[str] = []
     calls = False
     for part in body[:ITEMS_MAX]:
-        if isinstance(part, str):
+        if isinstance(part, dict):
+            said, asks = _part(part)
+            calls = calls or asks
+            if said:
+                texts.append(said)
+        elif isinstance(part, str):
             texts.append(part)
-        elif isinstance(part, dict):
-            kind = part.get("type", part.get("block_type"))
-            if kind in _CALLS or "functionCall" in part or "function_call" in part:
-                calls = True
-            elif kind is None or (isinstance(kind, str) and kind.lower() in _TEXTS):
-                found = part.get("text", part.get("content"))
-                if isinstance(found, str) and found:
-                    texts.append(found)
     return "\n".join(texts), calls
+
+
+def _part(part: dict[str, Any]) -> tuple[str, bool]:
+    """Return the text of one part, and whether it asks for a tool. Reasoning, files and results of tools have no text."""
+    kind = part.get("type", part.get("block_type"))
+    if kind is not None and not isinstance(kind, str):
+        return "", False
+    if kind in _CALLS or "functionCall" in part or "function_call" in part:
+        return "", True
+    if kind is None or kind in _TEXTS or kind.lower() in _TEXTS:
+        found = part.get("text", part.get("content"))
+        return (found if isinstance(found, str) else ""), False
+    return "", False
 
 
 def _are_parts(parsed: list[Any]) -> bool:
@@ -162,7 +190,7 @@ def question(value: Any, depth: int = 0) -> str:
             return question(inner, depth + 1) if inner[:1] in "{[" and inner != value else inner
         value = found
     if isinstance(value, list):
-        said = last_of("user", messages(value))
+        said = last_user(value)
         if said:
             return said
         return next((found for each in value[:8] if not _is_message(each) and (found := question(each, depth + 1))), "")
@@ -205,24 +233,13 @@ def reply(value: Any, depth: int = 0) -> Message:
 
 
 def _reply_of_list(value: list[Any], depth: int) -> Message:
-    said = messages(value)
-    if said:
-        return final(said)
+    if next(backwards(value), None) is not None:
+        return final(value)
     if _are_parts([each for each in value[:8] if each is not None]):
         found, calls = content(value)
         return Message("assistant", found, calls=calls)
     found_replies = (reply(each, depth + 1) for each in value[:8])
     return next((each for each in found_replies if each.text or each.calls), NO_MESSAGE)
-
-
-def final(said: list[Message]) -> Message:
-    """Return the assistant's messages at the end of a conversation as one: its last text, and whether it asks for a tool."""
-    last, calls = "", False
-    for each in reversed(said):
-        if each.role != "assistant":
-            break
-        last, calls = last or each.text, calls or each.calls
-    return Message("assistant", last, calls=calls)
 
 
 def _is_message(value: Any) -> bool:

@@ -24,6 +24,8 @@ class Node:
     dropped: int
     links: tuple[tuple[str, str], ...]
     step: Step
+    #: The span, until its texts are read.
+    span: Span | None
     parent: "Node | None" = None
     children: list["Node"] = field(default_factory=list)
 
@@ -41,7 +43,16 @@ class Node:
             span.dropped,
             span.links,
             step,
+            span if step.unread else None,
         )
+
+    def read(self) -> Step:
+        """Return the step with the texts of an agent or chain, which are read when they are first needed."""
+        if self.span is not None and self.step.unread is not None:
+            query, text, uncertain = self.step.unread(self.span)
+            self.step = self.step._replace(query=query, text=text, uncertain=uncertain, unread=None)
+            self.span = None
+        return self.step
 
     @property
     def is_agent(self) -> bool:

@@ -85,9 +85,8 @@ def _of_tool(node: Node) -> Found:
 
 def asked_above(node: Node) -> str:
     """Return the user's text of the nearest ancestor that has one."""
-    return next(
-        (above.step.query for above in node.ancestors() if above.step.kind is StepKind.ANSWER and above.step.query), ""
-    )
+    above = (each.read().query for each in node.ancestors() if each.step.kind is StepKind.ANSWER)
+    return next((query for query in above if query), "")
 
 
 def ended_before(found: list[Found], moment_ns: int) -> list[Found]:

@@ -1,12 +1,12 @@
 """Make steps of each kind, with the fields that all conventions share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from assay_assembler.documents import Document
 from assay_assembler.messages import Message
 from assay_assembler.span import Attributes, Span
-from assay_assembler.step import Step, StepKind
+from assay_assembler.step import Said, Step, StepKind
 from assay_assembler.values import first_text, identifier, text
 
 _MODELS = (
@@ -33,6 +33,8 @@ _PARAMS = {
 
 def session(attributes: Attributes) -> str:
     """Return the conversation that a span belongs to; empty if it names none."""
+    if attributes.keys().isdisjoint(_SESSIONS):
+        return ""
     for name in _SESSIONS:
         value = attributes.get(name)
         if value:
@@ -42,6 +44,8 @@ def session(attributes: Attributes) -> str:
 
 def user(attributes: Attributes) -> str:
     """Return the id of the user that a span names; empty if it names none."""
+    if attributes.keys().isdisjoint(_USERS):
+        return ""
     for name in _USERS:
         value = attributes.get(name)
         if value:
@@ -67,20 +71,18 @@ def model_call(span: Span, query: str, said: Message, convention: str) -> Step:
     )
 
 
-def agent(span: Span, query: str, output: str, convention: str, *, uncertain: bool = False) -> Step:
-    """Return the step of an agent, a chain or a workflow. `uncertain`: its output was not plain text."""
+def agent(span: Span, read: Callable[[Span], Said], convention: str) -> Step:
+    """Return the step of an agent, a chain or a workflow. `read` is called when its texts are needed."""
     attributes = span.attributes
     return Step(
         StepKind.ANSWER,
-        query,
-        output,
-        uncertain=uncertain,
         model=first_text(attributes, *_MODELS),
         agent_name=first_text(attributes, "gen_ai.agent.name", "agent.name", "agent_name"),
         session_id=session(attributes),
         user=user(attributes),
         failed=span.status == "error",
         convention=convention,
+        unread=read,
     )
 
 

@@ -1,9 +1,11 @@
 """A step: the fields of a span that events are made of."""
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
 from assay_assembler.documents import Document
+from assay_assembler.span import Span
 
 
 class StepKind(StrEnum):
@@ -64,6 +66,14 @@ class Verdict(NamedTuple):
     response_id: str = ""
 
 
+class Said(NamedTuple):
+    """Input and output of an agent or chain."""
+
+    query: str
+    text: str
+    uncertain: bool
+
+
 class Step(NamedTuple):
     """One span, mapped. Fields that do not belong to its kind have their defaults."""
 
@@ -98,6 +108,9 @@ class Step(NamedTuple):
     verdicts: tuple[Verdict, ...] = ()
     #: Name of the convention that mapped it.
     convention: str = ""
+    #: How to read query, text and `uncertain` of an agent or chain; None if they are read. Few are needed: those of the
+    #: outermost one, and of those around a retrieval without a query.
+    unread: "Callable[[Span], Said] | None" = None
     #: Why a step of kind NONE has no event.
     reason: Reason | None = None
 

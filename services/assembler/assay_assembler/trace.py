@@ -108,19 +108,22 @@ class Trace:
             self._nodes[span.span_id] = Node.of(span, step)
 
     def ready(self) -> list[Made]:
-        """Return the events that later spans cannot change: retrievals and tool calls with all their ancestors.
+        """Return retrievals and tool calls that need not wait for `close`: those of processes whose first span has come.
 
-        The entries of their spans must stay pending until `close`, because answers are made of them as well.
+        A process exports its first span last. If an export is repeated out of order, such an event may lack what a later
+        span says; its id stays the same, so that it is still stored once. The entries of these spans must stay pending
+        until `close`, because answers are made of them as well.
         """
         if self._closed:
             return []
         connect(self._nodes)
         made: list[Made] = []
         for found in found_retrievals(self._nodes, self._options.retrieval_tools):
-            if _is_complete(found.node):
+            if _is_complete(found.node) and found.reason is None and found.node.step.query:
                 made.extend(self._retrieval(found))
         for group in tool_groups(self._nodes):
-            if _is_complete(group[0]):
+            # The other side of an MCP call is another process.
+            if _is_complete(group[0]) and all(node.step.convention != "mcp" for node in group):
                 made.extend(self._tool_call(group))
         return made
 
@@ -149,7 +152,9 @@ class Trace:
         for each in answers.found():
             last = each.retrieved[-1] if each.retrieved else None
             retrieval_id = events.node_event_id(self._envelope, last.node, Kind.RETRIEVAL) if last else ""
-            payload = events.answer(each.node, each.query, each.text, each.model, each.documents, retrieval_id)
+            payload = events.answer(
+                each.node, each.query, each.text, each.model, each.documents, retrieval_id, started_ns=each.started_ns
+            )
             event = events.made(self._envelope, each.node, Kind.ANSWER, payload, each.sources)
             if event is None:
                 self.counts[Reason.INVALID] += 1

@@ -11,9 +11,13 @@ from assay_assembler.reprs import from_repr
 
 #: Longest text that is parsed as JSON or as a Python literal, in characters.
 PARSED_MAX_CHARS = 1024 * 1024
-#: A Python object printed: `StopEvent(result=...)`, `<Thing at 0x...>`, `content='...' role=...`.
+#: A Python object printed.
 _OBJECT = re.compile(
-    r"(?:[A-Za-z_][\w.]{0,99}\(.*\)|<[A-Za-z_][\w.]{0,99} .*>|[a-z_]{1,40}=(?:'|\"|\[|\{).*)", re.DOTALL
+    r"""\[?[A-Za-z_][\w.]{0,99}\(.*\)\]?           # StopEvent(result=...), [Document(...), ...]
+    | <[A-Za-z_][\w.]{0,99}\ .*>                  # <coroutine object ...>
+    | [a-z_]{1,40}=(?:'|"|\[|\{).*                # content='...' role=...
+    """,
+    re.DOTALL | re.VERBOSE,
 )
 
 
@@ -104,10 +108,13 @@ def plain_text(value: Any) -> str:
 
 
 def indexed(values: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
-    """Group `prefix` + `N.rest` by N, in the order of N. One pass; gaps in N stay gaps and are never filled.
+    """Group `prefix` + `N.rest` by N, in the order of N. Gaps in N stay gaps and are never filled."""
+    groups = numbered(values, prefix)
+    return [groups[number] for number in sorted(groups)]
 
-    A name whose N is not a plain number of at most nine digits is ignored.
-    """
+
+def numbered(values: Mapping[str, Any], prefix: str) -> dict[int, dict[str, Any]]:
+    """Group `prefix` + `N.rest` by N in one pass. A name whose N is not a number of at most nine digits is ignored."""
     groups: dict[str, dict[str, Any]] = {}
     begin = len(prefix)
     for name, value in values.items():
@@ -117,5 +124,8 @@ def indexed(values: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
             if group is None:
                 group = groups[place] = {}
             group[rest] = value
-    numbers = sorted(int(each) for each in groups if len(each) <= 9 and each.isascii() and each.isdecimal())
-    return [groups[str(each)] for each in numbers if str(each) in groups]
+    return {
+        int(place): group
+        for place, group in groups.items()
+        if len(place) <= 9 and place.isascii() and place.isdecimal() and (place == "0" or place[0] != "0")
+    }

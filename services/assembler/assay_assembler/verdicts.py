@@ -37,11 +37,17 @@ _GROUPS = tuple(
 )
 
 
+_LISTS = tuple(prefix for prefix, _, _ in _GROUPS)
+
+
 def has_verdicts(span: Span) -> bool:
     """Return whether a span may have evaluations. Cheap, because every span is asked."""
-    names = "\n".join(span.attributes)
-    if "annotations." in names or "evaluations." in names:
-        return True
+    if "ations." in "\n".join(span.attributes):  # annotations, evaluations
+        return any(name.startswith(_LISTS) for name in span.attributes) or _has_event(span)
+    return _has_event(span)
+
+
+def _has_event(span: Span) -> bool:
     return bool(span.events) and any(event.name == _EVENT for event in span.events)
 
 

@@ -9,6 +9,7 @@ committing. Machine paths and ports are replaced.
 import argparse
 import gzip
 import http.server
+import itertools
 import json
 import os
 import re
@@ -25,6 +26,7 @@ PROGRAMS, RECORDINGS = HERE / "programs", HERE / "recordings"
 #: The packages of each program are in its first line, after `# packages:`.
 EXPORT = ("opentelemetry-sdk==1.45.2", "opentelemetry-exporter-otlp-proto-http==1.45.2")
 ANSWER = "Rows are kept for 90 days."
+ARGUMENTS = '{"project": "help"}'
 TIMEOUT_S = 120
 
 
@@ -36,6 +38,7 @@ class Imitation(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.bodies: list[bytes] = []
+        self.numbers = itertools.count(1)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -62,7 +65,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.path.endswith("/chat/completions"):
             self._chat(json.loads(body))
         elif self.path.endswith("/responses"):
-            self._send(response(json.loads(body)))
+            self._send(response(json.loads(body)) | self._number("resp"))
         elif self.path.endswith("/embeddings"):
             given = json.loads(body)
             inputs = given["input"] if isinstance(given["input"], list) else [given["input"]]
@@ -70,7 +73,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             usage = {"prompt_tokens": 5, "total_tokens": 5}
             self._send({"object": "list", "model": given["model"], "data": data, "usage": usage})
         elif self.path.endswith("/messages"):
-            self._send(anthropic(json.loads(body)))
+            self._send(anthropic(json.loads(body)) | self._number("msg"))
         else:
             self._send({})
 
@@ -85,7 +88,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return body
 
     def _chat(self, given: dict[str, Any]) -> None:
-        made = completion(given)
+        made = completion(given) | self._number("chatcmpl")
         if not given.get("stream"):
             self._send(made)
             return
@@ -98,6 +101,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         )
         data = "".join(f"data: {json.dumps(each)}\n\n" for each in events) + "data: [DONE]\n\n"
         self._send_raw(data.encode(), "text/event-stream")
+
+    def _number(self, kind: str) -> dict[str, Any]:
+        return {"id": f"{kind}-{next(self.server.numbers)}"}
 
     def _send(self, document: dict[str, Any]) -> None:
         self._send_raw(json.dumps(document).encode(), "application/json")
@@ -118,57 +124,38 @@ def completion(given: dict[str, Any]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": ANSWER}
     finish = "stop"
     if given.get("tools") and given["messages"][-1]["role"] != "tool":
-        function = {"name": given["tools"][0]["function"]["name"], "arguments": '{"project": "help"}'}
+        function = {"name": given["tools"][0]["function"]["name"], "arguments": ARGUMENTS}
         message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": function}]}
         finish = "tool_calls"
-    number = f"chatcmpl-{len(given['messages'])}-{finish}"
-    usage = {"prompt_tokens": 20, "completion_tokens": 8, "total_tokens": 28}
-    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
     return {
-        "id": number,
         "object": "chat.completion",
         "created": 1767323045,
         "model": "gpt-4o-mini-2024-07-18",
-        "choices": [choice],
-        "usage": usage,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": None}],
+        "usage": {"prompt_tokens": 20, "completion_tokens": 8, "total_tokens": 28},
     }
 
 
 def response(given: dict[str, Any]) -> dict[str, Any]:
     """Return an answer of the responses API."""
-    calls = given.get("tools") and not any(
-        isinstance(each, dict) and each.get("type") == "function_call_output" for each in given["input"]
-    )
     text = {"type": "output_text", "text": ANSWER, "annotations": []}
-    output: dict[str, Any] = {
-        "type": "message",
-        "id": "msg_1",
-        "role": "assistant",
-        "status": "completed",
-        "content": [text],
-    }
-    if calls:
-        name = given["tools"][0]["name"]
-        output = {
-            "type": "function_call",
-            "id": "fc_1",
-            "call_id": "call_1",
-            "name": name,
-            "arguments": '{"project": "help"}',
-            "status": "completed",
-        }
-    usage = {
-        "input_tokens": 20,
-        "output_tokens": 8,
-        "total_tokens": 28,
-        "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens_details": {"reasoning_tokens": 0},
-    }
+    usage = {"input_tokens": 20, "output_tokens": 8, "total_tokens": 28}
+    details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     return {
-        "id": f"resp_{'1' if calls else '2'}", "object": "response", "created_at": 1767323045, "status": "completed", "model": "gpt-4o-mini-2024-07-18",
-        "output": [output], "usage": usage, "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "error": None,
-        "incomplete_details": None, "instructions": None, "metadata": {}, "temperature": 1.0, "top_p": 1.0,
-    }  # fmt: skip
+        "object": "response",
+        "created_at": 1767323045,
+        "status": "completed",
+        "model": "gpt-4o-mini-2024-07-18",
+        "output": [{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]}],
+        "usage": usage | details,
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": given.get("tools", []),
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+    }
 
 
 def anthropic(given: dict[str, Any]) -> dict[str, Any]:
@@ -178,18 +165,16 @@ def anthropic(given: dict[str, Any]) -> dict[str, Any]:
     content: list[dict[str, Any]] = [{"type": "text", "text": ANSWER}]
     reason = "end_turn"
     if given.get("tools") and not has_result:
-        call = {"type": "tool_use", "id": "toolu_1", "name": given["tools"][0]["name"], "input": {"project": "help"}}
+        call = {"type": "tool_use", "id": "toolu_1", "name": given["tools"][0]["name"], "input": json.loads(ARGUMENTS)}
         content, reason = [{"type": "text", "text": "Let me look."}, call], "tool_use"
-    usage = {"input_tokens": 20, "output_tokens": 8}
     return {
-        "id": f"msg_{reason}",
         "type": "message",
         "role": "assistant",
         "model": "claude-sonnet-4-5",
         "content": content,
         "stop_reason": reason,
         "stop_sequence": None,
-        "usage": usage,
+        "usage": {"input_tokens": 20, "output_tokens": 8},
     }
 
 
@@ -206,6 +191,7 @@ def record(name: str, work: Path) -> None:
         "OTEL_EXPORTER_OTLP_ENDPOINT": api.url,
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true",
         "OPENAI_BASE_URL": f"{api.url}/v1",
+        "OPENAI_API_BASE": f"{api.url}/v1",
         "OPENAI_API_KEY": "none",
         "ANTHROPIC_BASE_URL": api.url,
         "ANTHROPIC_API_KEY": "none",
@@ -230,22 +216,27 @@ def environment(name: str, packages: list[str], work: Path) -> str:
 
 def cleaned(body: bytes, work: Path) -> bytes:
     """Return a request without machine paths, addresses and process numbers."""
-    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest  # noqa: PLC0415
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     request = ExportTraceServiceRequest.FromString(body)
     for group in request.resource_spans:
-        for pair in list(group.resource.attributes):
-            if pair.key.startswith(("process.", "host.", "os.")):
-                group.resource.attributes.remove(pair)
+        clean(group.resource.attributes, work)
         for scoped in group.scope_spans:
             for span in scoped.spans:
-                for event in span.events:
-                    for pair in list(event.attributes):
-                        if pair.key == "exception.stacktrace":
-                            event.attributes.remove(pair)
-                for pair in [*span.attributes, *(pair for event in span.events for pair in event.attributes)]:
-                    replace_in(pair.value, work)
+                for attributes in [span.attributes, *(event.attributes for event in span.events)]:
+                    clean(attributes, work)
     return request.SerializeToString()
+
+
+def clean(attributes: Any, work: Path) -> None:
+    """Remove or replace attributes that only this machine has."""
+    for pair in list(attributes):
+        if pair.key == "exception.stacktrace" or pair.key.startswith(("process.", "host.", "os.", "code.", "thread.")):
+            attributes.remove(pair)
+    for pair in attributes:
+        if pair.key == "server.port":
+            pair.value.int_value = 8000
+        replace_in(pair.value, work)
 
 
 def replace_in(value: Any, work: Path) -> None:
@@ -263,7 +254,7 @@ def keep(name: str, body: bytes) -> None:
     RECORDINGS.mkdir(exist_ok=True)
     (RECORDINGS / f"{name}.pb").write_bytes(body)
     sys.path.insert(0, str(HERE.parents[2]))
-    from tests.support.recordings import expectation  # noqa: PLC0415
+    from tests.support.recordings import expectation
 
     expected = expectation(body, "protobuf")
     (RECORDINGS / f"{name}.expected.json").write_text(json.dumps(expected, indent=1, ensure_ascii=False) + "\n")

@@ -5,8 +5,8 @@ from assay_assembler.content import answered, asked
 from assay_assembler.documents import Document, documents
 from assay_assembler.messages import question
 from assay_assembler.span import Attributes, Span
-from assay_assembler.step import Reason, Step, no_step
-from assay_assembler.values import container, first, first_text, identifier, text
+from assay_assembler.step import Reason, Said, Step, no_step
+from assay_assembler.values import container, first, first_text, identifier, literal, text
 
 NAME = "genai"
 _MODEL_CALLS = frozenset(
@@ -53,10 +53,14 @@ def model_call(span: Span, convention: str = NAME) -> Step:
 
 def agent(span: Span, convention: str) -> Step:
     """Map an agent, a chain or a workflow with content in any generation."""
+    return shapes.agent(span, _said, convention)
+
+
+def _said(span: Span) -> Said:
     said = answered(span)
     output = first(span.attributes, "gen_ai.output.messages", "final_result", "traceloop.entity.output", "output.value")
     uncertain = "gen_ai.output.messages" not in span.attributes and container(output) is not None
-    return shapes.agent(span, asked(span), said.text, convention, uncertain=uncertain)
+    return Said(asked(span), said.text, uncertain)
 
 
 def retriever(span: Span, convention: str, *, reranks: bool = False) -> Step:
@@ -86,14 +90,9 @@ def _in_events(span: Span) -> tuple[Document, ...]:
 def tool(span: Span, convention: str = NAME) -> Step:
     """Map the run of a tool, with its arguments under any of their names."""
     attributes = span.attributes
-    arguments = first(
-        attributes,
-        "gen_ai.tool.call.arguments",
-        "tool_arguments",
-        "gen_ai.tool.arguments",
-        "traceloop.entity.input",
-        "input.value",
-    )
+    arguments = first(attributes, "gen_ai.tool.call.arguments", "tool_arguments", "gen_ai.tool.arguments")
+    if arguments is None:
+        arguments = _wrapped(attributes.get("traceloop.entity.input")) or attributes.get("input.value")
     result = first(
         attributes,
         "gen_ai.tool.call.result",
@@ -103,6 +102,21 @@ def tool(span: Span, convention: str = NAME) -> Step:
         "output.value",
     )
     return shapes.tool_call(span, tool_name(attributes), arguments, result, convention)
+
+
+def _wrapped(given: object) -> object:
+    """Return the arguments within what OpenLLMetry records: LangChain's are printed within JSON."""
+    found = container(given)
+    if not isinstance(found, dict):
+        return given
+    if isinstance(found.get("inputs"), dict) and found["inputs"]:
+        return found["inputs"]
+    if "input_str" in found:
+        inner = literal(found["input_str"])
+        return found["input_str"] if inner is None else inner
+    if "args" in found and "kwargs" in found:
+        return found if found["args"] else found["kwargs"]
+    return found
 
 
 def tool_name(attributes: Attributes) -> str:

@@ -5,7 +5,7 @@ from assay_assembler.content import answered, asked
 from assay_assembler.documents import documents
 from assay_assembler.messages import question, reply
 from assay_assembler.span import Span
-from assay_assembler.step import Reason, Step, no_step
+from assay_assembler.step import Reason, Said, Step, no_step
 from assay_assembler.values import first_text, literal
 
 NAME = "langfuse"
@@ -32,9 +32,14 @@ def step(span: Span) -> Step | None:
         arguments, name = _arguments(given), first_text(attributes, "gen_ai.tool.name")
         return shapes.tool_call(span, name, arguments, made, NAME, failed=failed)
     if kind in _AGENTS:
-        said = reply(made)
-        return shapes.agent(span, question(given) or asked(span), said.text, NAME, uncertain=literal(made) is not None)
+        return shapes.agent(span, _said, NAME)
     return no_step(Reason.EMBEDDING if kind == "embedding" else Reason.OTHER_STEP, convention=NAME)
+
+
+def _said(span: Span) -> Said:
+    made = span.attributes.get("langfuse.observation.output")
+    query = question(span.attributes.get("langfuse.observation.input")) or asked(span)
+    return Said(query, reply(made).text, literal(made) is not None)
 
 
 def _arguments(given: object) -> object:

@@ -5,7 +5,7 @@ from assay_assembler.content import answered, asked
 from assay_assembler.documents import documents
 from assay_assembler.messages import question, reply
 from assay_assembler.span import Span
-from assay_assembler.step import Reason, Step, no_step
+from assay_assembler.step import Reason, Said, Step, no_step
 from assay_assembler.values import container, first_text, literal
 
 NAME = "langsmith"
@@ -21,15 +21,20 @@ def step(span: Span) -> Step | None:
     if kind == "llm":
         return shapes.model_call(span, question(given) or asked(span), answered(span), NAME)
     if kind == "chain":
-        said = reply(made)
-        plain = _only_output(made)
-        return shapes.agent(span, question(given) or asked(span), plain or said.text, NAME, uncertain=not plain)
+        return shapes.agent(span, _said, NAME)
     if kind == "retriever":
         return shapes.retrieval(span, question(given), documents(made), NAME)
     if kind == "tool":
         name = first_text(attributes, "gen_ai.tool.name", "langsmith.trace.name")
         return shapes.tool_call(span, span.name or name, _input(given), made, NAME)
     return no_step(Reason.EMBEDDING if kind == "embedding" else Reason.OTHER_STEP, convention=NAME)
+
+
+def _said(span: Span) -> Said:
+    made = span.attributes.get("gen_ai.completion")
+    plain = _only_output(made)
+    query = question(span.attributes.get("gen_ai.prompt")) or asked(span)
+    return Said(query, plain or reply(made).text, not plain)
 
 
 def _only_output(made: object) -> str:

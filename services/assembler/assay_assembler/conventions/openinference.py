@@ -5,8 +5,8 @@ from assay_assembler.content import answered, asked
 from assay_assembler.documents import Document, document_of, documents
 from assay_assembler.messages import Message, content, question, reply
 from assay_assembler.span import Attributes, Span
-from assay_assembler.step import Reason, Step, no_step
-from assay_assembler.values import container, first_text, identifier, indexed, literal, text
+from assay_assembler.step import Reason, Said, Step, no_step
+from assay_assembler.values import container, first_text, identifier, indexed, literal, numbered, text
 
 NAME = "openinference"
 
@@ -21,7 +21,7 @@ def step(span: Span) -> Step | None:
     if kind == "LLM":
         return shapes.model_call(span, _asked(span), _answered(span), NAME)
     if kind in ("CHAIN", "AGENT"):
-        return _agent(span)
+        return shapes.agent(span, _said, NAME)
     if kind == "RETRIEVER":
         found = _with_ids(_listed(attributes, "retrieval.documents."), attributes)
         return shapes.retrieval(span, question(attributes.get("input.value")), found, NAME)
@@ -36,13 +36,13 @@ def step(span: Span) -> Step | None:
     return no_step(Reason.OTHER_STEP, convention=NAME)
 
 
-def _agent(span: Span) -> Step:
+def _said(span: Span) -> Said:
     attributes = span.attributes
     output = attributes.get("output.value")
     said = reply(output)
     query = _asked_in_messages(attributes) or question(attributes.get("input.value")) or asked(span)
     uncertain = not isinstance(output, str) or literal(output) is not None
-    return shapes.agent(span, query, said.text, NAME, uncertain=uncertain)
+    return Said(query, said.text, uncertain)
 
 
 def _tool(span: Span) -> Step:
@@ -70,16 +70,20 @@ def _asked_in_messages(attributes: Attributes) -> str:
         and number.isascii()
         and number.isdecimal()
     ]
+    groups: dict[int, Attributes] | None = None
     for place in sorted(places, reverse=True):
-        prefix = f"llm.input_messages.{place}.message."
-        found = content(attributes.get(f"{prefix}content"))[0] or _contents(attributes, f"{prefix}contents.")
+        found = content(attributes.get(f"llm.input_messages.{place}.message.content"))[0]
+        if not found:  # its parts; all messages are grouped at once, and only if one has none but parts
+            if groups is None:
+                groups = numbered(attributes, "llm.input_messages.")
+            found = _parts(groups.get(place, {}))
         if found:
             return found
     return ""
 
 
-def _contents(attributes: Attributes, prefix: str) -> str:
-    return "\n".join(_texts(indexed(attributes, prefix)))
+def _parts(message: Attributes) -> str:
+    return "\n".join(_texts(indexed(message, "message.contents.")))
 
 
 def _texts(parts: list[Attributes]) -> list[str]:
@@ -94,7 +98,7 @@ def _answered(span: Span) -> Message:
     found, calls, seen = "", False, False
     for group in indexed(attributes, "llm.output_messages."):
         seen = True
-        said = content(group.get("message.content"))[0] or "\n".join(_texts(indexed(group, "message.contents.")))
+        said = content(group.get("message.content"))[0] or _parts(group)
         found = found or said
         calls = calls or any(name.startswith("message.tool_calls.") for name in group)
         calls = calls or "message.function_call_name" in group

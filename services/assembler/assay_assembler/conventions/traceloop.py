@@ -9,7 +9,7 @@ from assay_assembler.documents import documents
 from assay_assembler.messages import question
 from assay_assembler.span import Span
 from assay_assembler.step import Step
-from assay_assembler.values import container, literal, text
+from assay_assembler.values import container, text
 
 NAME = "traceloop"
 
@@ -22,33 +22,12 @@ def step(span: Span) -> Step | None:
         return None
     name = text(attributes.get("traceloop.entity.name"))
     if kind == "tool":
-        return tool(span)
+        return genai.tool(span, NAME)
     if name.endswith("Retriever") or span.name.endswith(("Retriever", "Retriever.task")):
         query = _queried(attributes.get("traceloop.entity.input")) or asked(span)
         found = documents(attributes.get("traceloop.entity.output"))
         return shapes.retrieval(span, query, found, NAME, name=name)
     return genai.agent(span, NAME)
-
-
-def tool(span: Span) -> Step:
-    """Map the run of a tool. LangChain's arguments are printed within JSON."""
-    made = genai.tool(span, NAME)
-    return made._replace(arguments=_arguments(made.arguments))
-
-
-def _arguments(given: Any) -> Any:
-    found = container(given)
-    if not isinstance(found, dict):
-        return given
-    if isinstance(found.get("inputs"), dict) and found["inputs"]:
-        return found["inputs"]
-    if "input_str" in found:
-        printed = found["input_str"]
-        inner = literal(printed)
-        return printed if inner is None else inner
-    if "args" in found and "kwargs" in found:
-        return found["kwargs"] if not found["args"] else found
-    return found
 
 
 def _queried(given: Any) -> str:

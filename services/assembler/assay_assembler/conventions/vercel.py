@@ -1,9 +1,9 @@
 """Vercel's AI SDK 4 to 6 and the legacy exporter of 7: `ai.operationId`, `ai.prompt`, `ai.response.*`, `ai.toolCall.*`."""
 
 from assay_assembler import shapes
-from assay_assembler.messages import Message, last_of, messages, question
+from assay_assembler.messages import Message, last_user, question
 from assay_assembler.span import Attributes, Span
-from assay_assembler.step import Reason, Step, no_step
+from assay_assembler.step import Reason, Said, Step, no_step
 from assay_assembler.values import container, first, first_text, text
 
 NAME = "vercel"
@@ -24,12 +24,16 @@ def step(span: Span) -> Step | None:
         name, result = text(attributes.get("ai.toolCall.name")), attributes.get("ai.toolCall.result")
         made = shapes.tool_call(span, name, arguments, result, NAME)
         return made._replace(call_id=made.call_id or text(attributes.get("ai.toolCall.id")))
-    said = _answered(attributes)
-    return shapes.agent(span, _asked(attributes), said.text, NAME, uncertain=container(said.text) is not None)
+    return shapes.agent(span, _said, NAME)
+
+
+def _said(span: Span) -> Said:
+    said = _answered(span.attributes)
+    return Said(_asked(span.attributes), said.text, container(said.text) is not None)
 
 
 def _asked(attributes: Attributes) -> str:
-    found = last_of("user", messages(attributes.get("ai.prompt.messages")))
+    found = last_user(attributes.get("ai.prompt.messages"))
     return found or question(attributes.get("ai.prompt"))
 
 

@@ -3,9 +3,9 @@ import os
 
 os.environ.update(LANGFUSE_PUBLIC_KEY="pk-lf-1", LANGFUSE_SECRET_KEY="none", LANGFUSE_HOST=os.environ["IMITATION"])
 os.environ["LANGFUSE_BASE_URL"] = os.environ["IMITATION"]
-from _tracing import PASSAGES, QUESTION  # noqa: E402
-from langfuse import get_client, observe  # noqa: E402
-from langfuse.openai import OpenAI  # noqa: E402
+from _tracing import PASSAGES, QUESTION
+from langfuse import get_client, observe
+from langfuse.openai import OpenAI
 
 
 @observe(as_type="retriever")

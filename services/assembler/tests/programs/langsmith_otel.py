@@ -15,8 +15,8 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnablePassthrough
 from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI
 from langchain_core.tracers.langchain import wait_for_all_tracers
+from langchain_openai import ChatOpenAI
 
 provider = traced()
 

@@ -2,12 +2,8 @@
 import logfire
 from _tracing import QUESTION
 from openai import OpenAI
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-logfire.configure(
-    send_to_logfire=False, console=False, additional_span_processors=[BatchSpanProcessor(OTLPSpanExporter())]
-)
+logfire.configure(send_to_logfire=False, console=False)
 client = OpenAI()
 logfire.instrument_openai(client)
 asked = {"role": "user", "content": QUESTION}

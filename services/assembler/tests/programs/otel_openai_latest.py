@@ -1,11 +1,13 @@
-# packages: openai==3.57.0 opentelemetry-instrumentation-openai-v2==2.4b0
-from _tracing import QUESTION, traced
-from openai import OpenAI
+# packages: openai==2.54.0 opentelemetry-instrumentation-openai-v2==2.3b0 wrapt<2
 import os
 
 os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
 os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
-from opentelemetry.instrumentation.openai_v2 import OpenAIInstrumentor  # noqa: E402
+
+from _tracing import QUESTION, traced
+from openai import OpenAI
+
+from opentelemetry.instrumentation.openai_v2 import OpenAIInstrumentor
 
 provider = traced()
 OpenAIInstrumentor().instrument(tracer_provider=provider)

@@ -1,4 +1,4 @@
-# packages: openai==3.57.0 opentelemetry-instrumentation-openai-v2==2.4b0
+# packages: openai==2.54.0 opentelemetry-instrumentation-openai-v2==2.3b0 wrapt<2
 from _tracing import QUESTION, traced
 from openai import OpenAI
 from opentelemetry.instrumentation.openai_v2 import OpenAIInstrumentor
