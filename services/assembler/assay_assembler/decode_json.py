@@ -64,7 +64,13 @@ def _span(raw: dict[str, Any], source: Source) -> Span | None:
         tuple(
             [SpanEvent(_text(event.get("name")), _attributes(event.get("attributes"))) for event in events if marked]
         ),
-        tuple([Link(_id(link.get("traceId"), 32), _id(link.get("spanId"), 16)) for link in _dicts(raw.get("links"))]),
+        tuple(
+            [
+                Link(_id(link.get("traceId"), 32), _id(link.get("spanId"), 16))
+                for link in _dicts(raw.get("links"))
+                if marked
+            ]
+        ),
         source,
         max(0, _integer(raw.get("droppedAttributesCount"))) if marked else 0,
     )

@@ -9,22 +9,6 @@ PREFIXES = (
 )  # fmt: skip
 #: Beginnings of names of span events that are read.
 EVENT_PREFIXES = ("gen_ai.", "db.query.result", "db.search.result")
-#: At least one of them occurs in the bytes of every span that a rule knows. Most frequent first; long ones are found
-#: faster than short ones.
-_BYTES = (
-    b"gen_ai.", b"openinference.", b"traceloop.", b"langfuse.", b"langsmith.", b"ai.operationId", b"operation.name",
-    b"mcp.method.name", b"pydantic_ai.all_messages", b"all_messages_events", b"llm.request.type",
-    b"db.query.result", b"db.search.result",
-)  # fmt: skip
-
-
-def may_be_marked(data: bytes) -> bool:
-    """Return False if no span in these bytes, of either encoding, has a mark. Searches at memory speed."""
-    # A loop without a generator: it runs once a span.
-    for mark in _BYTES:  # noqa: SIM110
-        if mark in data:
-            return True
-    return False
 
 
 def is_marked(names: Iterable[str], events: Iterable[str]) -> bool:
