@@ -2,7 +2,10 @@
 
 import logging
 import os
+import re
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from tests.support.gateway import Gateway, redis_with_identities
 from tests.support.wait import until
 
 Make = Callable[..., Capture]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -69,6 +73,22 @@ def test_events_go_to_the_project_of_the_key_with_all_that_the_sdk_knows(gateway
     assert (stored["origin"], stored["user_hash"]) == ("sdk", "9f" * 16)
     assert stored["payload"]["passages"] == [{"id": "kb#1", "text": "Ninety days."}]
     assert capture.stats().rejected == {}
+
+
+def test_the_lines_of_the_guide_send_an_event_when_they_are_pasted(gateway: Gateway, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "gateway.md").read_text()
+    (lines,) = re.findall(r"```sh\n(export ASSAY_CAPTURE=1.*?)```", page, re.DOTALL)
+    secrets = tmp_path / "data" / "secrets"
+    secrets.mkdir(parents=True)
+    (secrets / "gateway.curl").write_text(f'header = "Authorization: Bearer {gateway.key()}"\n')
+    (tmp_path / ".venv").symlink_to(Path(sys.prefix))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    environment["ASSAY_CAPTURE_SPOOL_DIR"] = str(tmp_path / "spool")
+    pasted = lines.replace("9108", str(gateway.port))
+    run = subprocess.run(["sh", "-c", pasted], cwd=tmp_path, env=environment, capture_output=True, timeout=120)
+    assert (run.returncode, run.stderr) == (0, b"")
+    (stored,) = gateway.stored()
+    assert (stored["service"], stored["project"], stored["payload"]["query"]) == ("try", "shop", "boots")
 
 
 def test_events_are_scrubbed_before_they_leave_the_producer_if_it_says_so(gateway: Gateway, make: Make) -> None:

@@ -84,7 +84,10 @@ class GatewayConnection:
         self._target = address.path
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> Answer:
-        """Send one request and read the answer. Raises OSError or `http.client.HTTPException`; then it is closed."""
+        """Send one request and read the answer.
+
+        Raises OSError or `http.client.HTTPException`, and then closes the connection.
+        """
         try:
             if self._open is None:
                 self._connect()

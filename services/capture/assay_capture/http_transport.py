@@ -1,8 +1,10 @@
-"""Sends events to the gateway (`capture.url`) instead of Redis: `POST /v1/events`, as NDJSON and gzip, one request at a time.
+"""Sends events to the gateway (`capture.url`) instead of Redis.
+
+Requests are `POST /v1/events` with NDJSON and gzip, one at a time over one connection.
 
 An event arrives at least once: after a lost connection, a time-out or a 5xx it is unknown which events of a request
 were stored, so the same bytes are sent again, and `event_id` prevents a second row. An event that the gateway rejects
-is counted by rule and never sent again. Nothing else is given up, except one event that is too large by itself.
+is counted by rule and never sent again, and so is one that is too large by itself. Everything else is sent again.
 """
 
 import re
@@ -43,7 +45,10 @@ _RULE = re.compile(r"[a-z0-9_]{1,64}")
 
 
 class HttpTransport:
-    """Sends batches over one connection. Not thread-safe; blocks up to `capture.timeout_s` for each step of a request."""
+    """Sends batches over one connection.
+
+    Not thread-safe; blocks up to `capture.timeout_s` for each step of a request.
+    """
 
     receiver = "the gateway"
     advice: Mapping[str, str] = {
@@ -163,7 +168,10 @@ def _gzipped(body: bytes) -> bytes:
 
 
 def _lines_in(entries: list[Entry]) -> int:
-    """Return the number of lines that the gateway counts: it skips blank ones, which a broken disk may leave in a spool."""
+    """Return the number of lines that the gateway counts.
+
+    It skips blank ones, which a broken disk may leave in a spool.
+    """
     return sum(1 for _, data in entries if data and not data.isspace())
 
 

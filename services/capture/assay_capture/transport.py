@@ -1,4 +1,4 @@
-"""What the publisher needs from a transport: to send a batch, and to learn what became of each event."""
+"""Define a transport: it sends a batch and reports what became of each event."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,10 @@ from assay_capture.entry_queue import Entry
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a batch. `failed` keeps the batch's order; all other entries have arrived, or are in `rejected`."""
+    """Outcome of a batch.
+
+    `failed` keeps the batch's order. All other entries have arrived, or are counted in `rejected`.
+    """
 
     failed: list[Entry] = field(default_factory=list)
     #: A key of `Transport.advice`, such as `down` (unreachable, restarting, out of memory) or `refused` (password, key
@@ -28,7 +31,10 @@ class Outcome:
 
 
 class Transport(Protocol):
-    """Sends batches for one thread. Blocks up to its time-outs; events arrive in order, some perhaps twice."""
+    """Sends batches for one thread, in order; blocks up to its time-outs.
+
+    After a lost answer it is unknown what arrived, so an event may arrive twice, with the same `event_id`.
+    """
 
     #: What it sends to, for the log.
     receiver: str

@@ -1,4 +1,4 @@
-"""Where events go, as the settings say: to Redis, or to the gateway if `capture.url` is set."""
+"""Choose the transport by the settings: Redis, or the gateway if `capture.url` is set."""
 
 import hashlib
 import re
