@@ -77,5 +77,7 @@ def _passed(scrubber: Scrubber, entry: bytes, found: Mapping[str, int]) -> Passe
 
 
 def _encoded(event: Event, payload: Mapping[str, object]) -> bytes:
-    envelope = {name: getattr(event, name) for name in type(event).model_fields if name != "payload"}
+    # Without a project, the gateway takes that of the key.
+    left_out = {"payload"} | {"project"} - event.model_fields_set
+    envelope = {name: getattr(event, name) for name in type(event).model_fields if name not in left_out}
     return orjson.dumps(envelope | {"payload": payload}, option=orjson.OPT_UTC_Z)

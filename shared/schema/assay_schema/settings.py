@@ -143,6 +143,27 @@ class CaptureSettings(Section):
         description="Where events go: to Redis, to a file of scrubbed JSON lines, or both. "
         "A file needs the extra `assay-capture[file]`.",
     )
+    url: str | None = Field(
+        None,
+        examples=["https://assay.example.com"],
+        description="Address of the gateway. If set, the SDK sends events there over HTTP instead of to Redis, with a key.",
+    )
+    key: SecretStr = Field(SecretStr(""), description="Key of the gateway (`assay keys create`).")
+    key_file: Path | None = Field(
+        None,
+        examples=["/etc/assay/key"],
+        description="File with the key, instead of `key`. Read again at each request.",
+    )
+    tls_ca_file: Path | None = Field(
+        None,
+        examples=["/etc/assay/ca.pem"],
+        description="CA bundle that verifies the gateway's certificate; default: the system's.",
+    )
+    timeout_s: float = Field(
+        10.0,
+        gt=0,
+        description="Seconds that the SDK waits for the gateway to connect, and for each part of its answer.",
+    )
     file_path: Path | None = Field(
         None,
         examples=["/var/log/my-service/events.jsonl"],
@@ -713,6 +734,7 @@ class Settings(Section):
 _SENT_TO = (
     ("redis", ("url", "tls_ca_file"), ("password_file", "sentinel_password_file")),
     ("store", ("url", "tls_ca_file"), ("password", "password_file")),
+    ("capture", ("url", "tls_ca_file"), ("key", "key_file")),
     ("judge", ("base_url", "backend"), ("api_key", "api_key_file")),
     ("notifier", ("alertmanager_urls", "alertmanager_urls_file", "tls_ca_file"), ("alertmanager_token_file",)),
     ("telemetry", ("otlp_endpoint",), ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")),
