@@ -97,7 +97,7 @@ class Trace:
         return self._nodes.keys()
 
     def add(self, span: Span) -> None:
-        """Add a span. Adding it again, or adding one after `close`, changes nothing but the counts."""
+        """Add a span. Adding it again, or adding one after `close`, changes only the counts."""
         if span.span_id in self._nodes:
             self.counts[Reason.DUPLICATE] += 1
         elif self._closed:
