@@ -1,12 +1,12 @@
 """Build capture events from the steps of a trace. Every event is checked against the contract before it is returned."""
 
+import hmac
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import orjson
 
 from assay_assembler import fitting
-from assay_assembler.additions import envelope_additions, params_additions, retrieval_additions
 from assay_assembler.documents import Document
 from assay_assembler.event_ids import chunk_number, span_event_id, text_id
 from assay_assembler.node import Node
@@ -41,6 +41,8 @@ class Envelope(NamedTuple):
     trace_id: str
     #: Service of spans that name none, as the key has it; may be empty.
     default_service: str
+    #: Key of the hashes of user ids; without it they are left out.
+    user_key: bytes = b""
 
 
 def made(
@@ -64,7 +66,9 @@ def made(
         "kind": kind.value,
         "payload": payload,
         **({"session_id": fitting.name(session)} if session else {}),
-        **envelope_additions(partial=partial, user=user),
+        "origin": "otlp",
+        "partial": partial,
+        **({"user_hash": user_hash(envelope.user_key, user)} if user and envelope.user_key else {}),
     }
     data = _within_entry(event)
     try:
@@ -132,8 +136,9 @@ def retrieval(
         "latency_ms": milliseconds(node),
         "retrieved_scores": [] if None in scores else scores,
         "embedding_model": fitting.name(embedding_model) or None,
-        "params": fitting.free_json({**node.step.params, **params_additions(ids)}),
-        **retrieval_additions(ids, documents),
+        "params": fitting.free_json(node.step.params),
+        "retrieved_ids": ids,
+        "passages": [_context(document) for document in documents if document.text],
     }
 
 
@@ -177,6 +182,11 @@ def feedback(verdict: Verdict, target_event_id: str) -> dict[str, Any]:
     }
 
 
+def user_hash(key: bytes, user: str) -> str:
+    """Return the keyed hash of a user's id: without the key, no id can be compared with it."""
+    return hmac.new(key, user.encode("utf-8", "replace"), "sha256").hexdigest()
+
+
 def document_id(document: Document) -> str:
     """Return the id of a document; one without an id has a hash of its text."""
     return fitting.name(document.id) or text_id(document.text)
@@ -205,10 +215,11 @@ def _moment(nanoseconds: int) -> str | None:
 
 
 def _within_entry(event: dict[str, Any]) -> bytes:
-    """Encode an event. If it is too large for an entry, its last passages are left out."""
+    """Encode an event. If it is too large for an entry, its last passages are left out, and it says so."""
     data = orjson.dumps(event)
-    passages = event["payload"].get("contexts")
+    passages = event["payload"].get("contexts") or event["payload"].get("passages")
     while len(data) > ENTRY_MAX_BYTES and passages:
         del passages[len(passages) // 2 :]
+        event["partial"] = True
         data = orjson.dumps(event)
     return data

@@ -6,7 +6,7 @@ deterministic, so a trace that is assembled again after a crash makes the same e
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from assay_assembler import events
 from assay_assembler.answers import Answers
@@ -31,6 +31,8 @@ class Options:
     retrieval_tools: tuple[str, ...] = ()
     #: Names of evaluations that are a person's feedback although they do not say it.
     feedback_names: Collection[str] = ()
+    #: Key of the hashes of user ids; without it they are left out.
+    user_key: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Trace:
 
     def __init__(self, project: str, trace_id: str, options: Options | None = None) -> None:
         self._options = options or Options()
-        self._envelope = Envelope(project, trace_id, self._options.default_service)
+        self._envelope = Envelope(project, trace_id, self._options.default_service, self._options.user_key)
         self._nodes: dict[str, Node] = {}
         self._sent: set[str] = set()
         self._closed = False

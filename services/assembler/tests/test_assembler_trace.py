@@ -137,11 +137,11 @@ def test_a_retrieval_has_its_hits_in_order() -> None:
     [found] = payloads("retrieval", retrieval(1, more={"gen_ai.retrieval.documents": hits}))
     assert found["retrieved_chunk_ids"] == [
         chunk_number("s", "a"),
-        chunk_number("", found["params"]["document_ids"][1]),
+        chunk_number("", found["retrieved_ids"][1]),
         7,
     ]
-    assert found["params"]["document_ids"][1].startswith("sha256:")
-    assert found["retrieved_slugs"] == ["s", found["params"]["document_ids"][1], "u"]
+    assert found["retrieved_ids"][1].startswith("sha256:")
+    assert found["retrieved_slugs"] == ["s", found["retrieved_ids"][1], "u"]
     assert found["retrieved_scores"] == []
 
 

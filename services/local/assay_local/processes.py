@@ -52,7 +52,15 @@ _CORE = ("redis", "store", "scrubber", "writer", "gateway_http", "gateway", "ass
 #: Name of the key that `assay up` makes.
 GATEWAY_KEY_NAME = "assay up"
 #: Deadline of a clean stop, in seconds.
-_STOP_DEADLINES_S = {"scrubber": 15.0, "writer": 30.0, "judge": 30.0, "drift": 15.0, "notifier": 45.0, "gateway": 15.0, "assembler": 15.0}
+_STOP_DEADLINES_S = {
+    "scrubber": 15.0,
+    "writer": 30.0,
+    "judge": 30.0,
+    "drift": 15.0,
+    "notifier": 45.0,
+    "gateway": 15.0,
+    "assembler": 15.0,
+}
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,9 @@ class LocalStack:
             start_deadline_s=120,
         )
         names = [
-            name for name in ("notifier", "writer", "drift", "judge", "scrubber", "assembler", "gateway") if name in self.ports_used
+            name
+            for name in ("notifier", "writer", "drift", "judge", "scrubber", "assembler", "gateway")
+            if name in self.ports_used
         ]
         receivers = [self._alertmanager(self.alertmanager, bare)] if self.alertmanager else []
         return [[redis, store, *receivers], [migrate], [self._service(name, plain) for name in names]]

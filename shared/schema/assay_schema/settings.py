@@ -348,6 +348,23 @@ class AssemblerSettings(Section):
         description="Bytes of open traces that each shard's consumer remembers, to read them less often.",
     )
     batch_entries: int = Field(200, ge=1, le=5_000, description="Maximum number of entries read in one step.")
+    retrieval_tools: dict[str, list[str]] = Field(
+        default_factory=dict,
+        examples=[{"shop": ["search_*"]}],
+        description="By project, patterns of tools that search: a list of documents as their result is a retrieval. "
+        "In the file only: `[assembler.retrieval_tools]`.",
+    )
+    feedback_names: dict[str, list[str]] = Field(
+        default_factory=dict,
+        examples=[{"shop": ["thumbs"]}],
+        description="By project, names of evaluations that are a person's feedback, even if they do not say so. "
+        "In the file only: `[assembler.feedback_names]`.",
+    )
+    user_key_file: Path | None = Field(
+        None,
+        examples=["/etc/assay/user-key"],
+        description="File with a key, 16 bytes or more: user ids of spans become `user_hash` with it. Unset: they are left out.",
+    )
     port: int = Field(9107, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
@@ -741,6 +758,15 @@ _SENT_TO = (
 )
 
 
+#: `capture.enabled` is in the producer's own code; tables by project are only in the file.
+_WITHOUT_VARIABLE = {
+    ("capture", "enabled"),
+    ("retention", "projects"),
+    ("assembler", "retrieval_tools"),
+    ("assembler", "feedback_names"),
+}
+
+
 def variables(model: type[Settings] = Settings) -> dict[str, tuple[str, str]]:
     """Return every environment variable and the (section, name) it sets."""
     found = {}
@@ -748,7 +774,7 @@ def variables(model: type[Settings] = Settings) -> dict[str, tuple[str, str]]:
         assert isinstance(field.annotation, type)
         assert issubclass(field.annotation, Section)
         for name in field.annotation.model_fields:
-            if (section, name) not in {("capture", "enabled"), ("retention", "projects")}:
+            if (section, name) not in _WITHOUT_VARIABLE:
                 found[f"ASSAY_{section}_{name}".upper()] = (section, name)
     return found
 
