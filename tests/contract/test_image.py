@@ -98,6 +98,7 @@ def test_its_packages_are_those_the_services_are_made_of() -> None:
             "runtime",
             "access",
             "gateway",
+            "assembler",
             "scrubber",
             "writer",
             "judge",

@@ -1,4 +1,7 @@
-"""Fields that a later version of the contract has. Each is one function, so that adding it is one line here."""
+"""Fields that a later version of the contract has.
+
+Each is one function, so that adding it is one line here.
+"""
 
 from typing import Any
 
@@ -6,13 +9,13 @@ from assay_assembler.documents import Document
 
 
 def envelope_additions(*, partial: bool, user: str) -> dict[str, Any]:
-    """Return additional fields of the envelope: where it came from, whether something was cut, a pseudonym."""
+    """Return additional fields of the envelope: its origin, whether something was cut, a pseudonym."""
     del partial, user
     return {}
 
 
 def retrieval_additions(ids: list[str], documents: tuple[Document, ...]) -> dict[str, Any]:
-    """Return additional fields of a retrieval's payload: the hits' ids and texts as the producer sent them."""
+    """Return additional fields of a retrieval: ids and texts of the hits as the producer sent them."""
     del ids, documents
     return {}
 

@@ -1,4 +1,4 @@
-# packages: openai==3.57.0 opentelemetry-instrumentation-genai-openai==1.3b0 opentelemetry-util-genai==1.3b0
+# packages: httpx==0.28.1 openai==3.57.0 opentelemetry-instrumentation-genai-openai==1.3b0 opentelemetry-util-genai==1.3b0
 import os
 
 os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
