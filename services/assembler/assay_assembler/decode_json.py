@@ -1,4 +1,7 @@
-"""Decode OTLP JSON. Its mapping differs from protobuf's own: ids are hexadecimal, 64-bit integers may be texts."""
+"""Decode OTLP JSON.
+
+Its mapping differs from protobuf's own: ids are hexadecimal, 64-bit integers may be texts.
+"""
 
 import base64
 import binascii

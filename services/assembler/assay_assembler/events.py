@@ -1,4 +1,7 @@
-"""Build capture events from the steps of a trace. Every event is checked against the contract before it is returned."""
+"""Build capture events from the steps of a trace.
+
+Every event is checked against the contract before it is returned.
+"""
 
 import hmac
 from datetime import UTC, datetime, timedelta
@@ -32,6 +35,8 @@ class Made(NamedTuple):
     data: bytes
     #: The first is the span that `event_id` comes from.
     span_ids: tuple[str, ...]
+    #: True if the producer's SDK dropped attributes of one of them: tell the operator, who can raise its limit.
+    partial: bool
 
 
 class Envelope(NamedTuple):
@@ -48,7 +53,7 @@ class Envelope(NamedTuple):
 def made(
     envelope: Envelope, node: Node, kind: Kind, payload: dict[str, Any], sources: list[Node], *, event_id: str = ""
 ) -> Made | None:
-    """Return the event of a node with a payload; None if the contract refuses it, for example because of its time."""
+    """Return the event of a node with a payload; None if the contract refuses it, as for its time."""
     occurred = _moment(node.end_ns)
     if occurred is None:
         return None
@@ -76,7 +81,7 @@ def made(
     except InvalidEvent:
         return None
     others = dict.fromkeys(each.span_id for each in [node, *sources])
-    return Made(event_id, kind, data, tuple(others))
+    return Made(event_id, kind, data, tuple(others), partial)
 
 
 def node_event_id(envelope: Envelope, node: Node, kind: Kind) -> str:

@@ -62,7 +62,7 @@ class OpenFeedback:
 
 
 class Trace:
-    """One trace of one project. `add` its spans; take `ready` events at any time; `close` it for the rest."""
+    """One trace of one project: `add` its spans, take `ready` events early, `close` it for the rest."""
 
     def __init__(self, project: str, trace_id: str, options: Options | None = None) -> None:
         self._options = options or Options()
@@ -110,7 +110,7 @@ class Trace:
             self._nodes[span.span_id] = Node.of(span, step)
 
     def ready(self) -> list[Made]:
-        """Return retrievals and tool calls that need not wait for `close`: those of processes whose first span has come.
+        """Return retrievals and tool calls that need not wait: those of processes whose first span has come.
 
         A process exports its first span last. If an export is repeated out of order, such an event may lack what a later
         span says; its id stays the same, so that it is still stored once. The entries of these spans must stay pending
@@ -130,7 +130,10 @@ class Trace:
         return made
 
     def close(self) -> list[Made]:
-        """Return all events that `ready` did not. Call it once; `counts`, `targets` and others are complete then."""
+        """Return all events that `ready` did not.
+
+        Call it once; `counts`, `targets` and others are complete then.
+        """
         if self._closed:
             return []
         connect(self._nodes)
