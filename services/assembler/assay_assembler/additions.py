@@ -1,25 +1,39 @@
-"""Fields that a later version of the contract has.
+"""Fields of the contract for producers other than the SDK: origin, partial events, users, text ids, passages."""
 
-Each is one function, so that adding it is one line here.
-"""
-
+import hashlib
+import hmac
 from typing import Any
 
 from assay_assembler.documents import Document
+from assay_assembler.fitting import body, name
 
 
-def envelope_additions(*, partial: bool, user: str) -> dict[str, Any]:
-    """Return additional fields of the envelope: its origin, whether something was cut, a pseudonym."""
-    del partial, user
-    return {}
+def envelope_additions(*, partial: bool, user: str, user_key: bytes) -> dict[str, Any]:
+    """Return the fields of the envelope that say where an event came from and whether something was dropped."""
+    pseudonym = user_hash(user, user_key)
+    return {"origin": "otlp", "partial": partial, **({"user_hash": pseudonym} if pseudonym else {})}
+
+
+def user_hash(user: str, user_key: bytes) -> str:
+    """Return the pseudonym of a user; empty without a key, because an id must not be kept as it is."""
+    if not user or not user_key:
+        return ""
+    return hmac.new(user_key, user.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
 
 
 def retrieval_additions(ids: list[str], documents: tuple[Document, ...]) -> dict[str, Any]:
-    """Return additional fields of a retrieval: ids and texts of the hits as the producer sent them."""
-    del ids, documents
-    return {}
+    """Return the fields of a retrieval that hold ids and texts of the hits as the producer sent them."""
+    return {
+        "retrieved_ids": [] if all(each.isascii() and each.isdecimal() for each in ids) else ids,
+        "passages": [passage(document, known) for document, known in zip(documents, ids, strict=True) if document.text],
+    }
 
 
-def params_additions(ids: list[str]) -> dict[str, Any]:
-    """Return parameters of a retrieval that hold what the payload has no field for."""
-    return {"document_ids": ids} if ids else {}
+def passage(document: Document, known: str) -> dict[str, Any]:
+    """Return a document as a passage with its id."""
+    return {
+        "id": known,
+        "source_id": name(document.source) or None,
+        "text": body(document.text),
+        "score": document.score,
+    }

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from assay_assembler import fitting
-from assay_assembler.additions import envelope_additions, params_additions, retrieval_additions
+from assay_assembler.additions import envelope_additions, passage, retrieval_additions, user_hash
 from assay_assembler.documents import Document
 from assay_assembler.event_ids import chunk_number, span_event_id, text_id
 from assay_assembler.node import Node
@@ -46,6 +46,8 @@ class Envelope(NamedTuple):
     trace_id: str
     #: Service of spans that name none, as the key has it; may be empty.
     default_service: str
+    #: Secret that makes pseudonyms of users; without one, users are left out.
+    user_key: bytes = b""
 
 
 def made(
@@ -69,7 +71,7 @@ def made(
         "kind": kind.value,
         "payload": payload,
         **({"session_id": fitting.name(session)} if session else {}),
-        **envelope_additions(partial=partial, user=user),
+        **envelope_additions(partial=partial, user=user, user_key=envelope.user_key),
     }
     data = _within_entry(event)
     try:
@@ -100,19 +102,10 @@ def answer(
     return {
         "query": fitting.query(query),
         "answer": fitting.body(text),
-        "contexts": [_context(document) for document in passages],
+        "contexts": [passage(document, document_id(document)) for document in passages],
         "model": fitting.name(model) or UNKNOWN_MODEL,
         "latency_ms": max(0, node.end_ns - started_ns) / _NS_PER_MS,
         "retrieval_event_id": retrieval_id or None,
-    }
-
-
-def _context(document: Document) -> dict[str, Any]:
-    return {
-        "id": document_id(document),
-        "source_id": fitting.name(document.source) or None,
-        "text": fitting.body(document.text),
-        "score": document.score,
     }
 
 
@@ -137,7 +130,7 @@ def retrieval(
         "latency_ms": milliseconds(node),
         "retrieved_scores": [] if None in scores else scores,
         "embedding_model": fitting.name(embedding_model) or None,
-        "params": fitting.free_json({**node.step.params, **params_additions(ids)}),
+        "params": fitting.free_json(node.step.params),
         **retrieval_additions(ids, documents),
     }
 
@@ -173,12 +166,13 @@ def arguments_of(arguments: Any) -> dict[str, Any] | None:
     return fitting.free_json(value if isinstance(value, dict) else {"value": value})
 
 
-def feedback(verdict: Verdict, target_event_id: str) -> dict[str, Any]:
+def feedback(verdict: Verdict, target_event_id: str, user_key: bytes) -> dict[str, Any]:
     """Return the payload of a person's verdict."""
     return {
         "target_event_id": target_event_id,
         "verdict": verdict.verdict,
         "text": fitting.body(verdict.text) if verdict.text else None,
+        "user_hash": user_hash(verdict.user, user_key) or None,
     }
 
 
@@ -212,7 +206,8 @@ def _moment(nanoseconds: int) -> str | None:
 def _within_entry(event: dict[str, Any]) -> bytes:
     """Encode an event. If it is too large for an entry, its last passages are left out."""
     data = orjson.dumps(event)
-    passages = event["payload"].get("contexts")
+    payload = event["payload"]
+    passages = payload.get("contexts") or payload.get("passages")
     while len(data) > ENTRY_MAX_BYTES and passages:
         del passages[len(passages) // 2 :]
         data = orjson.dumps(event)

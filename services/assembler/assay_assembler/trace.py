@@ -31,6 +31,8 @@ class Options:
     retrieval_tools: tuple[str, ...] = ()
     #: Names of evaluations that are a person's feedback although they do not say it.
     feedback_names: Collection[str] = ()
+    #: Secret that makes pseudonyms of users; without one, users are left out.
+    user_key: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class OpenFeedback:
             f"feedback.{self.place}" if self.place else "feedback",
             self.node.start_ns,
         )
-        payload = events.feedback(self.verdict, target_event_id)
+        payload = events.feedback(self.verdict, target_event_id, self.envelope.user_key)
         return events.made(self.envelope, self.node, Kind.FEEDBACK, payload, [self.node], event_id=event_id)
 
 
@@ -64,7 +66,7 @@ class Trace:
 
     def __init__(self, project: str, trace_id: str, options: Options | None = None) -> None:
         self._options = options or Options()
-        self._envelope = Envelope(project, trace_id, self._options.default_service)
+        self._envelope = Envelope(project, trace_id, self._options.default_service, self._options.user_key)
         self._nodes: dict[str, Node] = {}
         self._sent: set[str] = set()
         self._closed = False
