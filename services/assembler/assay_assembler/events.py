@@ -104,19 +104,10 @@ def answer(
     return {
         "query": fitting.query(query),
         "answer": fitting.body(text),
-        "contexts": [_context(document) for document in passages],
+        "contexts": [passage(document, document_id(document)) for document in passages],
         "model": fitting.name(model) or UNKNOWN_MODEL,
         "latency_ms": max(0, node.end_ns - started_ns) / _NS_PER_MS,
         "retrieval_event_id": retrieval_id or None,
-    }
-
-
-def _context(document: Document) -> dict[str, Any]:
-    return {
-        "id": document_id(document),
-        "source_id": fitting.name(document.source) or None,
-        "text": fitting.body(document.text),
-        "score": document.score,
     }
 
 
@@ -178,12 +169,13 @@ def arguments_of(arguments: Any) -> dict[str, Any] | None:
     return fitting.free_json(value if isinstance(value, dict) else {"value": value})
 
 
-def feedback(verdict: Verdict, target_event_id: str) -> dict[str, Any]:
+def feedback(verdict: Verdict, target_event_id: str, user_key: bytes) -> dict[str, Any]:
     """Return the payload of a person's verdict."""
     return {
         "target_event_id": target_event_id,
         "verdict": verdict.verdict,
         "text": fitting.body(verdict.text) if verdict.text else None,
+        "user_hash": user_hash(verdict.user, user_key) or None,
     }
 
 

@@ -57,7 +57,7 @@ class OpenFeedback:
             f"feedback.{self.place}" if self.place else "feedback",
             self.node.start_ns,
         )
-        payload = events.feedback(self.verdict, target_event_id)
+        payload = events.feedback(self.verdict, target_event_id, self.envelope.user_key)
         return events.made(self.envelope, self.node, Kind.FEEDBACK, payload, [self.node], event_id=event_id)
 
 

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 HERE = Path(__file__).parent
 PROGRAMS, RECORDINGS = HERE / "programs", HERE / "recordings"
-#: The packages of each program are in its first line, after `# packages:`.
+#: The packages of each program are in its first lines, after `packages:`.
 EXPORT = ("opentelemetry-sdk==1.45.2", "opentelemetry-exporter-otlp-proto-http==1.45.2")
 ANSWER = "Rows are kept for 90 days."
 ARGUMENTS = '{"project": "help"}'
@@ -182,7 +182,8 @@ def anthropic(given: dict[str, Any]) -> dict[str, Any]:
 def record(name: str, work: Path) -> None:
     """Run a program in its environment and keep what it sent."""
     program = next(PROGRAMS.glob(f"{name}.*"))
-    packages = program.read_text().partition("\n")[0].partition("packages:")[2].split()
+    lines = program.read_text().splitlines()
+    packages = [word for line in lines if "packages:" in line for word in line.partition("packages:")[2].split()]
     in_python = program.suffix == ".py"
     command = environment(name, packages, work) if in_python else node_environment(name, packages, program, work)
     api = Imitation()

@@ -243,7 +243,7 @@ def test_feedback_on_a_carrier_span_goes_to_the_span_that_it_links_to() -> None:
     made = events(chain(1, ANSWER), llm(3, parent=1), carrier)
     answer, feedback = made
     assert feedback["payload"] == {
-        "target_event_id": answer["event_id"], "verdict": "positive", "text": "Short and right.",
+        "target_event_id": answer["event_id"], "verdict": "positive", "text": "Short and right.", "user_hash": None,
     }  # fmt: skip
     assert reasons(chain(1, ANSWER), llm(3, parent=1), carrier)["not_a_person"] == 1
 

@@ -1,4 +1,5 @@
-# packages: opentelemetry-instrumentation-genai-langchain==1.3b0 opentelemetry-util-genai==1.3b0 httpx==0.28.1 langchain==1.5.2 langchain-openai==1.7.4
+# packages: opentelemetry-instrumentation-genai-langchain==1.3b0 opentelemetry-util-genai==1.3b0
+# packages: httpx==0.28.1 langchain==1.5.2 langchain-openai==1.7.4
 import os
 
 os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
