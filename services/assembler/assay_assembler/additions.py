@@ -1,4 +1,4 @@
-"""Fields of the contract for producers other than the SDK: origin, partial events, users, text ids, passages."""
+"""Fields for producers other than the SDK: origin, partial events, users, text ids, passages."""
 
 import hashlib
 import hmac
@@ -9,7 +9,7 @@ from assay_assembler.fitting import body, name
 
 
 def envelope_additions(*, partial: bool, user: str, user_key: bytes) -> dict[str, Any]:
-    """Return the fields of the envelope that say where an event came from and whether something was dropped."""
+    """Return the fields of the envelope for origin, dropped parts and user."""
     pseudonym = user_hash(user, user_key)
     return {"origin": "otlp", "partial": partial, **({"user_hash": pseudonym} if pseudonym else {})}
 
