@@ -73,7 +73,7 @@ def made(
         **({"session_id": fitting.name(session)} if session else {}),
         "origin": "otlp",
         "partial": partial,
-        "user_hash": user_hash(user, envelope.user_key) or None,
+        **({"user_hash": hashed} if (hashed := user_hash(user, envelope.user_key)) else {}),
     }
     data = _within_entry(event)
     try:
