@@ -54,7 +54,8 @@ def documents(value: Any, level: int = 0) -> tuple[Document, ...]:
 
 def _each(found: list[Any]) -> Iterator[Document]:
     for item in found[:DOCUMENTS_MAX]:
-        document = document_of(item)
+        # OpenLLMetry sends LlamaIndex's nodes as JSON within JSON.
+        document = document_of(container(item) if isinstance(item, str) else item)
         if document is not None:
             yield document
 
