@@ -190,7 +190,10 @@ def feedback(verdict: Verdict, target_event_id: str, user_key: bytes) -> dict[st
 
 
 def user_hash(user: str, key: bytes) -> str:
-    """Return the keyed hash of a user's id: without the key, no id can be compared with it. Empty without a key."""
+    """Return the keyed hash of a user's id, with which no one without the key can compare an id.
+
+    Empty without a key.
+    """
     return hmac.new(key, user.encode("utf-8", "replace"), "sha256").hexdigest() if user and key else ""
 
 
@@ -222,7 +225,7 @@ def _moment(nanoseconds: int) -> str | None:
 
 
 def _within_entry(event: dict[str, Any]) -> bytes:
-    """Encode an event. If it is too large for an entry, its last passages are left out, and it says so."""
+    """Encode an event. If it is too large for an entry, its last passages are left out, and it is marked as partial."""
     data = orjson.dumps(event)
     passages = event["payload"].get("contexts") or event["payload"].get("passages")
     while len(data) > ENTRY_MAX_BYTES and passages:

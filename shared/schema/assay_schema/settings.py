@@ -357,7 +357,7 @@ class AssemblerSettings(Section):
     feedback_names: dict[str, list[str]] = Field(
         default_factory=dict,
         examples=[{"shop": ["thumbs"]}],
-        description="By project, names of evaluations that are a person's feedback, even if they do not say so. "
+        description="By project, names of evaluations that are a person's feedback, even if these do not name a person. "
         "In the file only: `[assembler.feedback_names]`.",
     )
     user_key_file: Path | None = Field(

@@ -56,9 +56,9 @@ STREAMS = (CAPTURE, SPANS, EVENTS, FAILURES, DEAD, SCORES, ALERTS)
 
 
 def open_traces_key(shard: int = 0) -> str:
-    """Return the key of the traces that wait for more spans: a sorted set of their keys, by the time they close.
+    """Return the key of the traces that wait for more spans.
 
-    The time is in Unix milliseconds of Redis's clock.
+    It is a sorted set of their keys, by the time when they close, in Unix milliseconds of Redis's clock.
     """
     return f"{PREFIX}:{{{shard}}}:open-traces"
 
@@ -74,7 +74,10 @@ def open_bytes_key(shard: int = 0) -> str:
 
 
 def unassembled_key(shard: int, day: date) -> str:
-    """Return the key of the spans that made no event on a day (UTC): a hash of `project/reason` to their number."""
+    """Return the key of the spans that made no event on a day (UTC).
+
+    It is a hash of `project/reason` to their number.
+    """
     return f"{PREFIX}:{{{shard}}}:unassembled:{day:%Y%m%d}"
 
 
