@@ -9,6 +9,8 @@ from tests.chaos.scenario import Load, Scenario
 
 #: Half of the requests come from the SDK, half from programs without it.
 OVER_HTTP = Load(over_http=True, sdk_share=0.5)
+#: Programs without the SDK send spans.
+OVER_OTLP = Load(over_http=True, over_otlp=True, sdk_share=0.5)
 
 SCENARIOS = (
     Scenario(
@@ -34,5 +36,17 @@ SCENARIOS = (
         killed("gateway", "scrubber-1", "writer-1"),
         OVER_HTTP,
         about="`kill -9` of the gateway and of both services behind it at once.",
+    ),
+    Scenario(
+        "assembler killed",
+        killed("assembler", times=4),
+        OVER_OTLP,
+        about="`kill -9` of the assembler, with traces open, while a part of the events comes as spans.",
+    ),
+    Scenario(
+        "gateway, assembler and redis killed",
+        killed("gateway", "assembler", "redis"),
+        OVER_OTLP,
+        about="`kill -9` of all that spans pass through.",
     ),
 )

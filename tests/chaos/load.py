@@ -28,6 +28,8 @@ from assay_schema.ids import event_ms, new_event_id
 from assay_schema.limits import ITEMS_MAX, QUERY_MAX_CHARS, TEXT_MAX_BYTES
 from assay_schema.settings import CaptureSettings, RedisSettings, Settings
 from tests.chaos.sessions import Part, Sessions, written
+from tests.chaos.traces import Trace
+
 
 #: Most events between two looks at the clock and two lines in the ledger.
 CHUNK = 200
@@ -38,8 +40,8 @@ TEXT = "which function parses a date that a person typed, and what does it raise
 class Order:
     """What one producer is to do."""
 
-    #: `raw`: pre-built events, pipelined as many SDKs together would. `post`: the same in requests to the gateway. `sdk`: the SDK as
-    #: producers use it, over HTTP if there is a `gateway`.
+    #: `raw`: pre-built events, pipelined as many SDKs together would. `post`: the same in requests to the gateway. `trace`: spans, in
+    #: requests to the gateway. `sdk`: the SDK as producers use it, over HTTP if there is a `gateway`.
     how: str
     redis: str
     ledger: str
@@ -220,6 +222,32 @@ def post(order: Order, attempted: Notes, sent: Notes) -> None:
     _prebuilt(order, attempted, sent, deliver)
 
 
+def trace(order: Order, attempted: Notes, sent: Notes) -> None:
+    """POST spans until the gateway answers 200: those inside first, then their roots, as an instrumented program does."""
+    pace = Pace(order.rate)
+    for size in chunks(order):
+        traces = [Trace.of(order.service) for _ in range(max(1, size // 2))]
+        names = [name for each in traces for name in each.event_ids]
+        attempted.add(names)
+        for spans in ([each.inside for each in traces], [each.root for each in traces]):
+            _post_spans(order, b"".join(spans))
+        sent.add(names)
+        pace.wait(len(names))
+
+
+def _post_spans(order: Order, body: bytes) -> None:
+    headers = {"Authorization": f"Bearer {order.key}", "Content-Type": "application/x-protobuf"}
+    request = urllib.request.Request(f"{order.gateway}/v1/traces", body, headers)
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=order.timeout_s + 5) as answer:
+                if not answer.read():
+                    return
+            raise SystemExit("the gateway rejected spans that are well")
+        except (OSError, HTTPException):
+            time.sleep(0.1)
+
+
 def _prebuilt(order: Order, attempted: Notes, sent: Notes, deliver: Callable[[list[bytes]], None]) -> None:
     sessions, tried = Sessions(random.Random(order.seed), f"{order.service}/{order.seed}"), list[Part]()
     parts_noted = Notes(f"{order.ledger}.sessions")
@@ -321,7 +349,7 @@ class Pace:
 def main(text: str, with_sdk: Callable[[Order, Notes, Notes], None] = sdk) -> None:
     """Carry an order out."""
     order = Order(**json.loads(text))
-    how = {"raw": raw, "post": post, "sdk": with_sdk}[order.how]
+    how = {"raw": raw, "post": post, "trace": trace, "sdk": with_sdk}[order.how]
     how(order, Notes(f"{order.ledger}.attempted"), Notes(f"{order.ledger}.sent"))
 
 

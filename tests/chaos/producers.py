@@ -60,7 +60,7 @@ class Producers:
         ledger = str(self._rig.directory / f"ledger/{self.service}-{'elsewhere-' * bool(self._elsewhere)}{number}")
         self.ledgers.append(ledger)
         order = Order(
-            how="post" if http and how == "raw" else how,
+            how=("trace" if self._load.over_otlp else "post") if http and how == "raw" else how,
             redis=self._elsewhere or self._rig.redis_url(self._rig.to_capture if how == "sdk" else None),
             ledger=ledger,
             events=events,

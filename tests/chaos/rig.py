@@ -27,7 +27,7 @@ from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect
 from assay_schema.ids import PLACES, entry_parts, first_row_at, new_event_id, row_id
 from assay_schema.settings import Settings
-from assay_schema.streams import API_KEYS_VERSION, CAPTURE, DEAD, EVENTS, FAILURES, api_keys_key
+from assay_schema.streams import API_KEYS_VERSION, CAPTURE, DEAD, EVENTS, FAILURES, SPANS, api_keys_key, open_traces_key
 from tests.chaos.proxy import Proxy
 from tests.support.ports import free_port
 from tests.support.redis import INSTALLED
@@ -352,6 +352,18 @@ class Rig:
         self._managed("gateway", self.program("assay_gateway"), environment)
         self.until(lambda: answers(self.health["gateway"], "/readyz"), "the gateway is ready")
 
+    def start_assembler(self) -> None:
+        """Start the assembler, whose traces close soon."""
+        self.health.setdefault("assembler", free_port())
+        environment = {
+            "ASSAY_CONFIG": str(self.settings_file("assembler", direct=True)),
+            "ASSAY_ASSEMBLER_PORT": str(self.health["assembler"]),
+            "ASSAY_ASSEMBLER_GRACE_S": "1",
+            "ASSAY_ASSEMBLER_IDLE_S": "5",
+        }
+        self._managed("assembler", self.program("assay_assembler"), environment)
+        self.until(lambda: answers(self.health["assembler"], "/readyz"), "the assembler is ready")
+
     def program(self, module: str, *arguments: str) -> list[str]:
         """The command that runs a module, with the mechanism switched off that this rig is without."""
         without = ["tests.chaos.sabotage", self.sabotage] if self.sabotage else []
@@ -367,6 +379,8 @@ class Rig:
             with self.redis(shard) as client:
                 if raw := client.xlen(CAPTURE.key(shard)):
                     left[f"capture{of}"] = int(raw)
+                if spans := client.xlen(SPANS.key(shard)) + client.zcard(open_traces_key(shard)):
+                    left[f"spans{of}"] = int(spans)
                 for stream in (EVENTS, FAILURES):
                     waiting = self._waiting(client, stream.key(shard), stream.groups[0])
                     if waiting:

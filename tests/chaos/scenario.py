@@ -38,6 +38,8 @@ class Load:
     gevent: bool = False
     #: Every second process sends to the gateway over HTTP instead of to Redis.
     over_http: bool = False
+    #: Programs without the SDK that send over HTTP send spans instead of events.
+    over_otlp: bool = False
 
 
 @dataclass

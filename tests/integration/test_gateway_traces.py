@@ -95,7 +95,7 @@ def json_spans(**changes: Any) -> bytes:
         "kind": "SPAN_KIND_CLIENT",
         "startTimeUnixNano": 1790000000000000000,
         "endTimeUnixNano": "1790000001000000000",
-        "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}],
+        "attributes": [{"key": "gen_ai.request.model", "value": {"stringValue": "m"}}],
         "later": {"unknown": [1]},
     }
     return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span | changes]}]}]}).encode()

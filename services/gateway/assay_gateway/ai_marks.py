@@ -23,13 +23,9 @@ _CONTENT = (
     b"all_messages", b"tool_arguments", b"tool_response", b"db.query.result", b"db.search.result",
     b"retrieval.documents", b"annotations.", b"evaluations.", b"response_data",
 )  # fmt: skip
-_CALL = (
-    b"gen_ai.request.model",
-    b"gen_ai.tool.name",
-    b"gen_ai.operation.name",
-    b"openinference.span.kind",
-    b"ai.operationId",
-)
+_CALL = (b"gen_ai.request.model", b"gen_ai.tool.name", b"llm.model_name", b"ai.model.id", b"RETRIEVER")
+#: Agents may leave the texts to the calls below them, and embeddings make no event.
+_NO_CALL = (b"invoke_agent", b"create_agent", b"embedding", b"EMBEDDING")
 #: Which variable makes an instrumentation record content, by a mark of its spans; the first that is found decides.
 _REMEDIES = (
     (b"openinference.", "OPENINFERENCE_HIDE_INPUTS=false and OPENINFERENCE_HIDE_OUTPUTS=false"),
@@ -51,7 +47,7 @@ def is_about_ai(data: bytes, marks: tuple[bytes, ...] = MARKS) -> bool:
 
 def without_content(span: bytes) -> str:
     """Return the setting that turns content on, for a span of a call without its text; empty for others."""
-    if any(mark in span for mark in _CONTENT) or not any(mark in span for mark in _CALL):
+    if any(mark in span for mark in (*_CONTENT, *_NO_CALL)) or not any(mark in span for mark in _CALL):
         return ""
     return next((remedy for mark, remedy in _REMEDIES if mark in span), "")
 

@@ -215,9 +215,11 @@ def test_a_request_of_countless_spans_is_refused() -> None:
 @BOTH
 def test_spans_without_content_are_counted_with_what_turns_it_on(binary: bool) -> None:
     official = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
-    spans = [span(1, official), span(2, official), span(3, {"openinference.span.kind": "LLM"}), span(4, CHAT)]
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.request.model": "m"}
+    spans = [span(1, official), span(2, official), span(3, {"openinference.span.kind": "RETRIEVER"}), span(4, CHAT)]
+    spans += [span(5, agent), span(6, {"openinference.span.kind": "CHAIN"})]
     batch = sorted_(encoded(request(spans), binary=binary), binary=binary)
-    assert (batch.accepted, batch.rejected) == (4, 0)
+    assert (batch.accepted, batch.rejected) == (6, 0)
     assert "2 spans have no content: set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true" in batch.message
     assert "1 spans have no content: set OPENINFERENCE_HIDE_INPUTS=false" in batch.message
 
