@@ -52,7 +52,15 @@ _CORE = ("redis", "store", "scrubber", "writer", "gateway_http", "gateway", "ass
 #: Name of the key that `assay up` makes.
 GATEWAY_KEY_NAME = "assay up"
 #: Deadline of a clean stop, in seconds.
-_STOP_DEADLINES_S = {"scrubber": 15.0, "writer": 30.0, "judge": 30.0, "drift": 15.0, "notifier": 45.0, "gateway": 15.0, "assembler": 15.0}
+_STOP_DEADLINES_S = {
+    "scrubber": 15.0,
+    "writer": 30.0,
+    "judge": 30.0,
+    "drift": 15.0,
+    "notifier": 45.0,
+    "gateway": 15.0,
+    "assembler": 15.0,
+}
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,9 @@ class LocalStack:
             start_deadline_s=120,
         )
         names = [
-            name for name in ("notifier", "writer", "drift", "judge", "scrubber", "assembler", "gateway") if name in self.ports_used
+            name
+            for name in ("notifier", "writer", "drift", "judge", "scrubber", "assembler", "gateway")
+            if name in self.ports_used
         ]
         receivers = [self._alertmanager(self.alertmanager, bare)] if self.alertmanager else []
         return [[redis, store, *receivers], [migrate], [self._service(name, plain) for name in names]]
@@ -179,6 +189,22 @@ class LocalStack:
         """Return the demo producer, whose last line on stdout is its report."""
         env = self._as(child_environment(environment), "producer") | {SWITCH_VARIABLE: "1"}
         return Spec("demo", (sys.executable, "-m", "assay_demo", *arguments), env, once=True, stdout_is_log=False)
+
+    def instrumented(self, environment: Mapping[str, str], key: str) -> Spec:
+        """Return the part of the demo that sends its spans to the gateway; the last line on stdout is its report.
+
+        It gets what any instrumented service gets: the address and a key, in the variables of OpenTelemetry.
+        """
+        plain = without_secrets(child_environment(environment))
+        env = {
+            name: value
+            for name, value in plain.items()
+            if not name.startswith("OTEL_") and not name.lower().endswith("_proxy")
+        }
+        env["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://127.0.0.1:{self.ports.gateway_http}"
+        env["OTEL_EXPORTER_OTLP_HEADERS"] = f"Authorization=Bearer%20{key}"
+        command = (sys.executable, "-m", "assay_demo.instrumented")
+        return Spec("instrumented demo", command, env, once=True, stdout_is_log=False)
 
     def new_key(self, environment: Mapping[str, str]) -> Spec:
         """Return the command that makes a key for the gateway, whose last line on stdout has the key."""
