@@ -204,7 +204,7 @@ class LocalStack:
         env["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://127.0.0.1:{self.ports.gateway_http}"
         env["OTEL_EXPORTER_OTLP_HEADERS"] = f"Authorization=Bearer%20{key}"
         command = (sys.executable, "-m", "assay_demo.instrumented")
-        return Spec("instrumented demo", command, env, once=True, stdout_is_log=False)
+        return Spec("otel", command, env, once=True, stdout_is_log=False)
 
     def new_key(self, environment: Mapping[str, str]) -> Spec:
         """Return the command that makes a key for the gateway, whose last line on stdout has the key."""
