@@ -20,6 +20,7 @@ from typing import Any
 from assay_capture import Capture
 from assay_schema.settings import Settings
 from tests.bench.result import result
+from tests.support.gateway import Gateway, redis_with_identities
 from tests.support.ports import free_port
 from tests.support.redis import RedisServer
 
@@ -50,6 +51,7 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
             "spool": stack.enter_context(_assay(away, directory / "spool", "spool")),
             "fsync": stack.enter_context(_assay(away, directory / "fsync", "fsync")),
             "tool": stack.enter_context(_assay(server.url, directory / "tool", "spool", call=_call_tool)),
+            "http": stack.enter_context(_assay_over_http(directory / "http")),
             "file": stack.enter_context(_assay(server.url, directory / "file", "spool", call=_call_tool, sink="file")),
             "otel": stack.enter_context(_opentelemetry()),
             "langfuse": stack.enter_context(_langfuse()),
@@ -62,6 +64,8 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
             result("retrieval() p50 / OpenTelemetry span", p50["up"], p50["otel"], "us", "<= 0.25", n),
             result("retrieval() p50 / Langfuse observation", p50["up"], p50["langfuse"], "us", "<= 0.05", n),
             result("retrieval() p99 / OpenTelemetry span", p99["up"], p99["otel"], "us", None, n),
+            result("retrieval() p50, events over HTTP / to Redis", p50["http"], p50["up"], "us", "<= 1.1", n),
+            result("retrieval() p99, events over HTTP / to Redis", p99["http"], p99["up"], "us", None, n),
             result("tool_call() p50 / retrieval()", p50["tool"], p50["up"], "us", "<= 1.3", n),
             result("tool_call() p99 / retrieval()", p99["tool"], p99["up"], "us", None, n),
             result("tool_call() to a file p50 / to Redis", p50["file"], p50["tool"], "us", None, n),
@@ -76,9 +80,11 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
             mode: _rate(url, directory / f"rate-{mode}", mode, events)
             for mode, url in {"memory": server.url, "spool": away, "fsync": away}.items()
         }
+        over_http = _rate_over_http(directory / "rate-http", events)
         scrubbed = _rate(server.url, directory / "rate-scrub", "memory", events, "producer")
         rows += [
             result("scrubbed in the producer / to Redis as it is", scrubbed, rate["memory"], "events/s", None, events),
+            result("over HTTP / to Redis", over_http, rate["memory"], "events/s", None, events),
             result("to a spool / to Redis", rate["spool"], rate["memory"], "events/s", None, events),
             result("to a spool with fsync / to Redis", rate["fsync"], rate["memory"], "events/s", None, events),
         ]
@@ -108,7 +114,7 @@ def _take_turns(sides: dict[str, tuple[Call, Call]], rounds: int) -> dict[str, l
     return times
 
 
-def _settings(url: str, spool: Path, durability: str, **more: str) -> Settings:
+def _settings(url: str, spool: Path, durability: str, /, **more: str) -> Settings:
     capture = {
         "spool_dir": spool,
         "durability": durability,
@@ -150,7 +156,7 @@ def _call_tool(capture: Capture) -> None:
 
 @contextlib.contextmanager
 def _assay(
-    url: str, spool: Path, durability: str, *, call: Callable[[Capture], None] = _retrieve, **more: str
+    url: str, spool: Path, durability: str, /, *, call: Callable[[Capture], None] = _retrieve, **more: str
 ) -> Iterator[tuple[Call, Call]]:
     capture = Capture(_settings(url, spool, durability, **more), service="bench", enabled=True)
 
@@ -164,14 +170,38 @@ def _assay(
         raise RuntimeError(f"events were dropped, so this was no fair run: {capture.stats()}")
 
 
+@contextlib.contextmanager
+def _assay_over_http(directory: Path, durability: str = "spool") -> Iterator[tuple[Call, Call]]:
+    """The same calls with the gateway's own process in between, which answers after its Redis has the events."""
+    directory.mkdir(parents=True)
+    redis = redis_with_identities(directory)
+    gateway = Gateway(directory, redis, ASSAY_TELEMETRY_LOG_LEVEL="WARNING").start()
+    try:
+        to = {"url": f"http://127.0.0.1:{gateway.port}", "key": gateway.key()}
+        with _assay(redis.url, directory / "spool", durability, call=_retrieve, **to) as sides:
+            yield sides
+    finally:
+        gateway.kill()
+        redis.stop()
+
+
+def _rate_over_http(directory: Path, events: int) -> float:
+    with _assay_over_http(directory, "memory") as (call, settle):
+        return _timed(call, settle, events)
+
+
 def _rate(url: str, spool: Path, durability: str, events: int, scrub: str = "service") -> float:
     """Events a second from the first call to the last event's safety, with Redis or on disk."""
     with _assay(url, spool, durability, scrub=scrub) as (call, settle):
-        began = time.perf_counter()
-        for _ in range(events):
-            call()
-        settle()
-        return events / (time.perf_counter() - began)
+        return _timed(call, settle, events)
+
+
+def _timed(call: Call, settle: Call, events: int) -> float:
+    began = time.perf_counter()
+    for _ in range(events):
+        call()
+    settle()
+    return events / (time.perf_counter() - began)
 
 
 def _burst(url: str, spool: Path, events: int) -> float:

@@ -3,12 +3,19 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tests.chaos import clocks, commits, destinations, faults, forgetting, refusals, replicated
+from tests.chaos import clocks, commits, destinations, faults, forgetting, front_door, refusals, replicated
 from tests.chaos.rig import Rig
 from tests.chaos.scenario import Scenario
 
 SCENARIOS: dict[type[Rig], tuple[Scenario, ...]] = {
-    Rig: (*faults.SCENARIOS, *refusals.SCENARIOS, *commits.SCENARIOS, *forgetting.SCENARIOS, *destinations.SCENARIOS),
+    Rig: (
+        *faults.SCENARIOS,
+        *refusals.SCENARIOS,
+        *commits.SCENARIOS,
+        *forgetting.SCENARIOS,
+        *destinations.SCENARIOS,
+        *front_door.SCENARIOS,
+    ),
     **forgetting.APART,
     **clocks.SCENARIOS,
     **replicated.SCENARIOS,

@@ -11,13 +11,16 @@ import os
 import random
 import sys
 import time
+import urllib.request
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 import orjson
+from pydantic import SecretStr
 
 from assay_capture import Capture
 from assay_capture.redis_transport import RedisTransport
@@ -35,7 +38,8 @@ TEXT = "which function parses a date that a person typed, and what does it raise
 class Order:
     """What one producer is to do."""
 
-    #: `raw`: pre-built events, pipelined as many SDKs together would. `sdk`: the SDK as producers use it.
+    #: `raw`: pre-built events, pipelined as many SDKs together would. `post`: the same in requests to the gateway. `sdk`: the SDK as
+    #: producers use it, over HTTP if there is a `gateway`.
     how: str
     redis: str
     ledger: str
@@ -55,6 +59,9 @@ class Order:
     large_after: int = -1
     #: Settings of Redis beside its address.
     topology: dict[str, str | int] = field(default_factory=dict)
+    #: Address of the gateway, and a key of its project; empty for Redis.
+    gateway: str = ""
+    key: str = ""
 
     def text(self) -> str:
         """As the command line wants it."""
@@ -186,6 +193,34 @@ def raw(order: Order, attempted: Notes, sent: Notes) -> None:
     """Send each chunk until Redis has acknowledged all of it. A time-out makes second entries, as with any producer."""
     settings = _redis(order)
     link = RedisTransport(settings)
+
+    def deliver(events: list[bytes]) -> None:
+        entries = [(number % settings.shards, data) for number, data in enumerate(events)]
+        while entries := link.send(entries).failed:
+            time.sleep(0.1)
+
+    _prebuilt(order, attempted, sent, deliver)
+
+
+def post(order: Order, attempted: Notes, sent: Notes) -> None:
+    """POST each chunk until the gateway answers 200, as a program without the SDK would."""
+    headers = {"Authorization": f"Bearer {order.key}", "Content-Type": "application/x-ndjson"}
+
+    def deliver(events: list[bytes]) -> None:
+        request = urllib.request.Request(f"{order.gateway}/v1/events", b"\n".join(events), headers)
+        while True:
+            try:
+                with urllib.request.urlopen(request, timeout=order.timeout_s + 5) as answer:
+                    if json.load(answer)["accepted"] == len(events):
+                        return
+                raise SystemExit("the gateway rejected events that are well")
+            except (OSError, HTTPException):
+                time.sleep(0.1)
+
+    _prebuilt(order, attempted, sent, deliver)
+
+
+def _prebuilt(order: Order, attempted: Notes, sent: Notes, deliver: Callable[[list[bytes]], None]) -> None:
     sessions, tried = Sessions(random.Random(order.seed), f"{order.service}/{order.seed}"), list[Part]()
     parts_noted = Notes(f"{order.ledger}.sessions")
     build, pace, done = builder(order, sessions, tried), Pace(order.rate), 0
@@ -199,11 +234,7 @@ def raw(order: Order, attempted: Notes, sent: Notes) -> None:
         attempted.add(names)
         parts_noted.add(written(tried))
         tried.clear()
-        entries = [(number % settings.shards, data) for number, (_, data) in enumerate(events)]
-        while entries:
-            entries = link.send(entries).failed
-            if entries:
-                time.sleep(0.1)
+        deliver([data for _, data in events])
         sent.add(names)
         pace.wait(size)
 
@@ -223,6 +254,9 @@ def capture_for(order: Order) -> Capture:
         spool_dir=Path(order.spool),
         queue_entries=20_000,
         high_water_entries=order.high_water,
+        url=order.gateway or None,
+        key=SecretStr(order.key),
+        timeout_s=order.timeout_s + 5,
     )
     return Capture(Settings(redis=_redis(order), capture=capture_settings), service=order.service)
 
@@ -287,7 +321,7 @@ class Pace:
 def main(text: str, with_sdk: Callable[[Order, Notes, Notes], None] = sdk) -> None:
     """Carry an order out."""
     order = Order(**json.loads(text))
-    how = {"raw": raw, "sdk": with_sdk}[order.how]
+    how = {"raw": raw, "post": post, "sdk": with_sdk}[order.how]
     how(order, Notes(f"{order.ledger}.attempted"), Notes(f"{order.ledger}.sent"))
 
 

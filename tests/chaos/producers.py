@@ -23,13 +23,19 @@ class Producers:
         self.service = service
         self._rig, self._load, self._seed, self._elsewhere = rig, load, seed, elsewhere
         address = {"url": elsewhere or rig.redis_url(rig.to_capture), **rig.topology}
-        self._waiting = rig.directory / "spool", f"*/{destination(RedisSettings.model_validate(address))}/*/*.jsonl"
+        #: Name of the spool's directory, by whether events go over HTTP.
+        self._waiting = {False: destination(RedisSettings.model_validate(address))}
+        if load.over_http:
+            self._waiting[True] = f"http-127.0.0.1-{rig.gateway_port}-*"
         self.ledgers: list[str] = []
         self._numbers = itertools.count()
         through_sdk = round(events * load.sdk_share) if load.sdk else 0
         self._sdk_share = through_sdk // max(1, load.sdk)
         raw_share = (events - through_sdk) // max(1, load.raw)
-        self.processes = [self._send("raw", raw_share, raw_share / load.seconds) for _ in range(load.raw)]
+        self.processes = [
+            self._send("raw", raw_share, raw_share / load.seconds, http=load.over_http and number % 2 == 1)
+            for number in range(load.raw)
+        ]
         #: Those with the SDK. What one that is killed leaves in its spool is sent by the next that looks.
         self.sdk: list[subprocess.Popen[bytes]] = []
         for _ in range(load.sdk):
@@ -37,7 +43,8 @@ class Producers:
 
     def start_sdk(self) -> None:
         """One more with the SDK, with as many events as each had at first."""
-        self.sdk.append(self._send("sdk", self._sdk_share, self._sdk_share / self._load.seconds))
+        http = self._load.over_http and len(self.sdk) % 2 == 1
+        self.sdk.append(self._send("sdk", self._sdk_share, self._sdk_share / self._load.seconds, http=http))
         self.processes.append(self.sdk[-1])
 
     def kill_sdk(self, *, spare: int = 0) -> None:
@@ -48,12 +55,12 @@ class Producers:
         for process in killed:
             process.wait(60)
 
-    def _send(self, how: str, events: int, rate: float) -> "subprocess.Popen[bytes]":
+    def _send(self, how: str, events: int, rate: float, *, http: bool = False) -> "subprocess.Popen[bytes]":
         number = next(self._numbers)
         ledger = str(self._rig.directory / f"ledger/{self.service}-{'elsewhere-' * bool(self._elsewhere)}{number}")
         self.ledgers.append(ledger)
         order = Order(
-            how=how,
+            how="post" if http and how == "raw" else how,
             redis=self._elsewhere or self._rig.redis_url(self._rig.to_capture if how == "sdk" else None),
             ledger=ledger,
             events=events,
@@ -67,6 +74,8 @@ class Producers:
             large=self._load.large,
             large_after=round(events * self._load.large_after) if how == "raw" and self._load.large_after >= 0 else -1,
             topology=dict(self._rig.topology),
+            gateway=f"http://127.0.0.1:{self._rig.gateway_port}" if http else "",
+            key=self._rig.gateway_key if http else "",
         )
         module = "tests.chaos.greenlets" if self._load.gevent and how == "sdk" else "tests.chaos.load"
         with (self._rig.directory / "log/producers.log").open("ab") as log:
@@ -87,16 +96,16 @@ class Producers:
         """Wait for their ends, and until nothing waits in the spool. What went wrong."""
         wrong = self.ended()
         deadline = time.monotonic() + PATIENCE_S
-        while self.left():
+        while left := self.left():
             if time.monotonic() > deadline:
                 return [*wrong, "events are left in the spool"]
-            self._send("sdk", 1, 1.0).wait(PATIENCE_S)
+            self._send("sdk", 1, 1.0, http=left[0].parents[1].name.startswith("http-")).wait(PATIENCE_S)
         return wrong
 
     def left(self) -> list[Path]:
         """What waits in the spool for their destination."""
-        spool, files = self._waiting
-        return list(spool.glob(files))
+        spool = self._rig.directory / "spool"
+        return [file for name in self._waiting.values() for file in spool.glob(f"*/{name}/*/*.jsonl")]
 
     def stop(self) -> None:
         """End them all."""

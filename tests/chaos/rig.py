@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,11 +22,12 @@ from typing import Any
 import psutil
 import redis
 
+from assay_access.api_keys import KeyKind, KeyRecord, as_fields, key_hash, new_key
 from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect
-from assay_schema.ids import PLACES, entry_parts, first_row_at, row_id
+from assay_schema.ids import PLACES, entry_parts, first_row_at, new_event_id, row_id
 from assay_schema.settings import Settings
-from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES
+from assay_schema.streams import API_KEYS_VERSION, CAPTURE, DEAD, EVENTS, FAILURES, api_keys_key
 from tests.chaos.proxy import Proxy
 from tests.support.ports import free_port
 from tests.support.redis import INSTALLED
@@ -150,6 +152,7 @@ class Rig:
         self.to_capture = Proxy(self.redis_port)
         self.networks = (self.to_redis, self.to_store, self.to_capture)
         self.health: dict[str, int] = {}
+        self.gateway_port, self.gateway_key = free_port(), ""
 
     # Life
 
@@ -326,6 +329,28 @@ class Rig:
             f"ASSAY_{service.upper()}_PORT": str(self.health[name]),
         }
         self._managed(name, self.program(f"assay_{service}"), environment)
+
+    def start_gateway(self) -> None:
+        """Start the gateway, with a key of the producers' project."""
+        self.health.setdefault("gateway", free_port())
+        if not self.gateway_key:
+            self.gateway_key, key_id = new_key(KeyKind.INGEST)
+            record = KeyRecord(
+                id=key_id,
+                sha256=key_hash(self.gateway_key),
+                kind=KeyKind.INGEST,
+                project="chaos",
+                created_at=datetime.now(UTC),
+            )
+            with self.redis() as client:
+                client.hset(api_keys_key(), mapping={**as_fields(record), API_KEYS_VERSION: new_event_id()})
+        environment = {
+            "ASSAY_CONFIG": str(self.settings_file("gateway", direct=True)),
+            "ASSAY_GATEWAY_PORT": str(self.health["gateway"]),
+            "ASSAY_GATEWAY_LISTEN_PORT": str(self.gateway_port),
+        }
+        self._managed("gateway", self.program("assay_gateway"), environment)
+        self.until(lambda: answers(self.health["gateway"], "/readyz"), "the gateway is ready")
 
     def program(self, module: str, *arguments: str) -> list[str]:
         """The command that runs a module, with the mechanism switched off that this rig is without."""

@@ -26,7 +26,7 @@ from tests.chaos.windows import Exporter
 from tests.support.store import MINUTELY_REFRESHES, refresh_rollups
 
 #: What each may hold in memory whatever happens, in bytes of resident memory. In Redis an outage of the store waits.
-RSS_LIMITS = {"redis": 1 << 30, "scrubber": 150 << 20, "writer": 150 << 20, "store": 3 << 30}
+RSS_LIMITS = {"redis": 1 << 30, "scrubber": 150 << 20, "writer": 150 << 20, "gateway": 150 << 20, "store": 3 << 30}
 #: Entries of a drained events stream: the history for live tail, and some batches, since it is trimmed in steps.
 EVENTS_LEFT = HISTORY_ENTRIES + 10 * BATCH_ROWS
 ROLLUPS = ("rollup_minute", "rollup_hour", "rollup_day")
@@ -78,6 +78,8 @@ class Run:
         rig, seed = self.rig, self.seed + zlib.crc32(scenario.name.encode())
         started = time.monotonic()
         rig.scale(scenario.scrubbers, scenario.writers)
+        if scenario.load.over_http:
+            rig.start_gateway()
         service = scenario.name.replace(" ", "-").replace("'", "").replace(",", "")
         events = round(self.events * scenario.load.weight)
         producers = Producers(rig, service, scenario.load, events, seed)

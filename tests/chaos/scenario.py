@@ -36,6 +36,8 @@ class Load:
     timeout_s: float = 3.0
     #: The processes with the SDK are programs that gevent patched before anything else.
     gevent: bool = False
+    #: Every second process sends to the gateway over HTTP instead of to Redis.
+    over_http: bool = False
 
 
 @dataclass

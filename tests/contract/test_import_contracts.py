@@ -27,7 +27,7 @@ BROKEN_BY = {
     "The schema package does no I/O": ("assay_schema/ids.py", "redis"),
     "What scrubs in a producer's process loads nothing of a service": ("assay_scrubber/producer.py", "assay_runtime.clock"),
     "The SDK needs only redis, orjson, pydantic and the schema": ("assay_capture/capture.py", "assay_runtime.clock"),
-    "The assembler knows neither keys nor the store": ("assay_assembler/span.py", "clickhouse_connect"),
+    "The assembler knows neither keys nor the store": ("assay_assembler/span.py", "assay_access.api_keys"),
     "Evaluation: from a whole evaluation down to the statistics": ("assay_evals/errors.py", "assay_evals.compare"),
     "Operations print nothing and serve nothing": ("assay_operations/progress.py", "click"),
     "Operations use the cores of services, never what starts them": ("assay_operations/progress.py", "assay_writer.app"),

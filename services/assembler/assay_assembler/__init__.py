@@ -1,1 +1,1 @@
-"""Turn OpenTelemetry spans into capture events: decode, map each span to a step, assemble the steps of a trace."""
+"""Turn OpenTelemetry spans into capture events: decode, map to steps, assemble the steps of a trace."""

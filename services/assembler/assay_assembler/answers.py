@@ -149,7 +149,10 @@ class Answers:
 
 
 def _without_repeats(calls: list[Node]) -> list[Node]:
-    """Leave out calls whose response another span has too. Servers with short ids repeat them, so texts must not differ."""
+    """Leave out calls whose response another span has too.
+
+    Servers with short ids repeat them, so texts must not differ.
+    """
     texts: dict[str, set[str]] = {}
     for call in calls:
         texts.setdefault(call.step.response_id, set()).add(call.step.text)

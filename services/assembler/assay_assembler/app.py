@@ -15,9 +15,12 @@ from assay_runtime.service import Service, main
 from assay_schema.events import Event
 from assay_schema.failures import Failure, Reason
 from assay_schema.limits import ENTRY_MAX_BYTES
-from assay_schema.settings import Settings
+from assay_schema.settings import AssemblerSettings, Settings, SettingsError
 from assay_schema.span_entry import SpanEntry, SpanEntryError
 from assay_schema.streams import CAPTURE, FAILURES, SPANS
+
+#: Shortest key of the hashes of user ids, in bytes.
+USER_KEY_MIN_BYTES = 16
 
 
 def arrived(entry: Entry) -> Outcome:
@@ -34,13 +37,27 @@ async def _arrivals(entries: Sequence[Entry]) -> list[Outcome]:
     return [arrived(entry) for entry in entries]
 
 
+def user_key_of(settings: AssemblerSettings) -> bytes:
+    """Return the key of the hashes of user ids; empty without one. Raises `SettingsError`."""
+    if settings.user_key_file is None:
+        return b""
+    try:
+        key = settings.user_key_file.read_bytes().strip()
+    except OSError as error:
+        raise SettingsError(f"cannot read the file in assembler.user_key_file: {error.strerror}") from None
+    if len(key) < USER_KEY_MIN_BYTES:
+        raise SettingsError(f"assembler.user_key_file: the key has fewer than {USER_KEY_MIN_BYTES} bytes")
+    return key
+
+
 def build(settings: Settings) -> Service:
     """Build the service, ready to run."""
     service = Service(GROUP, settings, settings.assembler.port)
     bounds = Bounds(entries=settings.assembler.batch_entries, bytes=4 * ENTRY_MAX_BYTES, age_s=0)
+    user_key = user_key_of(settings.assembler)
     traces = []
     for shard in range(settings.redis.shards):
-        opened = OpenTraces(service.client, settings.assembler, shard)
+        opened = OpenTraces(service.client, settings.assembler, shard, user_key)
         traces.append(opened)
         service.consume(SPANS, shard, process=_arrivals, finish=opened.finish, bounds=bounds, document=SpanEntry)
         service.publishes(CAPTURE, shard, Event)

@@ -1,4 +1,7 @@
-"""Find the tool calls of a trace. One call may have several spans: a framework's, an MCP client's, an MCP server's."""
+"""Find the tool calls of a trace.
+
+One call may have several spans: a framework's, an MCP client's, an MCP server's.
+"""
 
 from assay_assembler.node import Node, order
 from assay_assembler.step import StepKind

@@ -1,4 +1,4 @@
-"""Find question and answer of a model call, an agent or a chain in all generations of attributes and events.
+"""Find question and answer of a step in all generations of attributes and events.
 
 Which instrumentation sends which is not a question of its version: several generations are in use side by side.
 """

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError as ProtobufError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from assay_assembler.decode_json import UndecodableError, decode_json
-from assay_assembler.marks import EVENT_PREFIXES, PREFIXES
+from assay_assembler.marks import EVENT_PREFIXES, PREFIXES, UNREAD
 from assay_assembler.span import STATUSES, Attributes, Link, Source, Span, SpanEvent, is_local_root
 
 __all__ = ["UndecodableError", "decode"]
@@ -85,8 +85,10 @@ def _span(raw: Any, source: Source) -> Span | None:
 
 
 def _attributes(pairs: Any) -> Attributes:
-    """Return attributes as a dict. Most values are texts, so that is tried first."""
-    return {pair.key: (value := pair.value).string_value or _value(value) for pair in pairs}
+    """Return the attributes that rules read. Most values are texts, so that is tried first."""
+    return {
+        name: (value := pair.value).string_value or _value(value) for pair in pairs if (name := pair.key) not in UNREAD
+    }
 
 
 def _value(any_value: Any) -> Any:

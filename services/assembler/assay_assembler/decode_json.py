@@ -1,4 +1,7 @@
-"""Decode OTLP JSON. Its mapping differs from protobuf's own: ids are hexadecimal, 64-bit integers may be texts."""
+"""Decode OTLP JSON.
+
+Its mapping differs from protobuf's own: ids are hexadecimal, 64-bit integers may be texts.
+"""
 
 import base64
 import binascii
@@ -7,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from assay_assembler.marks import is_marked
+from assay_assembler.marks import UNREAD, is_marked
 from assay_assembler.span import STATUSES, Attributes, Link, Source, Span, SpanEvent, Status, is_local_root
 
 #: Deepest nesting of an attribute's value that is read.
@@ -81,7 +84,8 @@ def _status(code: Any) -> Status:
 
 
 def _attributes(pairs: Any) -> Attributes:
-    return {pair["key"]: _value(pair.get("value"), 0) for pair in _dicts(pairs) if isinstance(pair.get("key"), str)}
+    named = (pair for pair in _dicts(pairs) if isinstance(pair.get("key"), str) and pair["key"] not in UNREAD)
+    return {pair["key"]: _value(pair.get("value"), 0) for pair in named}
 
 
 def _value(raw: Any, depth: int) -> Any:

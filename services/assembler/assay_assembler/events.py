@@ -1,12 +1,15 @@
-"""Build capture events from the steps of a trace. Every event is checked against the contract before it is returned."""
+"""Build capture events from the steps of a trace.
 
+Every event is checked against the contract before it is returned.
+"""
+
+import hmac
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import orjson
 
 from assay_assembler import fitting
-from assay_assembler.additions import envelope_additions, params_additions, retrieval_additions
 from assay_assembler.documents import Document
 from assay_assembler.event_ids import chunk_number, span_event_id, text_id
 from assay_assembler.node import Node
@@ -32,6 +35,8 @@ class Made(NamedTuple):
     data: bytes
     #: The first is the span that `event_id` comes from.
     span_ids: tuple[str, ...]
+    #: True if the producer's SDK dropped attributes of one of them: tell the operator, who can raise its limit.
+    partial: bool
 
 
 class Envelope(NamedTuple):
@@ -41,12 +46,14 @@ class Envelope(NamedTuple):
     trace_id: str
     #: Service of spans that name none, as the key has it; may be empty.
     default_service: str
+    #: Key of the hashes of user ids; without it they are left out.
+    user_key: bytes = b""
 
 
 def made(
     envelope: Envelope, node: Node, kind: Kind, payload: dict[str, Any], sources: list[Node], *, event_id: str = ""
 ) -> Made | None:
-    """Return the event of a node with a payload; None if the contract refuses it, for example because of its time."""
+    """Return the event of a node with a payload; None if the contract refuses it, as for its time."""
     occurred = _moment(node.end_ns)
     if occurred is None:
         return None
@@ -64,7 +71,9 @@ def made(
         "kind": kind.value,
         "payload": payload,
         **({"session_id": fitting.name(session)} if session else {}),
-        **envelope_additions(partial=partial, user=user),
+        "origin": "otlp",
+        "partial": partial,
+        **({"user_hash": user_hash(envelope.user_key, user)} if user and envelope.user_key else {}),
     }
     data = _within_entry(event)
     try:
@@ -72,7 +81,7 @@ def made(
     except InvalidEvent:
         return None
     others = dict.fromkeys(each.span_id for each in [node, *sources])
-    return Made(event_id, kind, data, tuple(others))
+    return Made(event_id, kind, data, tuple(others), partial)
 
 
 def node_event_id(envelope: Envelope, node: Node, kind: Kind) -> str:
@@ -95,19 +104,10 @@ def answer(
     return {
         "query": fitting.query(query),
         "answer": fitting.body(text),
-        "contexts": [_context(document) for document in passages],
+        "contexts": [passage(document, document_id(document)) for document in passages],
         "model": fitting.name(model) or UNKNOWN_MODEL,
         "latency_ms": max(0, node.end_ns - started_ns) / _NS_PER_MS,
         "retrieval_event_id": retrieval_id or None,
-    }
-
-
-def _context(document: Document) -> dict[str, Any]:
-    return {
-        "id": document_id(document),
-        "source_id": fitting.name(document.source) or None,
-        "text": fitting.body(document.text),
-        "score": document.score,
     }
 
 
@@ -132,8 +132,9 @@ def retrieval(
         "latency_ms": milliseconds(node),
         "retrieved_scores": [] if None in scores else scores,
         "embedding_model": fitting.name(embedding_model) or None,
-        "params": fitting.free_json({**node.step.params, **params_additions(ids)}),
-        **retrieval_additions(ids, documents),
+        "params": fitting.free_json(node.step.params),
+        "retrieved_ids": ids,
+        "passages": [_context(document) for document in documents if document.text],
     }
 
 
@@ -168,13 +169,19 @@ def arguments_of(arguments: Any) -> dict[str, Any] | None:
     return fitting.free_json(value if isinstance(value, dict) else {"value": value})
 
 
-def feedback(verdict: Verdict, target_event_id: str) -> dict[str, Any]:
+def feedback(verdict: Verdict, target_event_id: str, user_key: bytes) -> dict[str, Any]:
     """Return the payload of a person's verdict."""
     return {
         "target_event_id": target_event_id,
         "verdict": verdict.verdict,
         "text": fitting.body(verdict.text) if verdict.text else None,
+        "user_hash": user_hash(verdict.user, user_key) or None,
     }
+
+
+def user_hash(key: bytes, user: str) -> str:
+    """Return the keyed hash of a user's id: without the key, no id can be compared with it."""
+    return hmac.new(key, user.encode("utf-8", "replace"), "sha256").hexdigest()
 
 
 def document_id(document: Document) -> str:
@@ -205,10 +212,11 @@ def _moment(nanoseconds: int) -> str | None:
 
 
 def _within_entry(event: dict[str, Any]) -> bytes:
-    """Encode an event. If it is too large for an entry, its last passages are left out."""
+    """Encode an event. If it is too large for an entry, its last passages are left out, and it says so."""
     data = orjson.dumps(event)
-    passages = event["payload"].get("contexts")
+    passages = event["payload"].get("contexts") or event["payload"].get("passages")
     while len(data) > ENTRY_MAX_BYTES and passages:
         del passages[len(passages) // 2 :]
+        event["partial"] = True
         data = orjson.dumps(event)
     return data

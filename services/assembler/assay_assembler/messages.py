@@ -75,7 +75,7 @@ def last_user(value: Any) -> str:
 
 
 def final(value: Any) -> Message:
-    """Return the assistant's messages at the end of a list as one: its last text, and whether it asks for a tool."""
+    """Return the assistant's messages at the end of a list as one: the last text, and any tool call."""
     last, calls = "", False
     for each in backwards(value):
         if each.role != "assistant":
@@ -163,7 +163,10 @@ def content(body: Any) -> tuple[str, bool]:
 
 
 def _part(part: dict[str, Any]) -> tuple[str, bool]:
-    """Return the text of one part, and whether it asks for a tool. Reasoning, files and results of tools have no text."""
+    """Return the text of one part, and whether it asks for a tool.
+
+    Reasoning, files and results of tools have no text.
+    """
     kind = part.get("type", part.get("block_type"))
     if kind is not None and not isinstance(kind, str):
         return "", False

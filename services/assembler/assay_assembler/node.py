@@ -88,7 +88,7 @@ class Node:
 
 
 def order(node: Node) -> tuple[int, int, str]:
-    """Return the place of a node among others: by start, then end, then id. It is the same in every reassembly."""
+    """Return the place of a node among others: by start, then end, then id."""
     return node.start_ns, node.end_ns, node.span_id
 
 
@@ -98,7 +98,9 @@ def by_end(node: Node) -> tuple[int, int, str]:
 
 
 def connect(nodes: dict[str, Node]) -> None:
-    """Set parents and children. A parent that never came is replaced by the one agent around the span in time.
+    """Set parents and children.
+
+    A parent that never came is replaced by the one agent around the span in time.
 
     Spans without marks are not read, so that the way from a model call to its agent may have gaps.
     """

@@ -68,8 +68,9 @@ class _Known:
 class OpenTraces:
     """The open traces of one shard."""
 
-    def __init__(self, client: Client, settings: AssemblerSettings, shard: int) -> None:
+    def __init__(self, client: Client, settings: AssemblerSettings, shard: int, user_key: bytes = b"") -> None:
         self._client = client
+        self._user_key = user_key
         self._settings = settings
         self._shard = shard
         self._take = guarded(client, TAKE)
@@ -105,7 +106,7 @@ class OpenTraces:
         for attempt in range(_TRIES):
             if not arrivals:
                 return 0
-            known = await self._read(key) if attempt else self._forget(key) or _Known(_new(arrivals[0]))
+            known = await self._read(key) if attempt else self._forget(key) or _Known(self._new(arrivals[0]))
             for each in arrivals:
                 known.add(each)
             answer = await self._take(
@@ -170,6 +171,16 @@ class OpenTraces:
         found = await self._client.hget(key, f"t{feedback.target_span}") or await self._client.hget(key, "t")
         return found.decode() if found else ""
 
+    def _new(self, arrival: Arrival) -> Trace:
+        settings = self._settings
+        options = Options(
+            default_service=arrival.service,
+            retrieval_tools=tuple(settings.retrieval_tools.get(arrival.project, ())),
+            feedback_names=frozenset(settings.feedback_names.get(arrival.project, ())),
+            user_key=self._user_key,
+        )
+        return Trace(arrival.project, arrival.trace_id, options)
+
     def _keys(self, key: str) -> list[str]:
         return [open_traces_key(self._shard), key, open_bytes_key(self._shard)]
 
@@ -181,7 +192,7 @@ class OpenTraces:
         fields = await self._client.hgetall(key)
         arrivals = [arrival_of("", fields[b"b%d" % number]) for number in range(int(fields.get(b"entries", 0)))]
         project, _, trace_id = key.partition(":trace:")[2].partition("/")
-        known = _Known(_new(arrivals[0]) if arrivals else Trace(project, trace_id), len(arrivals))
+        known = _Known(self._new(arrivals[0]) if arrivals else Trace(project, trace_id), len(arrivals))
         for each in arrivals:
             known.add(each)
         return known
@@ -196,10 +207,6 @@ class OpenTraces:
         known = self._known.pop(key, None)
         self._known_bytes -= known.bytes if known else 0
         return known
-
-
-def _new(arrival: Arrival) -> Trace:
-    return Trace(arrival.project, arrival.trace_id, Options(default_service=arrival.service))
 
 
 def _listed(pairs: Iterable[tuple[str, Any]]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Find the retrievals of a trace: nested retrievers are one, tools of the project's choice are retrievals too."""
+"""Find the retrievals of a trace. Nested retrievers are one; a project may name tools that retrieve."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

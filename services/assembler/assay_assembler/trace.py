@@ -6,7 +6,7 @@ deterministic, so a trace that is assembled again after a crash makes the same e
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from assay_assembler import events
 from assay_assembler.answers import Answers
@@ -31,6 +31,8 @@ class Options:
     retrieval_tools: tuple[str, ...] = ()
     #: Names of evaluations that are a person's feedback although they do not say it.
     feedback_names: Collection[str] = ()
+    #: Key of the hashes of user ids; without it they are left out.
+    user_key: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True)
@@ -55,16 +57,16 @@ class OpenFeedback:
             f"feedback.{self.place}" if self.place else "feedback",
             self.node.start_ns,
         )
-        payload = events.feedback(self.verdict, target_event_id)
+        payload = events.feedback(self.verdict, target_event_id, self.envelope.user_key)
         return events.made(self.envelope, self.node, Kind.FEEDBACK, payload, [self.node], event_id=event_id)
 
 
 class Trace:
-    """One trace of one project. `add` its spans; take `ready` events at any time; `close` it for the rest."""
+    """One trace of one project: `add` its spans, take `ready` events early, `close` it for the rest."""
 
     def __init__(self, project: str, trace_id: str, options: Options | None = None) -> None:
         self._options = options or Options()
-        self._envelope = Envelope(project, trace_id, self._options.default_service)
+        self._envelope = Envelope(project, trace_id, self._options.default_service, self._options.user_key)
         self._nodes: dict[str, Node] = {}
         self._sent: set[str] = set()
         self._closed = False
@@ -97,7 +99,7 @@ class Trace:
         return self._nodes.keys()
 
     def add(self, span: Span) -> None:
-        """Add a span. Adding it again, or adding one after `close`, changes nothing but the counts."""
+        """Add a span. Adding it again, or adding one after `close`, changes only the counts."""
         if span.span_id in self._nodes:
             self.counts[Reason.DUPLICATE] += 1
         elif self._closed:
@@ -108,7 +110,7 @@ class Trace:
             self._nodes[span.span_id] = Node.of(span, step)
 
     def ready(self) -> list[Made]:
-        """Return retrievals and tool calls that need not wait for `close`: those of processes whose first span has come.
+        """Return retrievals and tool calls that need not wait: those of processes whose first span has come.
 
         A process exports its first span last. If an export is repeated out of order, such an event may lack what a later
         span says; its id stays the same, so that it is still stored once. The entries of these spans must stay pending
@@ -128,7 +130,10 @@ class Trace:
         return made
 
     def close(self) -> list[Made]:
-        """Return all events that `ready` did not. Call it once; `counts`, `targets` and others are complete then."""
+        """Return all events that `ready` did not.
+
+        Call it once; `counts`, `targets` and others are complete then.
+        """
         if self._closed:
             return []
         connect(self._nodes)

@@ -81,7 +81,7 @@ def container(value: Any) -> Any:
 
 
 def literal(value: Any) -> Any:
-    """Return the list or dict that a value is, by its JSON or its Python representation; None for all else."""
+    """Return the list or dict that a value is, or that its JSON or Python representation is; else None."""
     found = container(value)
     return from_repr(value) if found is None and isinstance(value, str) else found
 
@@ -114,7 +114,10 @@ def indexed(values: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
 
 
 def numbered(values: Mapping[str, Any], prefix: str) -> dict[int, dict[str, Any]]:
-    """Group `prefix` + `N.rest` by N in one pass. A name whose N is not a number of at most nine digits is ignored."""
+    """Group `prefix` + `N.rest` by N in one pass.
+
+    A name whose N is not a number of at most nine digits is ignored.
+    """
     groups: dict[str, dict[str, Any]] = {}
     begin = len(prefix)
     for name, value in values.items():

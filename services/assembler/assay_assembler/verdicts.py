@@ -1,4 +1,4 @@
-"""Read evaluations on spans: OpenInference annotations and events of OpenTelemetry's GenAI conventions."""
+"""Read evaluations on spans: annotations of OpenInference, and events of OpenTelemetry."""
 
 from collections.abc import Collection, Iterator
 from typing import Any, Literal

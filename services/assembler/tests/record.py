@@ -13,17 +13,18 @@ import itertools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import venv
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 HERE = Path(__file__).parent
 PROGRAMS, RECORDINGS = HERE / "programs", HERE / "recordings"
-#: The packages of each program are in its first line, after `# packages:`.
+#: The packages of each program are in its first lines, after `packages:`.
 EXPORT = ("opentelemetry-sdk==1.45.2", "opentelemetry-exporter-otlp-proto-http==1.45.2")
 ANSWER = "Rows are kept for 90 days."
 ARGUMENTS = '{"project": "help"}'
@@ -180,9 +181,11 @@ def anthropic(given: dict[str, Any]) -> dict[str, Any]:
 
 def record(name: str, work: Path) -> None:
     """Run a program in its environment and keep what it sent."""
-    program = PROGRAMS / f"{name}.py"
-    first = program.read_text().partition("\n")[0]
-    python = environment(name, [*EXPORT, *first.removeprefix("# packages:").split()], work)
+    program = next(PROGRAMS.glob(f"{name}.*"))
+    lines = program.read_text().splitlines()
+    packages = [word for line in lines if "packages:" in line for word in line.partition("packages:")[2].split()]
+    in_python = program.suffix == ".py"
+    command = environment(name, packages, work) if in_python else node_environment(name, packages, program, work)
     api = Imitation()
     variables = {
         "PATH": os.environ["PATH"],
@@ -197,21 +200,43 @@ def record(name: str, work: Path) -> None:
         "ANTHROPIC_API_KEY": "none",
         "IMITATION": api.url,
     }
-    subprocess.run([python, str(program)], env=variables, cwd=work, check=True, timeout=TIMEOUT_S)
+    subprocess.run(command, env=variables, cwd=work, check=True, timeout=TIMEOUT_S)
     api.shutdown()
     if not api.bodies:
         raise SystemExit(f"{name}: no spans arrived")
-    keep(name, b"".join(cleaned(body, work) for body in api.bodies))
+    if in_python:
+        keep(name, b"".join(cleaned(body, work) for body in api.bodies), "protobuf")
+    else:
+        keep(name, cleaned_json(api.bodies, work), "json")
 
 
-def environment(name: str, packages: list[str], work: Path) -> str:
-    """Return the interpreter of an environment with packages. It is kept for the next run."""
+def environment(name: str, packages: list[str], work: Path) -> list[str]:
+    """Return the command of a Python program in an environment with its packages. It is kept for the next run."""
     folder = work / name
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
-    return str(python)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *EXPORT, *packages], check=True)
+    return [str(python), str(PROGRAMS / f"{name}.py")]
+
+
+def node_environment(name: str, packages: list[str], program: Path, work: Path) -> list[str]:
+    """Return the command of a JavaScript program in a folder with its packages."""
+    folder = work / name
+    folder.mkdir(exist_ok=True)
+    if not (folder / "node_modules").exists():
+        subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", *packages], cwd=folder, check=True)
+    return ["node", str(shutil.copy(program, folder))]
+
+
+def cleaned_json(bodies: list[bytes], work: Path) -> bytes:
+    """Return requests in JSON as one, without machine paths, addresses and process numbers."""
+    groups = [group for body in bodies for group in json.loads(body)["resourceSpans"]]
+    for group in groups:
+        pairs = group["resource"]["attributes"]
+        pairs[:] = [pair for pair in pairs if not pair["key"].startswith(("process.", "host.", "os."))]
+    text = json.dumps({"resourceSpans": groups}, indent=1, ensure_ascii=False).replace(str(work), "/work")
+    return re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:8000", text).encode()
 
 
 def cleaned(body: bytes, work: Path) -> bytes:
@@ -249,14 +274,15 @@ def replace_in(value: Any, work: Path) -> None:
         replace_in(each, work)
 
 
-def keep(name: str, body: bytes) -> None:
+def keep(name: str, body: bytes, encoding: Literal["protobuf", "json"]) -> None:
     """Write a recording and the events made of it."""
     RECORDINGS.mkdir(exist_ok=True)
-    (RECORDINGS / f"{name}.pb").write_bytes(body)
+    suffix = "pb" if encoding == "protobuf" else "json"
+    (RECORDINGS / f"{name}.{suffix}").write_bytes(body)
     sys.path.insert(0, str(HERE.parents[2]))
     from tests.support.recordings import expectation
 
-    expected = expectation(body, "protobuf")
+    expected = expectation(body, encoding)
     (RECORDINGS / f"{name}.expected.json").write_text(json.dumps(expected, indent=1, ensure_ascii=False) + "\n")
     print(f"{name}: {len(body)} bytes, {[event['kind'] for event in expected['events']]}, {expected['counts']}")
 
@@ -267,7 +293,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="programs to record; default: all")
     parser.add_argument("--work", type=Path, default=None, help="folder for environments; default: a temporary one")
     arguments = parser.parse_args()
-    names = arguments.names or sorted(path.stem for path in PROGRAMS.glob("[a-z]*.py"))
+    names = arguments.names or sorted(path.stem for path in PROGRAMS.glob("[a-z]*.*"))
     with tempfile.TemporaryDirectory() as temporary:
         work = (arguments.work or Path(temporary)).resolve()
         for name in names:

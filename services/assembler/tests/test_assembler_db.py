@@ -31,7 +31,11 @@ def test_each_event_is_a_hit() -> None:
 
 def test_a_score_is_kept_and_a_distance_is_not_a_score() -> None:
     given = span({"db.system": "milvus"}, events=(hit("db.search.result", id=7, score=0.9, distance=0.1),))
-    expected = {"kind": "retrieval", "documents": (Document("7", "", 0.9, "", ""),)}
+    expected = {
+        "kind": "retrieval",
+        "documents": (Document("7", "", 0.9, "", ""),),
+        "params": {"retriever": "step", "provider": "milvus", "distances": [0.1]},
+    }
     assert fields(given, expected) == expected
 
 

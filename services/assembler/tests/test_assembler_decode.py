@@ -1,12 +1,15 @@
 """Decode OTLP requests of both encodings to the same spans."""
 
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+import assay_assembler
 from assay_assembler.decode import UndecodableError, decode
+from assay_assembler.marks import UNREAD
 from assay_assembler.span import Link, SpanEvent
 from tests.support.spans import START_NS, TRACE, any_value, request, span, span_id
 
@@ -177,3 +180,9 @@ def test_an_index_into_a_table_of_strings_is_absent() -> None:
 
 def test_a_time_is_in_nanoseconds() -> None:
     assert decode(request(EVERYTHING).SerializeToString(), "protobuf")[0].start_ns == START_NS
+
+
+def test_no_rule_reads_an_attribute_that_is_left_out() -> None:
+    package = Path(assay_assembler.__file__).parent
+    source = "".join(path.read_text() for path in package.rglob("*.py") if path.name != "marks.py")
+    assert not [name for name in UNREAD if f'"{name}"' in source]

@@ -6,7 +6,7 @@
 import json
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 import pytest
@@ -18,17 +18,22 @@ from assay_schema.validation import parse_event
 from tests.support.recordings import expectation
 
 RECORDINGS = Path(__file__).parent / "recordings"
-NAMES = sorted(path.stem for path in RECORDINGS.glob("*.pb"))
+FILES = {path.stem: path for path in sorted(RECORDINGS.iterdir()) if not path.name.endswith(".expected.json")}
+NAMES = list(FILES)
 
 
 def body(name: str) -> bytes:
-    return (RECORDINGS / f"{name}.pb").read_bytes()
+    return FILES[name].read_bytes()
+
+
+def encoding(name: str) -> Literal["protobuf", "json"]:
+    return "protobuf" if FILES[name].suffix == ".pb" else "json"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recording_makes_the_expected_events(name: str) -> None:
     expected = json.loads((RECORDINGS / f"{name}.expected.json").read_text())
-    assert expectation(body(name), "protobuf") == expected
+    assert expectation(body(name), encoding(name)) == expected
 
 
 def events_of(spans: list[Span], *, early: bool) -> list[Any]:
@@ -48,20 +53,20 @@ def events_of(spans: list[Span], *, early: bool) -> list[Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_order_and_repeats_change_nothing(name: str) -> None:
-    spans = decode(body(name), "protobuf") * 3
+    spans = decode(body(name), encoding(name)) * 3
     random.Random(name).shuffle(spans)  # noqa: S311
-    assert events_of(spans, early=False) == expectation(body(name), "protobuf")["events"]
+    assert events_of(spans, early=False) == expectation(body(name), encoding(name))["events"]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_events_that_are_ready_early_are_the_same(name: str) -> None:
-    spans = decode(body(name), "protobuf")
-    assert events_of([*spans, *spans], early=True) == expectation(body(name), "protobuf")["events"]
+    spans = decode(body(name), encoding(name))
+    assert events_of([*spans, *spans], early=True) == expectation(body(name), encoding(name))["events"]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_event_of_a_recording_is_valid(name: str) -> None:
-    for event in expectation(body(name), "protobuf")["events"]:
+    for event in expectation(body(name), encoding(name))["events"]:
         parse_event(orjson.dumps(event))
 
 

@@ -135,13 +135,11 @@ def test_a_retrieval_has_its_hits_in_order() -> None:
         {"id": "7", "metadata": {"url": "u"}},
     ]
     [found] = payloads("retrieval", retrieval(1, more={"gen_ai.retrieval.documents": hits}))
-    assert found["retrieved_chunk_ids"] == [
-        chunk_number("s", "a"),
-        chunk_number("", found["params"]["document_ids"][1]),
-        7,
-    ]
-    assert found["params"]["document_ids"][1].startswith("sha256:")
-    assert found["retrieved_slugs"] == ["s", found["params"]["document_ids"][1], "u"]
+    first, made_up, last = found["retrieved_ids"]
+    assert (first, last, made_up[:7]) == ("a", "7", "sha256:")
+    assert found["retrieved_chunk_ids"] == [chunk_number("s", "a"), chunk_number("", made_up), 7]
+    assert found["retrieved_slugs"] == ["s", made_up, "u"]
+    assert [each["text"] for each in found["passages"]] == ["t", "no id"]
     assert found["retrieved_scores"] == []
 
 
@@ -194,6 +192,13 @@ def test_the_session_of_an_ancestor_is_that_of_the_event() -> None:
         tool(2, parent=1),
     )
     assert {event["session_id"] for event in made} == {"s"}
+
+
+def test_an_event_says_where_it_came_from_and_names_users_by_a_keyed_hash_only() -> None:
+    [named] = events(chat(1, more={"user.id": "u-1"}), options=Options(user_key=b"secret"))
+    assert (named["origin"], named["partial"], len(named["user_hash"])) == ("otlp", False, 64)
+    [unnamed] = events(chat(1, more={"user.id": "u-1"}))
+    assert "user_hash" not in unnamed
 
 
 def test_an_event_id_is_a_uuid7_of_the_start_and_the_same_each_time() -> None:

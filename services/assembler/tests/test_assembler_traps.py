@@ -8,7 +8,7 @@ import pytest
 from assay_assembler.span import Link, Source, Span, SpanEvent
 from assay_assembler.trace import Options, Trace
 from tests.support.spans import TRACE, span, span_id
-from tests.support.traces import events, payloads, reasons
+from tests.support.traces import events, opened, payloads, reasons
 
 KIND = "openinference.span.kind"
 QUESTION, ANSWER = "How long are rows kept?", "Rows are kept for 90 days."
@@ -66,6 +66,10 @@ def test_hits_keep_their_order_when_the_best_were_dropped() -> None:
     [found] = payloads("retrieval", chain(1, ANSWER), cut)
     assert found["retrieved_chunk_ids"] == list(range(29, 60))
     assert found["query"] == QUESTION
+    assert [(made.kind, made.partial) for made in opened(chain(1, ANSWER), cut).close()] == [
+        ("retrieval", True),
+        ("answer", False),
+    ]
 
 
 def test_a_retrieval_whose_query_was_dropped_is_counted_with_its_reason() -> None:
@@ -239,7 +243,7 @@ def test_feedback_on_a_carrier_span_goes_to_the_span_that_it_links_to() -> None:
     made = events(chain(1, ANSWER), llm(3, parent=1), carrier)
     answer, feedback = made
     assert feedback["payload"] == {
-        "target_event_id": answer["event_id"], "verdict": "positive", "text": "Short and right.",
+        "target_event_id": answer["event_id"], "verdict": "positive", "text": "Short and right.", "user_hash": None,
     }  # fmt: skip
     assert reasons(chain(1, ANSWER), llm(3, parent=1), carrier)["not_a_person"] == 1
 

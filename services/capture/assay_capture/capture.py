@@ -18,7 +18,6 @@ from assay_capture.event_file import EventFile
 from assay_capture.native import RLock, SimpleQueue
 from assay_capture.owners import default_spool_dir
 from assay_capture.publisher import Publisher
-from assay_capture.redis_transport import Outcome, RedisTransport
 from assay_capture.retrievals import RetrievalCapture
 from assay_capture.scrubbing import Scrubbing, load_scrubber, needs_scrubber
 from assay_capture.spool import Spool
@@ -26,10 +25,11 @@ from assay_capture.stats import CaptureStats, ProblemLog, log
 from assay_capture.summary import TOOL_KINDS, encoded_tool_event, unfit_field
 from assay_capture.tool_calls import ServerRun, ToolCapture
 from assay_capture.trace import current_traceparent
+from assay_capture.transport import Outcome
+from assay_capture.transports import Route
 from assay_schema.limits import SCHEMA_VERSION
 from assay_schema.settings import SWITCH_VARIABLE, Settings, capture_on
 from assay_schema.streams import shard_of
-from assay_schema.topology import destination
 
 
 class Capture(RetrievalCapture, ToolCapture):
@@ -58,14 +58,15 @@ class Capture(RetrievalCapture, ToolCapture):
         self._project = project_name(settings)
         self._enabled = capture_on(settings.capture, os.environ) if enabled is None else enabled
         self._closed = False
-        self._to_redis = settings.capture.sink != "file"
+        self._to_redis = settings.capture.sink != "file"  # or to the gateway
+        self._route = Route(settings)
         self._scrubber = load_scrubber(settings) if self._enabled and needs_scrubber(settings.capture) else None
         if self._scrubber is not None:
             refuse_credentials(self._scrubber, service=self._service, project=self._project)
         self._begin()
         if self._enabled:
             if self._to_redis:
-                RedisTransport(settings.redis)  # rejects an unusable address while the program starts
+                self._route.connect()  # rejects an unusable address while the program starts
             endings.watch(self, self._forked)
             if settings.capture.close_on_sigterm:
                 endings.close_on_sigterm()
@@ -149,6 +150,7 @@ class Capture(RetrievalCapture, ToolCapture):
         """
         publisher, spool, dropped = self._publisher, self._spool, self._problems.dropped()
         file = self._file
+        state, transport = publisher.state if publisher else "idle", self._route.name
         to_redis = self._queue.accepted + self._problems.refused()
         return CaptureStats(
             captured=to_redis if self._to_redis or file is None else file.captured,
@@ -166,7 +168,10 @@ class Capture(RetrievalCapture, ToolCapture):
             queue_entries=self._queue.entries,
             queue_bytes=self._queue.bytes,
             spool_bytes=spool.bytes_waiting() if spool else 0,
-            redis=publisher.redis if publisher else "idle",
+            redis=state if transport == "redis" else "idle",
+            transport=transport,
+            gateway=state if transport == "http" else "idle",
+            rejected=dict(publisher.rejected) if publisher else {},
         )
 
     # Inside
@@ -174,7 +179,7 @@ class Capture(RetrievalCapture, ToolCapture):
     def _begin(self) -> None:
         """Create memory, counters and (at the first event) threads: at the start, and in a forked child."""
         capture = self._settings.capture
-        self._shards = self._settings.redis.shards
+        self._shards = self._route.shards
         self._problems = ProblemLog()
         self._placed: set[str] = set()
         self._inbox: SimpleQueue[Outcome | None] = SimpleQueue()
@@ -218,6 +223,8 @@ class Capture(RetrievalCapture, ToolCapture):
                 "origin": "sdk",
                 "payload": payload,
             }
+            if project is None and self._route.project_of_key:
+                del event["project"]
             data = encoded_tool_event(event) if kind in TOOL_KINDS else encoded(event)
             if self._file is not None:
                 self._file.put(data)
@@ -298,14 +305,14 @@ class Capture(RetrievalCapture, ToolCapture):
         if settings.durability != "memory" and self._spool is None:
             self._spool = Spool(
                 settings.spool_dir or default_spool_dir(),
-                destination(self._settings.redis),
+                self._route.destination(),
                 settings.spool_bytes,
                 settings.durability == "fsync",
                 lambda data: shard_from(data, shards),
                 problems,
                 frozenset(filter(None, map(str.strip, settings.spool_adopt.split(",")))),
             )
-        link = RedisTransport(self._settings.redis)
+        link = self._route.connect()
         return Publisher(settings, shards, self._queue, self._inbox, link, self._spool, problems, self._scrubbing)
 
     def _forked(self) -> None:

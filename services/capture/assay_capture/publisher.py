@@ -1,46 +1,39 @@
-"""The background thread that moves events from the queue to Redis, or to the spool.
+"""The background thread that moves events from the queue to Redis or the gateway, or to the spool.
 
-The spool is used while Redis cannot accept events. This thread makes every decision and owns all state behind the
-queue; the sender's thread only talks to Redis. Order is always kept: failed events are sent before the spool, the spool
+The spool is used while the receiver cannot accept events. This thread makes every decision and owns all state behind the
+queue; the sender's thread only talks to the receiver. Order is always kept: failed events are sent before the spool, the spool
 before the queue.
 """
 
 import logging
 import random
 import time
+from collections import Counter
 from dataclasses import dataclass
 from queue import Empty
 
 from assay_capture.entry_queue import Entry, EntryQueue
 from assay_capture.native import SimpleQueue, start_thread, wait_until
-from assay_capture.redis_transport import Outcome, RedisTransport
 from assay_capture.scrubbing import Scrubbing
 from assay_capture.sender import Sender
 from assay_capture.spool import Spool
-from assay_capture.stats import ProblemLog
+from assay_capture.stats import REASONS, ProblemLog
+from assay_capture.transport import Outcome, Transport
 from assay_schema.settings import CaptureSettings
 
-#: Maximum bytes in one round trip (a single entry may be larger).
-BATCH_BYTES = 4 * 1024 * 1024
-#: First and longest pause between attempts while Redis is away, in seconds; each is reduced at random by up to half.
+#: First pause between attempts while the receiver is away, in seconds. It doubles up to the longest one of the
+#: transport; each is reduced at random by up to half.
 FIRST_PAUSE_S = 0.05
-LONGEST_PAUSE_S = 1.0
+#: A pause that the receiver asked for is prolonged at random by up to this share.
+ASKED_PAUSE_SPREAD = 0.25
 #: Seconds between measurements of the streams' lengths.
 MEASURE_EVERY_S = 0.5
-#: Seconds without an answer after which new events go to the spool.
-SLOW_ANSWER_S = 0.25
 #: Seconds between searches for spools of dead processes.
 ADOPT_EVERY_S = 10.0
 #: Longest sleep while there is anything to do, in seconds.
 TICK_S = 0.05
-#: Advice by kind of problem with Redis.
-ADVICE = {
-    "down": "check redis.url (ASSAY_REDIS_URL), for TLS redis.tls_ca_file, and that Redis is up and has memory",
-    "refused": "check user and password in redis.url (ASSAY_REDIS_URL) or redis.password_file, "
-    "and that the user may XADD on the capture streams",
-    "password_file": "create the file or correct the setting (ASSAY_REDIS_PASSWORD_FILE, ASSAY_REDIS_SENTINEL_PASSWORD_FILE); "
-    "it is read again at each attempt",
-}
+#: Reasons for which an event that the receiver rejects counts as dropped: too large by itself, or by any other rule.
+TOO_LARGE, REJECTED = "too_large", "rejected"
 
 
 @dataclass
@@ -64,7 +57,7 @@ class Publisher:
         shards: int,
         queue: EntryQueue,
         inbox: SimpleQueue[Outcome | None],
-        link: RedisTransport,
+        link: Transport,
         spool: Spool | None,
         problems: ProblemLog,
         scrubbing: Scrubbing | None = None,
@@ -73,6 +66,7 @@ class Publisher:
         self._shards = tuple(range(shards))
         self._queue = queue
         self._inbox = inbox
+        self._link = link
         self._sender = Sender(link, inbox.put)
         self._spool = spool
         self._problems = problems
@@ -82,8 +76,10 @@ class Publisher:
         self.published = 0
         self.spooled = 0
         self.replayed = 0
-        #: See `CaptureStats.redis`.
-        self.redis = "idle"
+        #: Events that the receiver refused for good, by rule.
+        self.rejected: Counter[str] = Counter()
+        #: See `CaptureStats.redis` and `CaptureStats.gateway`.
+        self.state = "idle"
         self._flush_until = 0
         self._closing_since = 0.0
         self._closing_until: float | None = None
@@ -197,7 +193,7 @@ class Publisher:
         if self._flying is not None or now < self._retry_at:
             return
         batch: Batch | None
-        if self.redis == "high_water":
+        if self.state == "high_water":
             batch = Batch([])  # the measurement only
         elif self._held is not None:
             batch, self._held = self._held, None
@@ -217,12 +213,12 @@ class Publisher:
         if not len(self._queue) or self._due_at(now) > now:
             return None
         self._batch_due = None
-        entries = self._queue.take(self._settings.batch_entries, BATCH_BYTES)
+        entries = self._queue.take(self._settings.batch_entries, self._link.batch_bytes)
         return Batch(entries, self._spool.reserve() if self._spool else None)
 
     def _from_spool(self) -> Batch | None:
         assert self._spool is not None
-        entries = self._spool.read(self._settings.batch_entries, BATCH_BYTES)
+        entries = self._spool.read(self._settings.batch_entries, self._link.batch_bytes)
         if not entries:
             return None
         return Batch(entries if self._scrubbing is None else self._scrubbing.again(entries), from_spool=True)
@@ -233,10 +229,11 @@ class Publisher:
             return
         failed = set(map(id, outcome.failed))
         sent = [entry for entry in batch.entries if id(entry) not in failed] if failed else batch.entries
+        arrived = len(sent) - self._reject(outcome, batch)
         if batch.from_spool:
-            self.replayed += len(sent)
+            self.replayed += arrived
         else:
-            self.published += len(sent)
+            self.published += arrived
             self._queue.release(sent)
         if outcome.failed:
             batch.entries = outcome.failed
@@ -245,19 +242,34 @@ class Publisher:
             self._spool.sent()
         self._judge(outcome)
 
+    def _reject(self, outcome: Outcome, batch: Batch) -> int:
+        """Count the events that the receiver refused for good, and return their number.
+
+        Those from the spool count as spooled already.
+        """
+        for rule, count in outcome.rejected.items():
+            self.rejected[rule] += count
+            reason = rule if rule == TOO_LARGE else REJECTED
+            if not batch.from_spool:
+                self._problems.lose(reason, count)
+            self._problems.log_once(
+                f"{reason}:{rule}", f"{self._link.receiver} rejects events ({rule}): {REASONS[reason]}"
+            )
+        return sum(outcome.rejected.values())
+
     def _judge(self, outcome: Outcome) -> None:
         now = time.monotonic()
         if outcome.problem is not None:
             self._problems.log_outage(
                 outcome.problem,
-                f"Redis does not accept events ({outcome.detail}); {self._fallback()}; {ADVICE[outcome.problem]}",
+                f"{self._link.receiver} does not accept events ({outcome.detail}); {self._fallback()}; "
+                f"{self._link.advice[outcome.problem]}",
                 logging.ERROR,
             )
-            self.redis = "refused" if outcome.problem == "password_file" else outcome.problem
-            pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(self._attempts, 10))
+            self.state = self._link.states.get(outcome.problem, outcome.problem)
             self._attempts += 1
             self._hopeless = self._closing_until is not None and self._flying_since >= self._closing_since
-            self._retry_at = now + pause * random.uniform(0.5, 1.0)  # noqa: S311  (jitter is no secret)
+            self._retry_at = now + self._next_pause(outcome)
             return
         self._attempts = 0
         self._retry_at = 0.0
@@ -267,11 +279,18 @@ class Publisher:
                 f"over {over} of unscrubbed entries in Redis; {self._fallback()}; check that the scrubber runs",
                 logging.WARNING,
             )
-            self.redis = "high_water"
+            self.state = "high_water"
             self._retry_at = now + MEASURE_EVERY_S
         else:
-            self._problems.log_recovery("Redis accepts events again")
-            self.redis = "up"
+            self._problems.log_recovery(f"{self._link.receiver} accepts events again")
+            self.state = "up"
+
+    def _next_pause(self, outcome: Outcome) -> float:
+        """Return the seconds until the next attempt: what the receiver asked for, or more at each failure."""
+        pause = min(self._link.longest_pause_s, FIRST_PAUSE_S * 2 ** min(self._attempts, 10))
+        pause *= random.uniform(0.5, 1.0)  # noqa: S311  (jitter is no secret)
+        asked = (outcome.retry_after_s or 0.0) * random.uniform(1.0, 1.0 + ASKED_PAUSE_SPREAD)  # noqa: S311  (the same)
+        return float(max(pause, asked))
 
     def _over(self, outcome: Outcome) -> str:
         """Return the high-water setting that Redis exceeds, or ''."""
@@ -311,9 +330,9 @@ class Publisher:
         self._batch_due = None
 
     def _should_spill(self) -> bool:
-        if self.redis in ("down", "refused", "high_water"):
+        if self.state in ("down", "refused", "busy", "high_water"):
             return True
-        if self._flying is not None and time.monotonic() - self._flying_since > SLOW_ANSWER_S:
+        if self._flying is not None and time.monotonic() - self._flying_since > self._link.slow_answer_s:
             return True
         return self._queue.over_half_full() and (self._flying is not None or self._spool_waits())
 
@@ -335,7 +354,7 @@ class Publisher:
             return False
         if time.monotonic() >= self._closing_until:
             return True
-        return not self._queue.entries and (not self._spool_waits() or self._hopeless or self.redis == "high_water")
+        return not self._queue.entries and (not self._spool_waits() or self._hopeless or self.state == "high_water")
 
     def end(self) -> None:
         """Spool all events, or count them as dropped, and end.

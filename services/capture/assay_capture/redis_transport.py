@@ -4,35 +4,33 @@ Uses XADD, XLEN and MEMORY USAGE, and to connect AUTH (and SELECT for a database
 is set, and CLUSTER SLOTS in a cluster. A producer needs no other rights.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from assay_capture.entry_queue import Entry
 from assay_capture.masters import Masters, PasswordFileError, password_in
+from assay_capture.transport import Outcome
 from assay_schema.settings import RedisSettings, SettingsError
 from assay_schema.streams import CAPTURE, FIELD
 from assay_schema.topology import address_of
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Outcome of a batch. `failed` keeps the batch's order; all other entries are in Redis."""
-
-    failed: list[Entry] = field(default_factory=list)
-    #: `down` (unreachable, restarting, out of memory), `refused` (password or permission) or `password_file` (it cannot
-    #: be read); None on success.
-    problem: str | None = None
-    #: Details for the log: the class of the error and, for an answer of Redis, its code. Never content or secrets.
-    detail: str = ""
-    #: Greatest length of the measured shards, or None.
-    depth: int | None = None
-    #: Greatest memory of the measured shards, in bytes, or None.
-    size: int | None = None
-
-
 class RedisTransport:
     """Sends batches. Not thread-safe; blocks up to the time-outs of `RedisSettings`."""
+
+    receiver = "Redis"
+    advice: Mapping[str, str] = {
+        "down": "check redis.url (ASSAY_REDIS_URL), for TLS redis.tls_ca_file, and that Redis is up and has memory",
+        "refused": "check user and password in redis.url (ASSAY_REDIS_URL) or redis.password_file, "
+        "and that the user may XADD on the capture streams",
+        "password_file": "create the file or correct the setting (ASSAY_REDIS_PASSWORD_FILE, ASSAY_REDIS_SENTINEL_PASSWORD_FILE); "
+        "it is read again at each attempt",
+    }
+    states: Mapping[str, str] = {"password_file": "refused"}
+    longest_pause_s = 1.0
+    slow_answer_s = 0.25
+    batch_bytes = 4 * 1024 * 1024
 
     def __init__(self, settings: RedisSettings) -> None:
         self._settings = settings

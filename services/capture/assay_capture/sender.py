@@ -1,16 +1,16 @@
-"""A thread that only talks to Redis, so a hung network or DNS server blocks nothing else."""
+"""A thread that only talks to the receiver, so a hung network or DNS server blocks nothing else."""
 
 from collections.abc import Callable
 
 from assay_capture.entry_queue import Entry
 from assay_capture.native import SimpleQueue, start_thread, wait_until
-from assay_capture.redis_transport import Outcome, RedisTransport
+from assay_capture.transport import Outcome, Transport
 
 
 class Sender:
     """Sends one batch at a time: `submit` returns at once, and `deliver` receives the outcome."""
 
-    def __init__(self, link: RedisTransport, deliver: Callable[[Outcome], None]) -> None:
+    def __init__(self, link: Transport, deliver: Callable[[Outcome], None]) -> None:
         self._link = link
         self._deliver = deliver
         self._jobs: SimpleQueue[tuple[list[Entry], tuple[int, ...]] | None] = SimpleQueue()

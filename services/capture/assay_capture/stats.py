@@ -23,7 +23,8 @@ REASONS = {
     "or set capture.durability to spool",
     "spool_full": "the spool and the queue are full; bring Redis back or raise capture.spool_bytes",
     "spool_error": "the spool cannot be written and the queue is full; check the space and rights of capture.spool_dir",
-    "too_large": "an entry over 1 MiB of JSON; send fewer or shorter contexts",
+    "too_large": "an entry over 1 MiB of JSON, or over the limit of a proxy before the gateway; send fewer or shorter contexts",
+    "rejected": "the gateway refuses them for good; the log and stats().rejected have the rules, and docs/events.md what is valid",
     "unserialisable": "a value has no JSON form (bytes, lone surrogates, cycles, integers over 64 bits, foreign objects)",
     "pii_refused": "the scrubbing policy refuses its content (capture.scrub = producer)",
     "credential_in_name": "a name that is stored unchanged (service, project, model, slug, id, key) contains a credential; use a name "
@@ -93,6 +94,12 @@ class CaptureStats:
     spool_bytes: int = 0
     #: `idle` (nothing sent yet), `up`, `down`, `refused` (password or permission) or `high_water`.
     redis: str = "idle"
+    #: `redis`, or `http` if events go to the gateway (`capture.url`). The counts are then of events sent to it.
+    transport: str = "redis"
+    #: `idle` (nothing sent yet), `up`, `down`, `refused` (the key) or `busy` (it asked to wait).
+    gateway: str = "idle"
+    #: Events that the gateway rejected, by rule, those from the spool included. They are not sent again.
+    rejected: dict[str, int] = field(default_factory=dict)
 
 
 class ProblemLog:

@@ -39,7 +39,7 @@ def test_the_examples_run_and_every_event_they_make_arrives(
     for number, example in enumerate(_blocks("python")):
         exec(compile(example, f"example {number} of docs/capture.md", "exec"), names)  # noqa: S102  (our own guide)
     assert [event["kind"] for event in arrived(redis_server)] == [
-        "retrieval", "answer", "feedback", "retrieval", "retrieval", "retrieval",
+        "retrieval", "answer", "feedback", "retrieval", "retrieval", "retrieval", "feedback",
     ]  # fmt: skip
     assert names["capture"].stats().dropped == {}
 

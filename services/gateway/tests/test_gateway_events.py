@@ -56,6 +56,12 @@ def test_an_event_that_says_how_it_was_sent_keeps_that(origin: str) -> None:
     assert parse_event(accepted(encoded(project="shop", origin=origin), RECORD, NOW_MS)).origin == origin
 
 
+def test_an_event_that_is_too_large_with_the_project_of_its_key_is_rejected() -> None:
+    item = encoded(padding="")
+    item = item.replace(b'"padding":""', b'"padding":"%b"' % (b"x" * (ENTRY_MAX_BYTES - len(item))))
+    assert rule_of(item) == "entry_too_large"
+
+
 def test_an_event_of_the_largest_size_stays_within_it() -> None:
     item = encoded(project="shop", padding="")
     item = item.replace(b'"padding":""', b'"padding":"%b"' % (b"x" * (ENTRY_MAX_BYTES - len(item))))

@@ -77,5 +77,7 @@ def _passed(scrubber: Scrubber, entry: bytes, found: Mapping[str, int]) -> Passe
 
 
 def _encoded(event: Event, payload: Mapping[str, object]) -> bytes:
-    envelope = {name: getattr(event, name) for name in type(event).model_fields if name != "payload"}
+    # Only what the producer said: without a project, the gateway takes that of the key.
+    said = event.model_fields_set - {"payload"}
+    envelope = {name: getattr(event, name) for name in type(event).model_fields if name in said}
     return orjson.dumps(envelope | {"payload": payload}, option=orjson.OPT_UTC_Z)

@@ -143,6 +143,27 @@ class CaptureSettings(Section):
         description="Where events go: to Redis, to a file of scrubbed JSON lines, or both. "
         "A file needs the extra `assay-capture[file]`.",
     )
+    url: str | None = Field(
+        None,
+        examples=["https://assay.example.com"],
+        description="Address of the gateway. If set, the SDK sends events there over HTTP instead of to Redis, with a key.",
+    )
+    key: SecretStr = Field(SecretStr(""), description="Key of the gateway (`assay keys create`).")
+    key_file: Path | None = Field(
+        None,
+        examples=["/etc/assay/key"],
+        description="File with the key, instead of `key`. Read again at each request.",
+    )
+    tls_ca_file: Path | None = Field(
+        None,
+        examples=["/etc/assay/ca.pem"],
+        description="CA bundle that verifies the gateway's certificate; default: the system's.",
+    )
+    timeout_s: float = Field(
+        10.0,
+        gt=0,
+        description="Seconds that the SDK waits for the gateway to connect, and for each part of its answer.",
+    )
     file_path: Path | None = Field(
         None,
         examples=["/var/log/my-service/events.jsonl"],
@@ -327,6 +348,23 @@ class AssemblerSettings(Section):
         description="Bytes of open traces that each shard's consumer remembers, to read them less often.",
     )
     batch_entries: int = Field(200, ge=1, le=5_000, description="Maximum number of entries read in one step.")
+    retrieval_tools: dict[str, list[str]] = Field(
+        default_factory=dict,
+        examples=[{"shop": ["search_*"]}],
+        description="By project, patterns of tools that search: a list of documents as their result is a retrieval. "
+        "In the file only: `[assembler.retrieval_tools]`.",
+    )
+    feedback_names: dict[str, list[str]] = Field(
+        default_factory=dict,
+        examples=[{"shop": ["thumbs"]}],
+        description="By project, names of evaluations that are a person's feedback, even if they do not say so. "
+        "In the file only: `[assembler.feedback_names]`.",
+    )
+    user_key_file: Path | None = Field(
+        None,
+        examples=["/etc/assay/user-key"],
+        description="File with a key, 16 bytes or more: user ids of spans become `user_hash` with it. Unset: they are left out.",
+    )
     port: int = Field(9107, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
@@ -713,10 +751,20 @@ class Settings(Section):
 _SENT_TO = (
     ("redis", ("url", "tls_ca_file"), ("password_file", "sentinel_password_file")),
     ("store", ("url", "tls_ca_file"), ("password", "password_file")),
+    ("capture", ("url", "tls_ca_file"), ("key", "key_file")),
     ("judge", ("base_url", "backend"), ("api_key", "api_key_file")),
     ("notifier", ("alertmanager_urls", "alertmanager_urls_file", "tls_ca_file"), ("alertmanager_token_file",)),
     ("telemetry", ("otlp_endpoint",), ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")),
 )
+
+
+#: `capture.enabled` is in the producer's own code; tables by project are only in the file.
+_WITHOUT_VARIABLE = {
+    ("capture", "enabled"),
+    ("retention", "projects"),
+    ("assembler", "retrieval_tools"),
+    ("assembler", "feedback_names"),
+}
 
 
 def variables(model: type[Settings] = Settings) -> dict[str, tuple[str, str]]:
@@ -726,7 +774,7 @@ def variables(model: type[Settings] = Settings) -> dict[str, tuple[str, str]]:
         assert isinstance(field.annotation, type)
         assert issubclass(field.annotation, Section)
         for name in field.annotation.model_fields:
-            if (section, name) not in {("capture", "enabled"), ("retention", "projects")}:
+            if (section, name) not in _WITHOUT_VARIABLE:
                 found[f"ASSAY_{section}_{name}".upper()] = (section, name)
     return found
 

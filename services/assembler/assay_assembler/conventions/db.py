@@ -7,7 +7,7 @@ from assay_assembler.documents import DOCUMENTS_MAX, Document, document_of
 from assay_assembler.messages import question
 from assay_assembler.span import Span
 from assay_assembler.step import Step
-from assay_assembler.values import first, first_text
+from assay_assembler.values import first, first_text, number
 
 NAME = "db"
 _EVENTS = ("db.query.result", "db.search.result")
@@ -15,11 +15,16 @@ _QUERIES = ("db.query.text", "db.vector.query.text", "db.chroma.query.query_text
 
 
 def step(span: Span) -> Step | None:
-    """Map a query of a vector store. A hit's distance is not a score: small is good."""
+    """Map a query of a vector store. A hit's distance is a parameter and not a score: small is good."""
     if not any(event.name in _EVENTS for event in span.events):
         return None
     query = first_text(span.attributes, *_QUERIES[:2]) or question(first(span.attributes, *_QUERIES[2:]))
-    return shapes.retrieval(span, query, tuple(_hits(span)), NAME)
+    made = shapes.retrieval(span, query, tuple(_hits(span)), NAME)
+    distances = [
+        number(event.attributes.get(f"{event.name}.distance")) for event in span.events if event.name in _EVENTS
+    ]
+    known = [distance for distance in distances if distance is not None]
+    return made._replace(params={**made.params, "distances": known}) if known else made
 
 
 def _hits(span: Span) -> Iterator[Document]:

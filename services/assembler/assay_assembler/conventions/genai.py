@@ -92,7 +92,9 @@ def tool(span: Span, convention: str = NAME) -> Step:
     attributes = span.attributes
     arguments = first(attributes, "gen_ai.tool.call.arguments", "tool_arguments", "gen_ai.tool.arguments")
     if arguments is None:
-        arguments = _wrapped(attributes.get("traceloop.entity.input")) or attributes.get("input.value")
+        arguments = first(attributes, "traceloop.entity.input", "input.value")
+    if "traceloop.span.kind" in attributes:
+        arguments = _unwrapped(arguments)
     result = first(
         attributes,
         "gen_ai.tool.call.result",
@@ -104,7 +106,7 @@ def tool(span: Span, convention: str = NAME) -> Step:
     return shapes.tool_call(span, tool_name(attributes), arguments, result, convention)
 
 
-def _wrapped(given: object) -> object:
+def _unwrapped(given: object) -> object:
     """Return the arguments within what OpenLLMetry records: LangChain's are printed within JSON."""
     found = container(given)
     if not isinstance(found, dict):

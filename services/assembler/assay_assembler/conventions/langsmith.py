@@ -1,4 +1,7 @@
-"""LangSmith's OpenTelemetry export: `langsmith.span.kind`. Its operation names are often wrong, so the kind decides."""
+"""LangSmith's OpenTelemetry export: `langsmith.span.kind`.
+
+Its operation names are often wrong, so the kind decides.
+"""
 
 from assay_assembler import shapes
 from assay_assembler.content import answered, asked

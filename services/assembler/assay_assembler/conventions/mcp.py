@@ -1,4 +1,7 @@
-"""MCP, client and server: `mcp.method.name`. Only `tools/call` is a step; both sides of a call are merged later."""
+"""MCP, client and server: `mcp.method.name`.
+
+Only `tools/call` is a step; both sides of a call are merged later.
+"""
 
 from assay_assembler import shapes
 from assay_assembler.span import Span

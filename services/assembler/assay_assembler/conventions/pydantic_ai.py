@@ -1,4 +1,4 @@
-"""pydantic-ai and Logfire: an agent's root has the whole conversation and the result, and may have no operation name."""
+"""pydantic-ai and Logfire: an agent's root has the conversation, and may have no operation name."""
 
 from assay_assembler.conventions import genai
 from assay_assembler.span import Span

@@ -1,4 +1,4 @@
-"""Vercel's AI SDK 4 to 6 and the legacy exporter of 7: `ai.operationId`, `ai.prompt`, `ai.response.*`, `ai.toolCall.*`."""
+"""Vercel's AI SDK 4 to 6, and the legacy exporter of 7: `ai.operationId`, `ai.response.*`, and so on."""
 
 from assay_assembler import shapes
 from assay_assembler.messages import Message, last_user, question

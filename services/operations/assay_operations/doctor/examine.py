@@ -288,7 +288,11 @@ def _memory(settings: Settings, patient: Examination, streams: list[StreamFacts]
         return None if found is None else checks.memory(service, found)
 
     with ThreadPoolExecutor() as threads:
-        patient.add(*filter(None, threads.map(ask, ("scrubber", "writer", "judge", "drift", "notifier", "gateway", "assembler"))))
+        patient.add(
+            *filter(
+                None, threads.map(ask, ("scrubber", "writer", "judge", "drift", "notifier", "gateway", "assembler"))
+            )
+        )
 
 
 def _channels(settings: Settings, data: Path, patient: Examination) -> None:

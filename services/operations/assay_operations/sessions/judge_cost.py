@@ -1,4 +1,4 @@
-"""What judging a session cost."""
+"""The cost of judging a session, in money and tokens."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self

@@ -1,4 +1,4 @@
-# packages: openai==2.54.0 opentelemetry-instrumentation-openai-v2==2.3b0 wrapt<2
+# packages: httpx==0.28.1 openai==3.57.0 opentelemetry-instrumentation-genai-openai==1.3b0 opentelemetry-util-genai==1.3b0
 import os
 
 os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
@@ -6,8 +6,7 @@ os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
 
 from _tracing import QUESTION, traced
 from openai import OpenAI
-
-from opentelemetry.instrumentation.openai_v2 import OpenAIInstrumentor
+from opentelemetry.instrumentation.genai.openai import OpenAIInstrumentor
 
 provider = traced()
 OpenAIInstrumentor().instrument(tracer_provider=provider)
