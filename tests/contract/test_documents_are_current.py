@@ -25,9 +25,10 @@ TEXTS = {
 
 
 def test_the_asyncapi_documents_are_what_the_services_generate() -> None:
-    assert main([str(ROOT / "docs/asyncapi"), "assembler", "scrubber", "writer", "judge", "drift", "notifier", "--check"]) == 0, (
-        "run: make docs"
-    )
+    assert (
+        main([str(ROOT / "docs/asyncapi"), "assembler", "scrubber", "writer", "judge", "drift", "notifier", "--check"])
+        == 0
+    ), "run: make docs"
 
 
 def test_the_openapi_document_is_what_the_gateway_accepts() -> None:

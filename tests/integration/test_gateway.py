@@ -201,7 +201,13 @@ def test_an_event_that_is_sent_again_has_the_same_id_so_that_it_is_stored_once(f
     for _ in range(3):
         assert fresh.post([sent], key).status == 200
     assert len(set(ids(fresh))) == 1
-    assert fresh.stored()[0] == {**sent, "project": "shop", "event_id": ids(fresh)[0], "schema_version": 1, "origin": "http"}
+    assert fresh.stored()[0] == {
+        **sent,
+        "project": "shop",
+        "event_id": ids(fresh)[0],
+        "schema_version": 1,
+        "origin": "http",
+    }
 
 
 @pytest.mark.parametrize(("given", "kept"), [("abc.DEF-1_2", True), ("a" * 65, False), ("with blank", False)])

@@ -33,7 +33,7 @@ def decode(body: bytes, encoding: Literal["protobuf", "json"]) -> list[Span]:
         resource: Attributes | None = None
         for scoped in group.scope_spans:
             if resource is None:
-                resource = _attributes(group.resource.attributes)
+                resource = attributes_of(group.resource.attributes)
             source = source_of(resource, scoped.scope.name)
             spans += [span for raw in scoped.spans if (span := _span(raw, source)) is not None]
     return spans
@@ -59,7 +59,7 @@ def _is_marked(raw: Any) -> bool:
 def _span(raw: Any, source: Source) -> Span | None:
     marked = _is_marked(raw)
     raw_events, raw_links = raw.events if marked else (), raw.links if marked else ()
-    events = tuple([SpanEvent(each.name, _attributes(each.attributes)) for each in raw_events]) if raw_events else ()
+    events = tuple([SpanEvent(each.name, attributes_of(each.attributes)) for each in raw_events]) if raw_events else ()
     links = tuple([Link(each.trace_id.hex(), each.span_id.hex()) for each in raw_links]) if raw_links else ()
     trace_id, span_id, parent_id = raw.trace_id.hex(), raw.span_id.hex(), raw.parent_span_id.hex()
     if len(trace_id) != 32 or len(span_id) != 16 or trace_id == _NO_TRACE or span_id == _NO_SPAN:
@@ -76,7 +76,7 @@ def _span(raw: Any, source: Source) -> Span | None:
         raw.start_time_unix_nano,
         raw.end_time_unix_nano,
         STATUSES[code] if 0 <= code <= 2 else "unset",
-        _attributes(raw.attributes) if marked else {},
+        attributes_of(raw.attributes) if marked else {},
         events,
         links,
         source,
@@ -84,21 +84,24 @@ def _span(raw: Any, source: Source) -> Span | None:
     )
 
 
-def _attributes(pairs: Any) -> Attributes:
+def attributes_of(pairs: Any) -> Attributes:
     """Return the attributes that rules read. Most values are texts, so that is tried first."""
     return {
-        name: (value := pair.value).string_value or _value(value) for pair in pairs if (name := pair.key) not in UNREAD
+        name: (value := pair.value).string_value or value_of(value)
+        for pair in pairs
+        if (name := pair.key) not in UNREAD
     }
 
 
-def _value(any_value: Any) -> Any:
+def value_of(any_value: Any) -> Any:
+    """Return an `AnyValue` as Python has it; None for one that is not known."""
     kind = any_value.WhichOneof("value")
     if kind is None:
         return None
     if kind == "array_value":
-        return [_value(each) for each in any_value.array_value.values]
+        return [value_of(each) for each in any_value.array_value.values]
     if kind == "kvlist_value":
-        return {each.key: _value(each.value) for each in any_value.kvlist_value.values}
+        return {each.key: value_of(each.value) for each in any_value.kvlist_value.values}
     if kind == "string_value_strindex":  # an index into a table that only profiles have
         return None
     return getattr(any_value, kind)

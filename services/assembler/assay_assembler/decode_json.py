@@ -34,43 +34,43 @@ def decode_json(body: bytes) -> list[Span]:
     if not isinstance(request, dict):
         raise UndecodableError("the body is not a JSON object")
     spans: list[Span] = []
-    for group in _dicts(request.get("resourceSpans")):
-        resource = _attributes(_dict(group.get("resource")).get("attributes"))
-        for scoped in _dicts(group.get("scopeSpans")):
+    for group in dicts(request.get("resourceSpans")):
+        resource = attributes_of(mapping(group.get("resource")).get("attributes"))
+        for scoped in dicts(group.get("scopeSpans")):
             source = Source(
-                _text(resource.get("service.name")),
-                _text(resource.get("service.instance.id")),
-                _text(_dict(scoped.get("scope")).get("name")),
+                text(resource.get("service.name")),
+                text(resource.get("service.instance.id")),
+                text(mapping(scoped.get("scope")).get("name")),
             )
-            spans.extend(span for raw in _dicts(scoped.get("spans")) if (span := _span(raw, source)) is not None)
+            spans.extend(span for raw in dicts(scoped.get("spans")) if (span := _span(raw, source)) is not None)
     return spans
 
 
 def _span(raw: dict[str, Any], source: Source) -> Span | None:
-    names = [pair.get("key") for pair in _dicts(raw.get("attributes"))]
-    events = _dicts(raw.get("events"))
-    marked = is_marked((_text(name) for name in names), (_text(event.get("name")) for event in events))
-    trace_id, span_id = _id(raw.get("traceId"), 32), _id(raw.get("spanId"), 16)
+    names = [pair.get("key") for pair in dicts(raw.get("attributes"))]
+    events = dicts(raw.get("events"))
+    marked = is_marked((text(name) for name in names), (text(event.get("name")) for event in events))
+    trace_id, span_id = hex_id(raw.get("traceId"), 32), hex_id(raw.get("spanId"), 16)
     if not trace_id or not span_id:
         return None
-    parent_id = _id(raw.get("parentSpanId"), 16)
+    parent_id = hex_id(raw.get("parentSpanId"), 16)
     return Span(
         trace_id,
         span_id,
         parent_id,
         is_local_root(parent_id, _integer(raw.get("flags"))),
-        _text(raw.get("name")) if marked else "",
+        text(raw.get("name")) if marked else "",
         max(0, _integer(raw.get("startTimeUnixNano"))),
         max(0, _integer(raw.get("endTimeUnixNano"))),
-        _status(_dict(raw.get("status")).get("code")),
-        _attributes(raw.get("attributes")) if marked else {},
+        _status(mapping(raw.get("status")).get("code")),
+        attributes_of(raw.get("attributes")) if marked else {},
         tuple(
-            [SpanEvent(_text(event.get("name")), _attributes(event.get("attributes"))) for event in events if marked]
+            [SpanEvent(text(event.get("name")), attributes_of(event.get("attributes"))) for event in events if marked]
         ),
         tuple(
             [
-                Link(_id(link.get("traceId"), 32), _id(link.get("spanId"), 16))
-                for link in _dicts(raw.get("links"))
+                Link(hex_id(link.get("traceId"), 32), hex_id(link.get("spanId"), 16))
+                for link in dicts(raw.get("links"))
                 if marked
             ]
         ),
@@ -83,12 +83,14 @@ def _status(code: Any) -> Status:
     return _STATUS_NAMES.get(code, "unset") if isinstance(code, str | int) else "unset"
 
 
-def _attributes(pairs: Any) -> Attributes:
-    named = (pair for pair in _dicts(pairs) if isinstance(pair.get("key"), str) and pair["key"] not in UNREAD)
-    return {pair["key"]: _value(pair.get("value"), 0) for pair in named}
+def attributes_of(pairs: Any) -> Attributes:
+    """Return the attributes that rules read; fields of a wrong type are left out."""
+    named = (pair for pair in dicts(pairs) if isinstance(pair.get("key"), str) and pair["key"] not in UNREAD)
+    return {pair["key"]: value_of(pair.get("value"), 0) for pair in named}
 
 
-def _value(raw: Any, depth: int) -> Any:
+def value_of(raw: Any, depth: int = 0) -> Any:
+    """Return an `AnyValue` as Python has it; None for one that is not known."""
     if not isinstance(raw, dict) or depth > DEPTH_MAX:
         return None
     for kind, value in raw.items():
@@ -99,10 +101,12 @@ def _value(raw: Any, depth: int) -> Any:
         if kind == "doubleValue":
             return _double(value)
         if kind == "arrayValue":
-            return [_value(each, depth + 1) for each in _dict(value).get("values") or ()] if _has_list(value) else []
+            return (
+                [value_of(each, depth + 1) for each in mapping(value).get("values") or ()] if _has_list(value) else []
+            )
         if kind == "kvlistValue":
-            pairs = _dicts(_dict(value).get("values"))
-            return {_text(pair.get("key")): _value(pair.get("value"), depth + 1) for pair in pairs}
+            pairs = dicts(mapping(value).get("values"))
+            return {text(pair.get("key")): value_of(pair.get("value"), depth + 1) for pair in pairs}
         if kind == "bytesValue":
             return _bytes(value)
     return None
@@ -112,11 +116,13 @@ def _has_list(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("values"), list)
 
 
-def _dict(value: Any) -> dict[str, Any]:
+def mapping(value: Any) -> dict[str, Any]:
+    """Return a value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
-def _dicts(value: Any) -> list[dict[str, Any]]:
+def dicts(value: Any) -> list[dict[str, Any]]:
+    """Return the objects in a list; none if it is not a list."""
     return list(_only_dicts(value)) if isinstance(value, list) else []
 
 
@@ -124,7 +130,8 @@ def _only_dicts(values: list[Any]) -> Iterator[dict[str, Any]]:
     return (each for each in values if isinstance(each, dict))
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
+    """Return a value if it is a text, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
@@ -155,7 +162,7 @@ def _bytes(value: Any) -> bytes | None:
         return None
 
 
-def _id(value: Any, digits: int) -> str:
+def hex_id(value: Any, digits: int) -> str:
     """Return a valid id in lower case, or an empty text."""
     if not isinstance(value, str) or len(value) != digits:
         return ""

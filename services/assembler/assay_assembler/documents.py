@@ -1,5 +1,6 @@
 """Read the documents of a retrieval in the forms that retrievers and stores send. Pure; never raises."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ _LISTS = (
     "response",
 )
 LEVELS_MAX = 4
+_EMPTY = re.compile(r'\s*(?:""|null|None|\(\))?\s*')
 
 
 class Document(NamedTuple):
@@ -52,9 +54,18 @@ def documents(value: Any, level: int = 0) -> tuple[Document, ...]:
     return tuple(_each(found))
 
 
+def is_unread(result: Any) -> bool:
+    """Return whether the output of a retrieval without documents is more than an empty list of them."""
+    found = container(result)
+    if isinstance(found, dict):
+        return any(found.get(name) for name in _LISTS)
+    return bool(found) if isinstance(found, list) else isinstance(result, str) and not _EMPTY.fullmatch(result)
+
+
 def _each(found: list[Any]) -> Iterator[Document]:
     for item in found[:DOCUMENTS_MAX]:
-        document = document_of(item)
+        # OpenLLMetry sends LlamaIndex's nodes as JSON within JSON.
+        document = document_of(container(item) if isinstance(item, str) else item)
         if document is not None:
             yield document
 

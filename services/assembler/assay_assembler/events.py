@@ -73,7 +73,7 @@ def made(
         **({"session_id": fitting.name(session)} if session else {}),
         "origin": "otlp",
         "partial": partial,
-        **({"user_hash": user_hash(envelope.user_key, user)} if user and envelope.user_key else {}),
+        **({"user_hash": hashed} if (hashed := user_hash(user, envelope.user_key)) else {}),
     }
     data = _within_entry(event)
     try:
@@ -104,10 +104,20 @@ def answer(
     return {
         "query": fitting.query(query),
         "answer": fitting.body(text),
-        "contexts": [passage(document, document_id(document)) for document in passages],
+        "contexts": [passage(document) for document in passages],
         "model": fitting.name(model) or UNKNOWN_MODEL,
         "latency_ms": max(0, node.end_ns - started_ns) / _NS_PER_MS,
         "retrieval_event_id": retrieval_id or None,
+    }
+
+
+def passage(document: Document) -> dict[str, Any]:
+    """Return a document as a passage."""
+    return {
+        "id": document_id(document),
+        "source_id": fitting.name(document.source) or None,
+        "text": fitting.body(document.text),
+        "score": document.score,
     }
 
 
@@ -133,8 +143,8 @@ def retrieval(
         "retrieved_scores": [] if None in scores else scores,
         "embedding_model": fitting.name(embedding_model) or None,
         "params": fitting.free_json(node.step.params),
-        "retrieved_ids": ids,
-        "passages": [_context(document) for document in documents if document.text],
+        "retrieved_ids": [] if all(each.isascii() and each.isdecimal() for each in ids) else ids,
+        "passages": [passage(document) for document in documents if document.text],
     }
 
 
@@ -179,9 +189,9 @@ def feedback(verdict: Verdict, target_event_id: str, user_key: bytes) -> dict[st
     }
 
 
-def user_hash(key: bytes, user: str) -> str:
-    """Return the keyed hash of a user's id: without the key, no id can be compared with it."""
-    return hmac.new(key, user.encode("utf-8", "replace"), "sha256").hexdigest()
+def user_hash(user: str, key: bytes) -> str:
+    """Return the keyed hash of a user's id: without the key, no id can be compared with it. Empty without a key."""
+    return hmac.new(key, user.encode("utf-8", "replace"), "sha256").hexdigest() if user and key else ""
 
 
 def document_id(document: Document) -> str:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from assay_assembler.decode import decode
+from assay_assembler.decode_logs import LogEvent, decode_logs
 from assay_assembler.span import Span
 from assay_assembler.step import Reason
 from assay_assembler.trace import OpenFeedback, Options, Trace
@@ -48,6 +49,7 @@ class Arrival(Outcome):
     trace_id: str = ""
     data: bytes = b""
     spans: tuple[Span, ...] = ()
+    logs: tuple[LogEvent, ...] = ()
 
 
 @dataclass
@@ -62,6 +64,8 @@ class _Known:
         """Add the spans of an entry."""
         for span in arrival.spans:
             self.trace.add(span)
+        for record in arrival.logs:
+            self.trace.log(record.span_id, record.event)
         self.bytes += len(arrival.data)
 
 
@@ -219,6 +223,7 @@ def arrival_of(entry_id: str, data: bytes) -> Arrival:
     """Return an entry with its spans. Raises `SpanEntryError` or `UndecodableError`."""
     entry = parse_span_entry(data)
     spans = decode(entry.body, entry.encoding) if entry.signal == "traces" else []
+    logs = decode_logs(entry.body, entry.encoding) if entry.signal == "logs" else []
     return Arrival(
         entry_id,
         project=entry.project,
@@ -226,4 +231,5 @@ def arrival_of(entry_id: str, data: bytes) -> Arrival:
         trace_id=entry.trace_id,
         data=data,
         spans=tuple(span for span in spans if span.trace_id == entry.trace_id),
+        logs=tuple(record for record in logs if record.trace_id == entry.trace_id),
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from assay_assembler.documents import Document, documents
+from assay_assembler.documents import Document, documents, is_unread
 from assay_assembler.messages import question
 from assay_assembler.node import Node, by_end
 from assay_assembler.step import Reason, StepKind
@@ -53,6 +53,8 @@ def _found(node: Node) -> Found:
     reason = None
     if not query or not (own_query or hits):
         reason = Reason.DROPPED_ATTRIBUTES if dropped else Reason.NO_CONTENT
+    elif not hits and any(is_unread(each.step.result) for each in sources):
+        reason = Reason.UNREADABLE
     model = next((each.step.embedding_model for each in [node, *below] if each.step.embedding_model), "")
     vector = bool(model) or any(_is_vector(each) for each in [node, *below])
     return Found(node, query, _with_texts(hits, sources), node.step.reranks, model, vector, sources, reason)

@@ -7,7 +7,7 @@ from assay_assembler.documents import Document
 from assay_assembler.messages import Message
 from assay_assembler.span import Attributes, Span
 from assay_assembler.step import Said, Step, StepKind
-from assay_assembler.values import first_text, identifier, text
+from assay_assembler.values import first, first_text, identifier, text
 
 _MODELS = (
     "gen_ai.response.model", "llm.response.model_name", "ai.response.model", "llm.model_name",
@@ -21,6 +21,10 @@ _SESSIONS = (
 _USERS = (
     "user.id", "langfuse.user.id", "enduser.id", "traceloop.association.properties.user_id", "langsmith.metadata.user_id",
     "ai.telemetry.metadata.userId", "ai.settings.context.userId",
+)  # fmt: skip
+#: Outputs of a retrieval.
+_RESULTS = (
+    "gen_ai.retrieval.documents", "langfuse.observation.output", "traceloop.entity.output", "gen_ai.completion", "output.value",
 )  # fmt: skip
 #: Parameters of a retrieval that are kept, by their name in the event.
 _PARAMS = {
@@ -100,6 +104,7 @@ def retrieval(
         StepKind.RETRIEVAL,
         query,
         documents=found,
+        result=None if found else first(attributes, *_RESULTS),
         reranks=reranks,
         params=params,
         embedding_model=first_text(attributes, "embedding.model_name"),

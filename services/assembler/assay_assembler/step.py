@@ -24,6 +24,8 @@ class Reason(StrEnum):
 
     #: No content: the instrumentation does not capture it, or it was empty.
     NO_CONTENT = "no_content"
+    #: The output of a retrieval is in a form that no rule reads. It is not an empty result.
+    UNREADABLE = "unreadable"
     #: The producer's SDK dropped attributes, and the rest is not sufficient for an event.
     DROPPED_ATTRIBUTES = "dropped_attributes"
     #: The answer has no question.

@@ -16,7 +16,7 @@ from assay_assembler.events import Envelope, Made
 from assay_assembler.mapping import step_of
 from assay_assembler.node import Node, connect, order
 from assay_assembler.retrievals import Found, found_retrievals
-from assay_assembler.span import Span
+from assay_assembler.span import Span, SpanEvent
 from assay_assembler.step import BARE, Reason, StepKind, Verdict
 from assay_schema.events import Kind
 
@@ -68,6 +68,9 @@ class Trace:
         self._options = options or Options()
         self._envelope = Envelope(project, trace_id, self._options.default_service, self._options.user_key)
         self._nodes: dict[str, Node] = {}
+        self._spans: dict[str, Span] = {}
+        #: Log records of spans that have not come.
+        self._logged: dict[str, list[SpanEvent]] = {}
         self._sent: set[str] = set()
         self._closed = False
         #: Number of spans without an event, by reason. Complete after `close`.
@@ -105,9 +108,25 @@ class Trace:
         elif self._closed:
             self.counts[Reason.LATE] += 1
         else:
-            known = bool(span.attributes or span.events)
-            step = step_of(span, self._options.feedback_names) if known else BARE
-            self._nodes[span.span_id] = Node.of(span, step)
+            self._spans[span.span_id] = span._replace(events=span.events + tuple(self._logged.pop(span.span_id, ())))
+            self._map(span.span_id)
+
+    def log(self, span_id: str, event: SpanEvent) -> None:
+        """Add a log record of a span, which may come before or after it."""
+        span = self._spans.get(span_id)
+        if self._closed or (span is not None and event in span.events):
+            return
+        if span is None:
+            self._logged.setdefault(span_id, []).append(event)
+        else:
+            self._spans[span_id] = span._replace(events=(*span.events, event))
+            self._map(span_id)
+
+    def _map(self, span_id: str) -> None:
+        span = self._spans[span_id]
+        known = bool(span.attributes or span.events)
+        step = step_of(span, self._options.feedback_names) if known else BARE
+        self._nodes[span_id] = Node.of(span, step)
 
     def ready(self) -> list[Made]:
         """Return retrievals and tool calls that need not wait: those of processes whose first span has come.

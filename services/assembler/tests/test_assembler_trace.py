@@ -143,6 +143,19 @@ def test_a_retrieval_has_its_hits_in_order() -> None:
     assert found["retrieved_scores"] == []
 
 
+@pytest.mark.parametrize("output", ["[]", '{"documents": []}', "", "null"])
+def test_an_empty_result_is_a_retrieval(output: str) -> None:
+    empty = span({"openinference.span.kind": "RETRIEVER", "input.value": "q", "output.value": output})
+    assert payloads("retrieval", empty)[0]["retrieved_chunk_ids"] == []
+
+
+@pytest.mark.parametrize("output", ["[Document(id='1')]", '["text"]', '{"documents": "Rows are kept."}'])
+def test_a_result_that_cannot_be_read_is_counted_and_is_no_empty_result(output: str) -> None:
+    unread = span({"openinference.span.kind": "RETRIEVER", "input.value": "q", "output.value": output})
+    assert payloads("retrieval", unread) == []
+    assert reasons(unread) == {"unreadable": 1}
+
+
 def test_an_embedding_below_makes_it_a_vector_search() -> None:
     below = span({OPERATION: "embeddings", "gen_ai.request.model": "small"}, number=2, parent=1)
     [found] = payloads("retrieval", retrieval(1, ("1", "one")), below)

@@ -78,6 +78,15 @@ CASES: dict[str, tuple[Attributes, dict[str, Any]]] = {
         },
         {"kind": "retrieval", "query": "How long?", "documents": (Document("", "t", None, "a.md", "a.md"),)},
     ),
+    "nodes of LlamaIndex as JSON within JSON": (
+        {
+            KIND: "task",
+            NAME: "HelpRetriever.task",
+            INPUT: '{"str_or_query_bundle": {"query_str": "How long?"}}',
+            OUTPUT: '["{\\"node\\": {\\"id_\\": \\"1\\", \\"text\\": \\"t\\"}, \\"score\\": 0.5}"]',
+        },
+        {"kind": "retrieval", "query": "How long?", "documents": (Document("1", "t", 0.5, "", ""),)},
+    ),
     "a tool with printed arguments": (
         {
             KIND: "tool",

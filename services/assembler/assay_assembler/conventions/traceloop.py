@@ -12,6 +12,7 @@ from assay_assembler.step import Step
 from assay_assembler.values import container, text
 
 NAME = "traceloop"
+_RETRIEVERS = ("Retriever", "Retriever.task")
 
 
 def step(span: Span) -> Step | None:
@@ -23,7 +24,7 @@ def step(span: Span) -> Step | None:
     name = text(attributes.get("traceloop.entity.name"))
     if kind == "tool":
         return genai.tool(span, NAME)
-    if name.endswith("Retriever") or span.name.endswith(("Retriever", "Retriever.task")):
+    if name.endswith(_RETRIEVERS) or span.name.endswith(_RETRIEVERS):
         query = _queried(attributes.get("traceloop.entity.input")) or asked(span)
         found = documents(attributes.get("traceloop.entity.output"))
         return shapes.retrieval(span, query, found, NAME, name=name)
