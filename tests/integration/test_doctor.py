@@ -76,7 +76,8 @@ def test_a_healthy_system_is_all_ok_in_json_and_for_people(system: System) -> No
     assert {set(finding) == {"check", "status", "summary", "hint"} for finding in found.values()} == {True}
     assert {
         "configuration", "redis", "redis version", "redis persistence", "redis memory", "clock of redis",
-        "stream capture", "stream spans", "spans", "stream events", "stream failures", "stream dead", "stream scores", "stream alerts", "stream ids",
+        "stream capture", "stream spans", "spans", "stream events", "stream failures", "stream dead",
+        "stream scores", "stream alerts", "stream ids",
         "store", "schema", "watermark", "views", "failures in 24 h", "judging", "sessions", "alerts", "nightly evaluation", "operations",
         "clock of the store", "store's process", "store's parts", "spool", "disk", "secrets",
     } == set(found)  # fmt: skip
