@@ -110,7 +110,7 @@ def test_planted_values_are_in_spans_of_every_kind_and_scrubbed_from_every_event
     for kind in ("answer", "retrieval", "tool_call"):
         raw = orjson.dumps(sent.of(kind)).decode()
         assert [value for value in values if value not in raw] == [], kind
-    entries = [Entry(f"{number + 1}-0", orjson.dumps(event)) for number, event in enumerate(sent.events)]
+    entries = [Entry(f"1899999999999-{number}", orjson.dumps(event)) for number, event in enumerate(sent.events)]
     outcomes = Processor(Scrubber(Policy())).process(iter(entries))
     assert [outcome.failure for outcome in outcomes if outcome.failure] == []
     scrubbed = b"\n".join(outcome.data for outcome in outcomes).decode()
