@@ -208,7 +208,7 @@ def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_secon
                 shown = {name: row for name, row in rows.items() if name.startswith(f"{what}: ")}
                 assert shown == {f"{what}: {status}": [count, count] for status, count in by_status.items()}
             told = " ".join(up.output.split())
-            line = "Over OpenTelemetry: 140 spans sent, 105 of 105 events stored (35 answers, 35 retrievals, 35 tool calls); 35 answers with"
+            line = "Over OpenTelemetry: 140 spans sent, 105 of 105 events stored (35 answers, 35 retrievals, 35 tool calls)"
             assert line in told
             assert line in " ".join(SAMPLE.read_text().split())
             assert planted_over_otlp_on_disk(up.data) == []
