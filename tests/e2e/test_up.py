@@ -159,10 +159,10 @@ def planted_over_otlp_on_disk(data: Path) -> list[str]:
     values = [value.encode() for family in planted_values(plant(cases, per_family=1)).values() for value in family]
     assert len(values) == 7
     files = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
-    found = [
+    holding = [
         str(path.relative_to(data)) for path, content in files.items() if any(value in content for value in values)
     ]
-    return [path for path in found if not path.startswith("redis/")]
+    return [path for path in holding if not path.startswith("redis/")]
 
 
 @pytest.mark.one_day

@@ -113,7 +113,7 @@ def test_planted_values_are_in_spans_of_every_kind_and_scrubbed_from_every_event
     entries = [Entry(f"1899999999999-{number}", orjson.dumps(event)) for number, event in enumerate(sent.events)]
     outcomes = Processor(Scrubber(Policy())).process(iter(entries))
     assert [outcome.failure for outcome in outcomes if outcome.failure] == []
-    scrubbed = b"\n".join(outcome.data for outcome in outcomes).decode()
+    scrubbed = b"\n".join(outcome.event or b"" for outcome in outcomes).decode()
     assert [value for value in values if value in scrubbed] == []
     assert [value for value in values if value in sent.output] == []
 

@@ -110,7 +110,7 @@ def answerable(search: Search) -> list[Case]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Ask questions, one with a planted value of each family too, and send the spans. Returns the exit code."""
+    """Ask questions, some with planted values, and send the spans. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m assay_demo.instrumented")
     parser.add_argument("--questions", type=int, default=QUESTIONS, help=f"number of questions (default {QUESTIONS})")
     parser.add_argument("--seed", type=int, default=0, help="random seed of questions and planted values (default 0)")
