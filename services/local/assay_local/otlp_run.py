@@ -1,4 +1,4 @@
-"""The part of the demo that is instrumented with OpenTelemetry: run it, and compare its spans with what is stored."""
+"""The instrumented part of the demo: run it, and compare its spans with the stored events."""
 
 import asyncio
 import json
@@ -64,7 +64,7 @@ async def run_instrumented(system: LocalStack, supervisor: Supervisor, environme
 
 
 def is_complete(sent: OtlpRun, stored: Run, with_contexts: int) -> bool:
-    """True if every span that is an event is stored, each answer has contexts, and planted values were scrubbed."""
+    """True if all events are stored, all answers have contexts, and planted values were scrubbed."""
     scrubbed = all(count <= stored.families.get(family, 0) for family, count in sent.planted.items())
     return (
         not sent.problem

@@ -191,9 +191,9 @@ class LocalStack:
         return Spec("demo", (sys.executable, "-m", "assay_demo", *arguments), env, once=True, stdout_is_log=False)
 
     def instrumented(self, environment: Mapping[str, str], key: str) -> Spec:
-        """Return the part of the demo that sends its spans to the gateway; the last line on stdout is its report.
+        """Return the part of the demo that sends spans to the gateway.
 
-        It gets what any instrumented service gets: the address and a key, in the variables of OpenTelemetry.
+        The last line on stdout is its report. It gets what any instrumented service gets: the address and a key, in the variables of OpenTelemetry.
         """
         plain = without_secrets(child_environment(environment))
         env = {
