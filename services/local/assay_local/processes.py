@@ -193,7 +193,8 @@ class LocalStack:
     def instrumented(self, environment: Mapping[str, str], key: str) -> Spec:
         """Return the part of the demo that sends spans to the gateway.
 
-        The last line on stdout is its report. It gets what any instrumented service gets: the address and a key, in the variables of OpenTelemetry.
+        The last line on stdout is its report. It gets what any instrumented service gets: the address and a key, in the
+        variables of OpenTelemetry.
         """
         plain = without_secrets(child_environment(environment))
         env = {
