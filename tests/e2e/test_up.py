@@ -17,6 +17,10 @@ import psutil
 import pytest
 
 from assay_demo.agent.scenes import read_scenes, scripted
+from assay_demo.corpus import load_corpus
+from assay_demo.instrumented import MODULES, answerable
+from assay_demo.pii import plant, planted_values
+from assay_demo.search import Search
 from tests.programs import found, lacking
 from tests.support.ports import free_ports
 from tests.support.redis import INSTALLED
@@ -31,8 +35,8 @@ PATIENCE_S = 300
 #: The page with a sample of the summary.
 SAMPLE = Path(__file__).resolve().parents[2] / "README.md"
 #: What is started where quality is not watched, and where it is, in the order of starting.
-CORE = ("redis", "store", "writer", "scrubber", "gateway")
-ALL = ("redis", "store", "notifier", "writer", "drift", "judge", "scrubber", "gateway")
+CORE = ("redis", "store", "writer", "scrubber", "assembler", "gateway")
+ALL = ("redis", "store", "notifier", "writer", "drift", "judge", "scrubber", "assembler", "gateway")
 
 
 def port_is_free(port: int) -> bool:
@@ -149,6 +153,18 @@ def counted(output: str) -> dict[str, list[int]]:
     return {name: [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", rest)] for name, rest in rows}
 
 
+def planted_over_otlp_on_disk(data: Path) -> list[str]:
+    """The files, except Redis's append-only file, that hold a value that was planted in a span."""
+    cases = answerable(Search(load_corpus(modules=MODULES)))
+    values = [value.encode() for family in planted_values(plant(cases, per_family=1)).values() for value in family]
+    assert len(values) == 7
+    files = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
+    holding = [
+        str(path.relative_to(data)) for path, content in files.items() if any(value in content for value in values)
+    ]
+    return [path for path in holding if not path.startswith("redis/")]
+
+
 @pytest.mark.one_day
 def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_second_run_keeps_the_data(
     tmp_path: Path,
@@ -181,6 +197,7 @@ def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_secon
         assert all(port_is_free(up.base + offset) for offset in range(PORTS))
         if run == 1:
             assert "The agent and its tools" not in up.output
+            assert "Over OpenTelemetry" not in up.output
         if run == 2:
             assert "applied 0001" not in up.output
             sample = {name: row for name, row in counted(SAMPLE.read_text()).items() if name in rows}
@@ -190,6 +207,11 @@ def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_secon
             for what, by_status in (("tool calls", script.tool_calls), ("sessions", script.sessions)):
                 shown = {name: row for name, row in rows.items() if name.startswith(f"{what}: ")}
                 assert shown == {f"{what}: {status}": [count, count] for status, count in by_status.items()}
+            told = " ".join(up.output.split())
+            line = "Over OpenTelemetry: 140 spans sent, 105 of 105 events stored (35 answers, 35 retrievals, 35 tool calls)"
+            assert line in told
+            assert line in " ".join(SAMPLE.read_text().split())
+            assert planted_over_otlp_on_disk(up.data) == []
             logged = script.sessions.total() - script.sessions["open"]
             assert f"{logged} new or changed, 0 already stored" in " ".join(up.output.split())
             assert stat.S_IMODE((up.data / "agent").stat().st_mode) == 0o700

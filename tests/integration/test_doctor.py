@@ -6,6 +6,7 @@ import re
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from assay_operations.doctor.examine import examine
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import first_row_at
 from assay_schema.settings import CaptureSettings, RedisSettings, Settings
-from assay_schema.streams import ALERTS, CAPTURE, DEAD, EVENTS, FAILURES, FIELD, SCORES
+from assay_schema.streams import ALERTS, CAPTURE, DEAD, EVENTS, FAILURES, FIELD, SCORES, SPANS, unassembled_key
 from tests.support.cli import Cli
 from tests.support.redis import SERVERS, RedisServer
 from tests.support.sample_rows import failure, lines, session_part
@@ -58,7 +59,7 @@ def system(request: pytest.FixtureRequest, migrated: StoreServer, tmp_path: Path
         owner.command(f"TRUNCATE TABLE assay_base.{table}")
     owner.command("INSERT INTO assay_base.watermarks VALUES (0, 1, now64(3))")
     with server.client() as client:
-        for stream in (ALERTS, CAPTURE, EVENTS, FAILURES, SCORES):
+        for stream in (ALERTS, CAPTURE, EVENTS, FAILURES, SCORES, SPANS):
             for group in stream.groups:
                 client.xgroup_create(stream.key(), group, id="0", mkstream=True)
                 client.xgroup_createconsumer(stream.key(), group, "consumer")
@@ -75,7 +76,8 @@ def test_a_healthy_system_is_all_ok_in_json_and_for_people(system: System) -> No
     assert {set(finding) == {"check", "status", "summary", "hint"} for finding in found.values()} == {True}
     assert {
         "configuration", "redis", "redis version", "redis persistence", "redis memory", "clock of redis",
-        "stream capture", "stream events", "stream failures", "stream dead", "stream scores", "stream alerts", "stream ids",
+        "stream capture", "stream spans", "spans", "stream events", "stream failures", "stream dead",
+        "stream scores", "stream alerts", "stream ids",
         "store", "schema", "watermark", "views", "failures in 24 h", "judging", "sessions", "alerts", "nightly evaluation", "operations",
         "clock of the store", "store's process", "store's parts", "spool", "disk", "secrets",
     } == set(found)  # fmt: skip
@@ -95,6 +97,26 @@ def test_waiting_pending_and_given_up_entries_are_counted(system: System) -> Non
     assert (found["stream capture"]["status"], found["stream dead"]["status"]) == ("warn", "warn")
     assert "5 dead letters, " in found["stream dead"]["summary"]
     assert "secret words" not in json.dumps(found)
+
+
+def test_spans_without_an_event_are_a_warning_that_says_how_to_turn_content_on(system: System) -> None:
+    today = unassembled_key(0, datetime.now(UTC).date())
+    system.redis.hset(today, mapping={"shop/merged": 7})
+    assert (found := system.doctor()["spans"])["status"] == "ok"
+    assert found["summary"] == "without a separate event today: shop: merged 7"
+    system.redis.hset(today, mapping={"shop/no_content": 1200, "help/desk/dropped_attributes": 3})
+    found = system.doctor()["spans"]
+    listed = "help/desk: dropped_attributes 3; shop: no_content 1,200, merged 7"
+    assert (found["status"], found["summary"]) == ("warn", f"without a separate event today: {listed}")
+    assert "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true" in found["hint"]
+    assert "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=10000" in found["hint"]
+
+
+def test_spans_that_wait_without_an_assembler_fail_in_one_line(system: System) -> None:
+    system.redis.xgroup_delconsumer(SPANS.key(), "assembler", "consumer")
+    system.redis.xadd(SPANS.key(), {FIELD: "secret words"})
+    found = system.doctor(code=1)["spans"]
+    assert (found["status"], found["summary"]) == ("fail", "1 batch of spans waits, and no assembler is running")
 
 
 @pytest.mark.parametrize("system", SERVERS, indirect=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,19 +61,19 @@ class Corpus:
         return slug in self.by_slug
 
 
-def load_corpus(stdlib: Path | None = None) -> Corpus:
+def load_corpus(stdlib: Path | None = None, *, modules: Collection[str] = ()) -> Corpus:
     """Read the standard library of the running interpreter, in about two seconds.
 
-    `stdlib` is its source folder.
+    `stdlib` is its source folder. With `modules`, only these top modules are read.
     """
     root = stdlib or Path(sysconfig.get_paths()["stdlib"])
-    sources = {module.name: module for module in _parse_all(root)}
+    sources = {module.name: module for module in _parse_all(root, modules)}
     found: dict[str, Document] = {}
     written: set[tuple[str, str]] = set()
     # Packages before their submodules, so that what a package re-exports gets its shorter, documented name.
     for name in sorted(set(sources) | set(SAFE_MODULES), key=lambda name: (name.count("."), name)):
         public = PUBLIC_NAMES.get(name, name)
-        if _is_private(public):
+        if _is_private(public) or (modules and public.partition(".")[0] not in modules):
             continue
         for document in _module_documents(public, sources.get(name), sources, written):
             found.setdefault(document.id, document)
@@ -86,13 +86,15 @@ def chunk_id(slug: str) -> int:
     return int.from_bytes(hashlib.blake2b(slug.encode(), digest_size=4).digest(), "big") >> 1
 
 
-def _parse_all(root: Path) -> Iterator[ModuleSource]:
+def _parse_all(root: Path, modules: Collection[str]) -> Iterator[ModuleSource]:
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS and not name.startswith("config-"))
         for file in sorted(files):
             path = Path(folder, file)
             parts = path.relative_to(root).with_suffix("").parts
             if path.suffix != ".py" or parts[0] in SKIPPED_MODULES or parts[-1] == "__main__":
+                continue
+            if modules and parts[0].removeprefix("_") not in modules:
                 continue
             if parts[0].startswith("_sysconfigdata"):  # contains the name of the build machine
                 continue

@@ -7,6 +7,7 @@ import json
 import os
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from assay_access.api_keys import KeyState, fits, id_of, records_in
@@ -25,12 +26,7 @@ async def keep_gateway_key(system: LocalStack, supervisor: Supervisor) -> None:
 
     Raises `OperationError` if no key can be made.
     """
-    path = system.data / FILE
-    try:
-        kept = re.search(r"Bearer (\S+?)\"", path.read_text())
-    except OSError:
-        kept = None
-    if kept and await _is_valid(system, kept[1]):
+    if (kept := key_in(system.data)) and await _is_valid(system, kept):
         return
     child = await supervisor.run(system.new_key(os.environ))
     try:
@@ -38,7 +34,16 @@ async def keep_gateway_key(system: LocalStack, supervisor: Supervisor) -> None:
     except (ValueError, KeyError, TypeError):
         raise OperationError("unavailable", f"no key could be made for the gateway{child.last_lines()}") from None
     headers = (f"Authorization: Bearer {key}", "Content-Type: application/json")
-    write_private(path, "".join(f'header = "{header}"\n' for header in headers))
+    write_private(system.data / FILE, "".join(f'header = "{header}"\n' for header in headers))
+
+
+def key_in(data: Path) -> str:
+    """Return the key in the file; empty without one."""
+    try:
+        found = re.search(r"Bearer (\S+?)\"", (data / FILE).read_text())
+    except OSError:
+        return ""
+    return found[1] if found else ""
 
 
 async def _is_valid(system: LocalStack, key: str) -> bool:

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 import tomllib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Coroutine
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -23,15 +23,15 @@ from assay_access.settings_files import Ports
 from assay_local.agent_run import agent_summary, import_log
 from assay_local.demo_report import Report, quality_summary, reconciled, start_again, summary, where_to_look
 from assay_local.gateway_key import keep_gateway_key
+from assay_local.otlp_run import is_complete, otlp_summary, run_instrumented
 from assay_local.preflight import check_directory, check_ports, find_redis
 from assay_local.probes import (
-    StoreUnavailableError,
     alertmanager_has,
     alerts_since,
+    answers_with_contexts,
     lag,
     memory,
     quality,
-    run_counts,
     run_details,
     sessions,
     stored_watermark,
@@ -43,6 +43,7 @@ from assay_local.run_directory import RunDirectory
 from assay_local.scenario import Scenario, alertmanager, directory_of, over, settings_of
 from assay_local.status_line import Status
 from assay_local.supervisor import Supervisor
+from assay_local.waits import until_accounted, until_met, until_watermark
 from assay_operations.channels import check_channels
 from assay_operations.errors import OperationError
 from assay_runtime.config import load_settings, settings_file
@@ -51,9 +52,6 @@ T = TypeVar("T")
 
 #: The demo producer's `service`.
 DEMO_SERVICE = "stdlib-search"
-#: Time without progress after which missing events are reported, in seconds.
-STALL_S = 60.0
-_WATERMARK_WAIT_S = 60.0
 #: Time to wait, after the last event is stored, for a verdict on every answer, and for the alert of a scenario, in seconds.
 _JUDGE_WAIT_S = 120.0
 _ALERT_WAIT_S = 120.0
@@ -193,7 +191,10 @@ async def _demo(
 ) -> Ending:
     since_ms = time.time_ns() // 1_000_000
     arguments = ("--scenario", options.scenario.value) if options.scenario else ("--agent-log", str(system.agent_log))
-    child = await supervisor.run(system.demo(os.environ, *arguments))
+    child, sent = await asyncio.gather(
+        supervisor.run(system.demo(os.environ, *arguments)),
+        asyncio.sleep(0, None) if options.scenario else run_instrumented(system, supervisor, os.environ),
+    )
     report = Report.parse(child.answer)
     if report is None:
         raise OperationError(
@@ -201,11 +202,12 @@ async def _demo(
         )
     if child.exit_code:
         logs.announce(f"the demo producer ended with exit code {child.exit_code}; its own counts: {dict(report.stats)}")
-    imported, _ = await asyncio.gather(
+    imported, *_ = await asyncio.gather(
         import_log(system, supervisor, os.environ) if report.agent else asyncio.sleep(0, None),
-        _until_accounted(system, report, since_ms, logs),
+        until_accounted(system, DEMO_SERVICE, report.total, since_ms, logs),
+        until_accounted(system, sent.service, sent.total, since_ms, logs) if sent else asyncio.sleep(0),
     )
-    await _until_watermark(system, admin)
+    await until_watermark(system, admin)
     store = system.store_queries("sre")
     run = await run_details(store, DEMO_SERVICE, since_ms)
     processes = {"assay up": os.getpid(), **supervisor.pids}
@@ -223,6 +225,13 @@ async def _demo(
         complete &= imported.succeeded
         calls, found = await tool_calls(store, DEMO_SERVICE, since_ms), await sessions(store, report.agent.prefix)
         console.show(agent_summary(report.agent, calls, found, imported))
+    if sent:
+        over_otlp, grounded = (
+            await run_details(store, sent.service, since_ms),
+            await answers_with_contexts(store, sent.service, since_ms),
+        )
+        console.show(otlp_summary(sent, over_otlp, grounded))
+        complete &= is_complete(sent, over_otlp, grounded)
     if system.runs("judge"):
         answers = run.stored.get("answer", 0)
         complete &= await _quality(system, report, since_ms, answers, console, logs)
@@ -240,7 +249,7 @@ async def _quality(
     async def judged() -> bool:
         return (await quality(store, DEMO_SERVICE, since_ms)).seen >= answers
 
-    if not await _wait(judged, _JUDGE_WAIT_S):
+    if not await until_met(judged, _JUDGE_WAIT_S):
         logs.announce(
             f"not every answer is judged after {_JUDGE_WAIT_S:.0f} s; see {_shown(system.data)}/logs/judge.log"
         )
@@ -253,7 +262,7 @@ async def _quality(
         return open_ones <= (await alertmanager_has(system.ports.alertmanager) or set())
 
     if report.degraded_ms is not None:
-        await _wait(alerted, _ALERT_WAIT_S)
+        await until_met(alerted, _ALERT_WAIT_S)
     alerts = await alerts_since(store, since_ms)
     arrived = await alertmanager_has(system.ports.alertmanager) if system.alertmanager else None
     console.show(
@@ -266,51 +275,6 @@ async def _quality(
         )
     )
     return report.degraded_ms is None or bool(alerts)
-
-
-async def _wait(condition: Callable[[], Awaitable[bool]], seconds: float) -> bool:
-    """Poll a condition until it is met or the time is over; return True if it was met."""
-    deadline = time.monotonic() + seconds
-    while not await condition():  # another process meets it, so polling is the only way
-        if time.monotonic() > deadline:
-            return False
-        await asyncio.sleep(0.5)
-    return True
-
-
-async def _until_accounted(system: LocalStack, report: Report, since_ms: int, logs: ProcessLogs) -> None:
-    """Wait until every captured event is stored or failed, as long as there is progress."""
-    store = system.store_queries("sre")
-    seen, moved, said = -1, time.monotonic(), time.monotonic()
-    while True:
-        try:
-            stored, failed = await run_counts(store, DEMO_SERVICE, since_ms)
-        except StoreUnavailableError as error:
-            logs.announce(f"the store does not answer ({error}); retrying")
-            stored, failed = {}, {}
-        accounted = sum(stored.values()) + sum(failed.values())
-        if accounted >= report.total:
-            return
-        now = time.monotonic()
-        if accounted != seen:
-            seen, moved = accounted, now
-        if now - moved > STALL_S:
-            logs.announce(f"no progress for {STALL_S:.0f} s: {accounted:,} of {report.total:,} events accounted for")
-            return
-        if now - said > 2:
-            said = now
-            logs.announce(f"{accounted:,} of {report.total:,} events stored or failed")
-        await asyncio.sleep(0.25)
-
-
-async def _until_watermark(system: LocalStack, admin: Redis) -> None:
-    """Wait until the stored watermark has reached that of the scrubber, usually within a second."""
-    store = system.store_queries("sre")
-    deadline = time.monotonic() + _WATERMARK_WAIT_S
-    while time.monotonic() < deadline:
-        if await stored_watermark(store) >= (await lag(admin, system.shards)).low:
-            return
-        await asyncio.sleep(0.1)
 
 
 async def _status(system: LocalStack, supervisor: Supervisor, admin: Redis, console: Terminal) -> None:

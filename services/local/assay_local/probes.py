@@ -182,6 +182,22 @@ async def tool_calls(
     return _counts(await store.rows(sql, timeout_s))
 
 
+async def answers_with_contexts(store: StoreQueries, service: str, since_ms: int) -> int:
+    """Count a producer's answers that have contexts."""
+    sql = f"SELECT count() AS n FROM assay.answers WHERE {_ours(service, since_ms)} AND notEmpty(contexts)"  # noqa: S608
+    return int((await store.rows(sql))[0]["n"])
+
+
+async def otlp_counts(store: StoreQueries, timeout_s: float = 20.0) -> dict[str, int]:
+    """Count the stored events that came over OTLP, by kind."""
+    kinds = " UNION ALL ".join(
+        f"SELECT '{kind}' AS name, count() AS n FROM assay.{table} WHERE origin = 'otlp'"  # noqa: S608
+        for kind, table in TABLES.items()
+        if kind in ("retrieval", "answer", "feedback", "tool_call")
+    )
+    return _counts(await store.rows(f"SELECT name, n FROM ({kinds}) WHERE n > 0 ORDER BY name", timeout_s))  # noqa: S608
+
+
 async def alerts_since(store: StoreQueries, since_ms: int) -> list[dict[str, Any]]:
     """Return the transitions of alerts stored since a time, in order."""
     return await store.rows(

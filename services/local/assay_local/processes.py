@@ -190,6 +190,23 @@ class LocalStack:
         env = self._as(child_environment(environment), "producer") | {SWITCH_VARIABLE: "1"}
         return Spec("demo", (sys.executable, "-m", "assay_demo", *arguments), env, once=True, stdout_is_log=False)
 
+    def instrumented(self, environment: Mapping[str, str], key: str) -> Spec:
+        """Return the part of the demo that sends spans to the gateway.
+
+        The last line on stdout is its report. It gets what any instrumented service gets: the address and a key, in the
+        variables of OpenTelemetry.
+        """
+        plain = without_secrets(child_environment(environment))
+        env = {
+            name: value
+            for name, value in plain.items()
+            if not name.startswith("OTEL_") and not name.lower().endswith("_proxy")
+        }
+        env["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://127.0.0.1:{self.ports.gateway_http}"
+        env["OTEL_EXPORTER_OTLP_HEADERS"] = f"Authorization=Bearer%20{key}"
+        command = (sys.executable, "-m", "assay_demo.instrumented")
+        return Spec("otel", command, env, once=True, stdout_is_log=False)
+
     def new_key(self, environment: Mapping[str, str]) -> Spec:
         """Return the command that makes a key for the gateway, whose last line on stdout has the key."""
         command = (

@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from assay_local.demo_report import megabytes, moment
-from assay_local.probes import StoreUnavailableError, lag, memory, sessions, tool_calls, total_stored
+from assay_local.probes import StoreUnavailableError, lag, memory, otlp_counts, sessions, tool_calls, total_stored
 from assay_local.processes import LocalStack
 from assay_local.supervisor import State, Supervisor
 
@@ -72,10 +72,11 @@ class Status:
         return self._stored
 
     async def _count_agents(self) -> str:
-        """Return a line each for tool calls and sessions by status; none without any."""
+        """Return a line each for tool calls and sessions by status, and events over OTLP by kind; none without any."""
         calls = await tool_calls(self._store, timeout_s=_COUNT_TIMEOUT_S)
         found = await sessions(self._store, timeout_s=_COUNT_TIMEOUT_S)
-        counts = {"tool calls": calls, "sessions": dict(found.statuses)}
+        over_otlp = await otlp_counts(self._store, timeout_s=_COUNT_TIMEOUT_S)
+        counts = {"tool calls": calls, "sessions": dict(found.statuses), "events over OTLP": over_otlp}
         if found.incomplete:
             counts["sessions"]["incomplete"] = found.incomplete
         return "".join(

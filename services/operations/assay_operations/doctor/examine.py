@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from assay_operations.audit import Trail
 from assay_operations.channels import check_channels, own_settings, unused_channels
 from assay_operations.clients import open_store, settings_and_source
-from assay_operations.doctor import checks, policy, probes
+from assay_operations.doctor import checks, policy, probes, spans
 from assay_operations.doctor.checks import Finding, Status, StreamFacts, worst
 from assay_operations.errors import OperationError, explain, hangs
 from assay_operations.sessions.last_import import not_read
@@ -139,6 +139,10 @@ async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts] 
         streams.extend(facts)
         return findings
 
+    async def unassembled() -> list[Finding]:
+        found = await spans.counts(client, settings.redis.shards)
+        return [spans.finding(found, streams, settings.delivery.visibility_timeout_s)]
+
     async def ids() -> list[Finding]:
         return [checks.stream_ids(await probes.ids_ahead_s(client, settings.redis.shards))]
 
@@ -149,6 +153,7 @@ async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts] 
             await patient.check_async("redis server", server, _RIGHTS_HINT)
             await patient.check_async("clock of redis", clock, _RIGHTS_HINT)
             await patient.check_async("streams", flow, _RIGHTS_HINT)
+            await patient.check_async("spans", unassembled, _RIGHTS_HINT)
             await patient.check_async("stream ids", ids, _RIGHTS_HINT)
     finally:
         await client.aclose()
