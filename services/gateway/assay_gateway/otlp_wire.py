@@ -36,7 +36,7 @@ def items(body: bytes) -> Iterator[Item | None]:
 
 
 class _Walk:
-    """The way through a request. Whatever is no item costs time and yields nothing, so that its number is bounded."""
+    """The way through a request. Other fields than items cost time and yield nothing, so their number is bounded."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -77,7 +77,7 @@ class _Walk:
         yield None
 
     def _pass(self) -> None:
-        """Count a field that is no item."""
+        """Count a field other than an item."""
         self._left -= 1
         if self._left < 0:
             raise WireError(f"more than {OTHERS_MAX} fields that are not spans or log records")
