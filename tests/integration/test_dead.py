@@ -34,7 +34,8 @@ from assay_runtime.store import connect as connect_store
 from assay_schema.ids import new_event_id
 from assay_schema.published import examples
 from assay_schema.settings import DeliverySettings, RedisSettings, Settings
-from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, Stream
+from assay_schema.span_entry import SpanEntry
+from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD, SPANS, Stream
 from assay_scrubber.engine import Scrubber
 from assay_scrubber.policy import Policy
 from assay_scrubber.process import Processor
@@ -239,6 +240,20 @@ def test_a_poison_entry_is_buried_shown_without_its_text_requeued_once_mended_an
     said = (tmp_path / "scrubber.log").read_text() + (tmp_path / "writer.log").read_text()
     assert "dead letters expired" in said
     assert "jane.doe" not in said
+
+
+def test_spans_that_were_given_up_are_shown_without_their_text_and_requeued_as_they_were(system: System) -> None:
+    entry = SpanEntry("shop", "web", "ab" * 16, "traces", "protobuf", SECRET.encode() + b"\xff").encoded()
+    system.root.xadd(SPANS.key(), {FIELD: entry})
+    asyncio.run(give_up(system, SPANS))
+    [failure] = map(json.loads, system.data(FAILURES))
+    assert (failure["project"], failure["stage"]) == ("shop", "assembler")
+    [facts] = system.listed()
+    assert facts["stream"] == "spans"
+    for hidden in (["list"], ["show", facts["id"]], ["show", facts["id"], "--json"]):
+        assert "jane.doe" not in system.assay(*hidden).output
+    assert system.assay("requeue", "--all").stdout == "requeued 1 dead letter: 1 to spans\n"
+    assert system.data(SPANS) == [entry]
 
 
 @BOTH

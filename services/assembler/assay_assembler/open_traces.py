@@ -1,8 +1,9 @@
 """The open traces of one shard, in Redis, changed atomically with their entries.
 
 A trace waits for its last spans: its answer is made when it closes. Its spans wait in Redis, so a restart loses
-nothing, and replicas share them. Every change names the number of entries that it is based on; one that is based on an
-older number changes nothing and is made again. An event is published once, because its id is a function of its span
+nothing, and replicas share them. Every change names the version that it is based on, and gives the trace a new one, which
+is random: a number would come back once a trace closed, or once Redis lost the end of its log. A change that is based on
+another version changes nothing and is made again. An event is published once, because its id is a function of its span
 and the trace remembers the ids that were sent.
 """
 
@@ -12,6 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from uuid import NAMESPACE_OID, uuid4, uuid5
+
+from redis.exceptions import RedisError
 
 from assay_assembler.decode import decode
 from assay_assembler.decode_logs import LogEvent, decode_logs
@@ -21,9 +25,11 @@ from assay_assembler.trace import OpenFeedback, Options, Trace
 from assay_runtime import metrics
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client
-from assay_runtime.entries import Outcome
+from assay_runtime.entries import Entry, Outcome, failure_of
 from assay_runtime.lua import script
 from assay_runtime.same_redis import guarded
+from assay_schema.failures import Failure
+from assay_schema.failures import Reason as FailureReason
 from assay_schema.settings import AssemblerSettings
 from assay_schema.span_entry import parse_span_entry
 from assay_schema.streams import CAPTURE, FAILURES, SPANS, open_bytes_key, open_traces_key, trace_key, unassembled_key
@@ -33,8 +39,8 @@ log = logging.getLogger(__name__)
 GROUP = "assembler"
 #: Times that a change is made again because another replica was first, before the entries are left for redelivery.
 _TRIES = 20
-#: Traces closed in one step.
-_PAGE = 100
+#: Traces read in one step, and steps of a tick.
+_PAGE, _PAGES = 100, 20
 TAKE = script("assay_assembler", "take")
 CLOSE = script("assay_assembler", "close")
 REFUSE = script("assay_assembler", "refuse")
@@ -54,10 +60,11 @@ class Arrival(Outcome):
 
 @dataclass
 class _Known:
-    """A trace as this process knows it: its spans, and the number of their entries."""
+    """A trace as this process knows it: its spans, the number of their entries, and its version."""
 
     trace: Trace
     entries: int = 0
+    version: str = ""
     bytes: int = 0
 
     def add(self, arrival: Arrival) -> None:
@@ -111,14 +118,18 @@ class OpenTraces:
             if not arrivals:
                 return 0
             known = await self._read(key) if attempt else self._forget(key) or _Known(self._new(arrivals[0]))
-            for each in arrivals:
-                known.add(each)
-            answer = await self._take(
-                keys=[SPANS.key(self._shard), CAPTURE.key(self._shard), *self._keys(key)],
-                args=self._taking(known, arrivals, redis),
-            )
+            version = uuid4().hex
+            try:
+                for each in arrivals:
+                    known.add(each)
+                arguments = self._taking(known, version, arrivals, redis)
+            except Exception as error:  # noqa: BLE001  # a bug in mapping must not stop other traces
+                return await self._unmapped(key, arrivals, redis, type(error).__name__)
+            keys = [SPANS.key(self._shard), CAPTURE.key(self._shard), *self._keys(key)]
+            answer = await self._take(keys=keys, args=arguments)
             if answer[0] == b"ok":
                 known.entries += len(arrivals)
+                known.version = version
                 self._remember(key, known)
                 if answer[1]:
                     metrics.ASSEMBLER_LATE.inc(sum(len(each.spans) for each in arrivals))
@@ -127,25 +138,62 @@ class OpenTraces:
             arrivals = [each for each in arrivals if each.entry_id not in gone]
         return 0  # they stay pending and are redelivered
 
-    def _taking(self, known: _Known, arrivals: list[Arrival], redis: str) -> list[Any]:
+    async def _unmapped(self, key: str, arrivals: list[Arrival], redis: str, error_class: str) -> int:
+        """Refuse the entry whose spans cannot be mapped, and add the others."""
+        if len(arrivals) > 1:
+            return sum([await self._added(key, [each], redis) for each in arrivals])
+        (one,) = arrivals
+        entry = Entry(one.entry_id, one.data)
+        failure = failure_of(entry, GROUP, FailureReason.OTHER, error_class, "the spans cannot be mapped")
+        return await self._refused([Outcome(one.entry_id, failure=failure)], redis)
+
+    def _taking(self, known: _Known, version: str, arrivals: list[Arrival], redis: str) -> list[Any]:
         limits = self._settings
         times = (limits.grace_s, limits.idle_s, limits.longest_s)
         arguments: list[Any] = [redis, GROUP, known.entries, int(known.trace.rooted), len(known.trace)]
-        arguments += [*(int(each * 1000) for each in times), limits.trace_spans, limits.trace_bytes, len(arrivals)]
+        arguments += [*(int(each * 1000) for each in times), limits.trace_spans, limits.trace_bytes]
+        arguments += [known.version, version, len(arrivals)]
         for each in arrivals:
             arguments += (each.entry_id, each.data)
         return arguments + _listed((made.event_id, made.data) for made in known.trace.ready())
 
     async def close_due(self) -> None:
         """Close the traces whose time has come; the next ones too while all need more memory than they may."""
-        over = int(await self._client.get(open_bytes_key(self._shard)) or 0) > self._settings.open_bytes
         key = open_traces_key(self._shard)
-        until: Any = "+inf" if over else clock.now_ms()
-        for name in await self._client.zrangebyscore(key, "-inf", until, start=0, num=_PAGE):
-            await self._closed(name.decode())
+        for _ in range(_PAGES):
+            over = int(await self._client.get(open_bytes_key(self._shard)) or 0) > self._settings.open_bytes
+            until: Any = "+inf" if over else clock.now_ms()
+            names = await self._client.zrangebyscore(key, "-inf", until, start=0, num=_PAGE)
+            closed = sum([await self._closed_or_given_up(name.decode()) for name in names])
+            if not closed or (len(names) < _PAGE and not over):
+                break
         metrics.OPEN_TRACES.labels(str(self._shard)).set(await self._client.zcard(key))
 
-    async def _closed(self, key: str) -> None:
+    async def _closed_or_given_up(self, key: str) -> bool:
+        """Close a trace; one that cannot be assembled becomes a failure. False if it has changed meanwhile."""
+        version = await self._client.hget(key, "version") or b""
+        try:
+            return await self._closed(key)
+        except RedisError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a bug in mapping must not stop other traces
+            error_class = type(error).__name__
+        log.error("a trace cannot be assembled", extra={"error_class": error_class})
+        entries, first = int(await self._client.hget(key, "entries") or 0), await self._client.hget(key, "first")
+        failure = Failure(
+            failure_id=uuid5(NAMESPACE_OID, f"{GROUP}/{key}/{version.decode()}"),
+            entry_id=first.decode() if first else None,
+            project=_parts(key)[0],
+            stage=GROUP,
+            reason=FailureReason.OTHER,
+            error_class=error_class,
+            detail=f"a trace of {entries} entries cannot be assembled",
+            created_at=datetime.fromtimestamp(clock.now_ms() / 1000, UTC),
+        )
+        head = [entries, int(self._settings.memory_s * 1000), version, failure.model_dump_json()]
+        return bool(await self._close(keys=self._closing(key), args=[*head, 0, 0, 0]))
+
+    async def _closed(self, key: str) -> bool:
         known = await self._read(key)
         trace = known.trace
         made = trace.close()
@@ -159,15 +207,14 @@ class OpenTraces:
         counts = {reason: count for reason, count in trace.counts.items() if count}
         targets = [(f"t{span_id}", event_id) for span_id, event_id in trace.targets.items()]
         targets += [("t", trace.last_answer)] if trace.last_answer else []
-        arguments = [known.entries, int(self._settings.memory_s * 1000)]
+        arguments: list[Any] = [known.entries, int(self._settings.memory_s * 1000), known.version, ""]
         arguments += _listed((each.event_id, each.data) for each in made) + _listed(targets)
         arguments += _listed((f"{trace.project}/{reason.value}", count) for reason, count in counts.items())
-        today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
-        keys = [CAPTURE.key(self._shard), *self._keys(key), unassembled_key(self._shard, today)]
-        if not await self._close(keys=keys, args=arguments):
-            return  # it has more spans now, or another replica closed it
+        if not await self._close(keys=self._closing(key), args=arguments):
+            return False  # it has more spans now, or another replica closed it
         for reason, count in counts.items():
             metrics.ASSEMBLER_SPANS.labels(metrics.project_label(trace.project), reason.value).inc(count)
+        return True
 
     async def _target(self, project: str, feedback: OpenFeedback) -> str:
         """Return the `event_id` that feedback on another trace is about; empty if it is not known."""
@@ -188,15 +235,20 @@ class OpenTraces:
     def _keys(self, key: str) -> list[str]:
         return [open_traces_key(self._shard), key, open_bytes_key(self._shard)]
 
+    def _closing(self, key: str) -> list[str]:
+        today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
+        unassembled = unassembled_key(self._shard, today)
+        return [CAPTURE.key(self._shard), *self._keys(key), unassembled, FAILURES.key(self._shard)]
+
     async def _read(self, key: str) -> _Known:
         """Return a trace as Redis has it."""
         cached = self._forget(key)
-        if cached and int(await self._client.hget(key, "entries") or 0) == cached.entries:
+        if cached and await self._client.hget(key, "version") == cached.version.encode():
             return cached
         fields = await self._client.hgetall(key)
         arrivals = [arrival_of("", fields[b"b%d" % number]) for number in range(int(fields.get(b"entries", 0)))]
-        project, _, trace_id = key.partition(":trace:")[2].partition("/")
-        known = _Known(self._new(arrivals[0]) if arrivals else Trace(project, trace_id), len(arrivals))
+        trace = self._new(arrivals[0]) if arrivals else Trace(*_parts(key))
+        known = _Known(trace, len(arrivals), version=fields.get(b"version", b"").decode())
         for each in arrivals:
             known.add(each)
         return known
@@ -211,6 +263,12 @@ class OpenTraces:
         known = self._known.pop(key, None)
         self._known_bytes -= known.bytes if known else 0
         return known
+
+
+def _parts(key: str) -> tuple[str, str]:
+    """Return project and trace id of a trace's key."""
+    project, _, trace_id = key.partition(":trace:")[2].partition("/")
+    return project, trace_id
 
 
 def _listed(pairs: Iterable[tuple[str, Any]]) -> list[Any]:

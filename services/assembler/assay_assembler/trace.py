@@ -5,7 +5,7 @@ deterministic, so a trace that is assembled again after a crash makes the same e
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from assay_assembler import events
@@ -71,7 +71,8 @@ class Trace:
         self._spans: dict[str, Span] = {}
         #: Log records of spans that have not come.
         self._logged: dict[str, list[SpanEvent]] = {}
-        self._sent: set[str] = set()
+        #: Spans and kinds of the events that were returned. An event's id is a function of these.
+        self._sent: set[tuple[str, Kind]] = set()
         self._closed = False
         #: Number of spans without an event, by reason. Complete after `close`.
         self.counts: Counter[Reason] = Counter()
@@ -195,26 +196,33 @@ class Trace:
                 self.counts[found.reason] += 1
                 self.counts[Reason.MERGED] += len(found.sources) - 1
             return []
-        payload = events.retrieval(found.node, found.query, found.documents, found.embedding_model, vector=found.vector)
+
+        def payload() -> dict[str, object]:
+            return events.retrieval(
+                found.node, found.query, found.documents, found.embedding_model, vector=found.vector
+            )
+
         return self._once(found.node, Kind.RETRIEVAL, payload, found.sources, last=last)
 
     def _tool_call(self, group: list[Node], *, last: bool = False) -> list[Made]:
-        payload = events.tool_call(group[0], group, self._envelope.trace_id)
+        def payload() -> dict[str, object]:
+            return events.tool_call(group[0], group, self._envelope.trace_id)
+
         return self._once(group[0], Kind.TOOL_CALL, payload, group, last=last)
 
     def _once(
-        self, node: Node, kind: Kind, payload: dict[str, object], sources: list[Node], *, last: bool
+        self, node: Node, kind: Kind, payload: Callable[[], dict[str, object]], sources: list[Node], *, last: bool
     ) -> list[Made]:
         """Return an event unless `ready` returned it before."""
         if last:
             self.counts[Reason.MERGED] += len(sources) - 1
-        if events.node_event_id(self._envelope, node, kind) in self._sent:
+        if (node.span_id, kind) in self._sent:
             return []
-        event = events.made(self._envelope, node, kind, payload, sources)
+        event = events.made(self._envelope, node, kind, payload(), sources)
         if event is None:
             self.counts[Reason.INVALID] += last
             return []
-        self._sent.add(event.event_id)
+        self._sent.add((node.span_id, kind))
         return [event]
 
     def _feedback(self) -> list[Made]:

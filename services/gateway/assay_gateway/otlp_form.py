@@ -13,8 +13,10 @@ RESOURCE_NAMES = frozenset({"service.name", "service.instance.id"})
 NAME_MAX = 255
 #: Largest resource with its scope, in bytes.
 PLACE_MAX_BYTES = 256 * 1024
+#: Resources and scopes whose names are remembered; items of one come one after the other.
+PLACES_CACHED = 16
 
-__all__ = ["NAME_MAX", "PLACE_MAX_BYTES", "RESOURCE_NAMES", "Form", "Ids", "Item", "OtlpError"]
+__all__ = ["NAME_MAX", "PLACES_CACHED", "PLACE_MAX_BYTES", "RESOURCE_NAMES", "Form", "Ids", "Item", "OtlpError"]
 
 
 class OtlpError(ValueError):

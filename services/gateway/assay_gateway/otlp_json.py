@@ -9,11 +9,11 @@ from typing import Any
 
 import orjson
 
-from assay_gateway.otlp_form import NAME_MAX, PLACE_MAX_BYTES, RESOURCE_NAMES, Form, Ids, Item, OtlpError
+from assay_gateway.otlp_form import NAME_MAX, PLACE_MAX_BYTES, PLACES_CACHED, RESOURCE_NAMES, Form, Ids, Item, OtlpError
 from assay_schema.span_entry import Signal
 
 #: Most brackets and commas of a body: these bound the time that decoding takes.
-BRACKETS_MAX, COMMAS_MAX = 300_000, 1_000_000
+BRACKETS_MAX, COMMAS_MAX = 100_000, 200_000
 _NAMES: Mapping[Signal, tuple[str, str, str]] = {
     "traces": ("resourceSpans", "scopeSpans", "spans"),
     "logs": ("resourceLogs", "scopeLogs", "logRecords"),
@@ -110,23 +110,25 @@ def _encoded(value: Any) -> bytes:
 
 def _hexadecimal(text: Any) -> bytes:
     try:
-        return bytes.fromhex(text)
+        found = bytes.fromhex(text)
     except (TypeError, ValueError):
         return b""
+    return found if len(found) * 2 == len(text) else b""  # `fromhex` also reads spaces
 
 
-@lru_cache(256)
+@lru_cache(PLACES_CACHED)
 def _place(resource: bytes, scope: bytes) -> tuple[bytes, bytes]:
     whole, named = orjson.loads(resource), orjson.loads(scope)
     if not isinstance(whole, dict) or not isinstance(named, dict):
         raise OtlpError("its resource or scope is not an object")
     given = whole.get("attributes")
-    attributes = []
+    names: dict[str, str] = {}
     for attribute in given if isinstance(given, list) else ():
         if isinstance(attribute, dict) and attribute.get("key") in RESOURCE_NAMES:
             value = attribute.get("value")
             text = value.get("stringValue") if isinstance(value, dict) else None
             if isinstance(text, str):
-                attributes.append({"key": attribute["key"], "value": {"stringValue": text[:NAME_MAX]}})
+                names[attribute["key"]] = text[:NAME_MAX]
+    attributes = [{"key": key, "value": {"stringValue": name}} for key, name in names.items()]
     kept = {key: value[:NAME_MAX] for key in ("name", "version") if isinstance(value := named.get(key), str)}
     return orjson.dumps({"attributes": attributes}), orjson.dumps(kept)

@@ -10,7 +10,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from assay_gateway import otlp_wire
-from assay_gateway.otlp_form import NAME_MAX, PLACE_MAX_BYTES, RESOURCE_NAMES, Form, Ids, Item, OtlpError
+from assay_gateway.otlp_form import NAME_MAX, PLACE_MAX_BYTES, PLACES_CACHED, RESOURCE_NAMES, Form, Ids, Item, OtlpError
 from assay_schema.span_entry import Signal
 
 #: The first fields of a span, which every exporter writes first: a trace id of 16 bytes, a span id of 8.
@@ -83,21 +83,24 @@ class Protobuf(Form):
         return otlp_wire.request(groups)
 
 
-@lru_cache(256)
+@lru_cache(PLACES_CACHED)
 def _resource(data: bytes) -> bytes:
     try:
         whole = Resource.FromString(data)
     except DecodeError:
         raise OtlpError("its resource cannot be decoded") from None
+    names = {
+        attribute.key: attribute.value.string_value[:NAME_MAX]
+        for attribute in whole.attributes
+        if attribute.key in RESOURCE_NAMES and attribute.value.WhichOneof("value") == "string_value"
+    }
     bare = Resource()
-    for attribute in whole.attributes:
-        if attribute.key in RESOURCE_NAMES and attribute.value.WhichOneof("value") == "string_value":
-            kept = bare.attributes.add(key=attribute.key)
-            kept.value.string_value = attribute.value.string_value[:NAME_MAX]
+    for key, name in names.items():
+        bare.attributes.add(key=key).value.string_value = name
     return bytes(bare.SerializeToString())
 
 
-@lru_cache(256)
+@lru_cache(PLACES_CACHED)
 def _scope(data: bytes) -> bytes:
     try:
         whole = InstrumentationScope.FromString(data)

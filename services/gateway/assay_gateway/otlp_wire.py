@@ -12,6 +12,10 @@ from typing import NamedTuple
 _FIRST, _SECOND = 0x0A, 0x12
 #: Most bytes of a number on the wire.
 _VARINT_MAX = 10
+#: Most fields of a request that are not items: a resource with one item has about six.
+OTHERS_MAX = 100_000
+#: Items before their scope that wait for it.
+_EARLY_MAX = 4_096
 
 
 class WireError(ValueError):
@@ -28,64 +32,88 @@ class Item(NamedTuple):
 
 def items(body: bytes) -> Iterator[Item | None]:
     """Yield the items of a request, and None where nothing is to be yielded for long. Raises `WireError`."""
-    for number, begin, end in _fields(body, 0, len(body)):
-        if number != _FIRST:
-            continue
-        resource, scopes = b"", []
-        for inner, start, stop in _fields(body, begin, end):
-            if inner == _FIRST:
-                resource = body[start:stop]
-            elif inner == _SECOND:
-                scopes.append((start, stop))
+    return _Walk(body).items()
+
+
+class _Walk:
+    """The way through a request. Other fields than items cost time and yield nothing, so their number is bounded."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self._left = OTHERS_MAX
+
+    def items(self) -> Iterator[Item | None]:
+        """Yield the items, and None."""
+        body = self._body
+        for number, begin, end in self._fields(0, len(body)):
+            self._pass()
+            if number != _FIRST:
+                continue
+            resource, scopes = b"", []
+            for inner, start, stop in self._fields(begin, end):
+                self._pass()
+                if inner == _FIRST:
+                    resource = body[start:stop]
+                elif inner == _SECOND:
+                    scopes.append((start, stop))
+            yield None
+            for start, stop in scopes:
+                yield from self._items_of(start, stop, resource)
+
+    def _items_of(self, begin: int, end: int, resource: bytes) -> Iterator[Item | None]:
+        body, scope = self._body, b""
+        early: list[bytes] = []
+        for number, start, stop in self._fields(begin, end):
+            if number == _SECOND and (scope or len(early) == _EARLY_MAX):
+                yield Item(resource, scope, body[start:stop])
+            elif number == _SECOND:  # the scope, if there is one, usually is first
+                early.append(body[start:stop])
+            else:
+                self._pass()
+                if number == _FIRST:
+                    scope = body[start:stop]
+        for data in early:
+            yield Item(resource, scope, data)
         yield None
-        for start, stop in scopes:
-            yield from _items_of(body, start, stop, resource)
 
+    def _pass(self) -> None:
+        """Count a field other than an item."""
+        self._left -= 1
+        if self._left < 0:
+            raise WireError(f"more than {OTHERS_MAX} fields that are not spans or log records")
 
-def _items_of(body: bytes, begin: int, end: int, resource: bytes) -> Iterator[Item | None]:
-    scope = b""
-    early: list[bytes] = []
-    for number, start, stop in _fields(body, begin, end):
-        if number == _FIRST:
-            scope = body[start:stop]
-        elif number == _SECOND and (scope or early):
-            yield Item(resource, scope, body[start:stop])
-        elif number == _SECOND:  # the scope, if there is one, usually is first
-            early.append(body[start:stop])
-    for data in early:
-        yield Item(resource, scope, data)
-    yield None
-
-
-def _fields(data: bytes, position: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield tag, begin and end of the value of each field that has a length; skip numbers."""
-    while position < end:
-        tag = data[position]
-        position += 1
-        if tag > 0x7F:
-            tag, position = _rest(data, tag, position, end)
-        kind = tag & 7
-        if kind == 2:
-            if position >= end:
-                raise WireError("the message ends within a field")
-            size = data[position]
+    def _fields(self, position: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """Yield tag, begin and end of the value of each field that has a length; skip numbers."""
+        data = self._body
+        while position < end:
+            tag = data[position]
             position += 1
-            if size > 0x7F:
-                size, position = _rest(data, size, position, end)
-            begin, position = position, position + size
-            if position > end:
-                raise WireError("a field is longer than its message")
-            yield tag, begin, position
-        elif kind == 0:
-            _, position = _rest(data, 0x80, position, end, shift=0)
-        elif kind in (1, 5):
-            position += 8 if kind == 1 else 4
-        else:
-            raise WireError("an unknown kind of field")
-        if tag >> 3 == 0:
-            raise WireError("a field without a number")
-    if position > end:
-        raise WireError("a field is longer than its message")
+            if tag > 0x7F:
+                tag, position = _rest(data, tag, position, end)
+            kind = tag & 7
+            if kind == 2:
+                if position >= end:
+                    raise WireError("the message ends within a field")
+                size = data[position]
+                position += 1
+                if size > 0x7F:
+                    size, position = _rest(data, size, position, end)
+                begin, position = position, position + size
+                if position > end:
+                    raise WireError("a field is longer than its message")
+                yield tag, begin, position
+            elif kind == 0:
+                self._pass()
+                _, position = _rest(data, 0x80, position, end, shift=0)
+            elif kind in (1, 5):
+                self._pass()
+                position += 8 if kind == 1 else 4
+            else:
+                raise WireError("an unknown kind of field")
+            if tag >> 3 == 0:
+                raise WireError("a field without a number")
+        if position > end:
+            raise WireError("a field is longer than its message")
 
 
 def _rest(data: bytes, first: int, position: int, end: int, shift: int = 7) -> tuple[int, int]:

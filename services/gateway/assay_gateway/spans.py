@@ -5,7 +5,7 @@ only: they show which of the others is inside which.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,8 +23,8 @@ SPANS_MAX = 50_000
 #: Largest span, and most bytes of the spans of an entry: the rest is for its head, resource and scope.
 SPANS_MAX_BYTES = ENTRY_MAX_BYTES - 16 * 1024
 
-#: Spans that are looked at in one step.
-_STEP = 64
+#: Bytes that are searched in one step, and those of two steps: longer than any mark.
+_SEARCHED, _OVERLAP = 1024 * 1024, 64
 
 FORMS: dict[tuple[Signal, bool], Form] = {
     ("traces", True): Protobuf("traces"),
@@ -69,7 +69,7 @@ class SpanBatch:
         traces: dict[bytes, list[Item]] = {}
         others: list[Item] = []
         try:
-            if not is_about_ai(body, marks):
+            if not (yield from _search(body, marks)):
                 for count in form.count(body):
                     self.plain += count
                     yield
@@ -77,33 +77,35 @@ class SpanBatch:
             for number, item in enumerate(form.items(body)):
                 if number > SPANS_MAX:
                     raise malformed("too_many_spans", f"more than {SPANS_MAX} spans in a request; send smaller batches")
-                if item is not None and is_about_ai(item.data, marks):
+                if item is not None and (yield from _search(item.data, marks)):
                     self._sort(form, item, traces)
                     yield
                 elif item is not None:
                     self.plain += 1
-                    others.append(item)
-                if number % _STEP == 0:
-                    yield
+                    if len(item.data) <= SPANS_MAX_BYTES:
+                        others.append(item)
+                yield
         except OtlpError as error:
             raise malformed("invalid_otlp", f"{error}; nothing was stored") from None
         if self.signal == "traces" and traces:
             yield from self._bones(form, others, traces)
         for trace, members in traces.items():
-            self.entries += self._entries(form, trace.hex(), members)
-            yield
+            for entry in self._entries(form, trace.hex(), members):
+                self.entries.append(entry)
+                yield
 
     def _sort(self, form: Form, item: Item, traces: dict[bytes, list[Item]]) -> None:
         """Put a span about AI with its trace, or reject it."""
+        if len(item.data) > SPANS_MAX_BYTES:
+            self._reject("too_large", f"a span is larger than {SPANS_MAX_BYTES} bytes")
+            return
         try:
             ids = form.ids(item.data)
             resource, scope = form.place(item.resource, item.scope)
         except OtlpError as error:
             self._reject("undecodable", f"a span: {error}")
             return
-        if len(item.data) > SPANS_MAX_BYTES:
-            self._reject("too_large", f"a span is larger than {SPANS_MAX_BYTES} bytes")
-        elif not ids.valid(with_span=self.signal == "traces"):
+        if not ids.valid(with_span=self.signal == "traces"):
             self._reject("invalid_ids", "trace ids have 16 bytes and span ids 8, and neither is zero")
         else:
             self.accepted += 1
@@ -118,7 +120,7 @@ class SpanBatch:
     @staticmethod
     def _bones(form: Form, others: list[Item], traces: dict[bytes, list[Item]]) -> Iterator[None]:
         """Add the ids and times of the other spans to their traces."""
-        for number, item in enumerate(others):
+        for item in others:
             members = traces.get(form.trace_of(item.data))
             if members is not None:
                 try:
@@ -127,8 +129,7 @@ class SpanBatch:
                     continue
                 if ids.valid(with_span=True):
                     members.append(Item(resource, scope, form.skeleton(item.data)))
-            if number % _STEP == 0:
-                yield
+            yield
 
     def _entries(self, form: Form, trace_id: str, members: list[Item]) -> Iterator[bytes]:
         group: list[Item] = []
@@ -149,3 +150,14 @@ class SpanBatch:
         body = form.request((resource, scope, items) for (resource, scope), items in places.items())
         record = self.record
         return SpanEntry(record.project, record.service or "", trace_id, self.signal, form.encoding, body).encoded()
+
+
+def _search(data: bytes, marks: tuple[bytes, ...]) -> Generator[None, None, bool]:
+    """Return whether something is about AI, step by step: a search takes as long as the worst text makes it."""
+    if len(data) <= _SEARCHED:
+        return is_about_ai(data, marks)
+    for start in range(0, len(data), _SEARCHED):
+        if is_about_ai(data[start : start + _SEARCHED + _OVERLAP], marks):
+            return True
+        yield
+    return False

@@ -19,6 +19,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from assay_access.api_keys import KeyKind, KeyRecord
 from assay_gateway import otlp_answer
 from assay_gateway.otlp_json import BRACKETS_MAX
+from assay_gateway.otlp_wire import OTHERS_MAX, field
 from assay_gateway.refusal import RefusedError
 from assay_gateway.spans import SPANS_MAX, SPANS_MAX_BYTES, SpanBatch
 from assay_schema.limits import ENTRY_MAX_BYTES
@@ -194,6 +195,63 @@ def test_json_that_is_no_request_is_refused_as_a_whole(body: bytes) -> None:
     with pytest.raises(RefusedError) as refused:
         sorted_(body, binary=False)
     assert (refused.value.status, refused.value.code) == (400, "invalid_otlp")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x18\x01" * (OTHERS_MAX + 1),
+        field(0x0A, b"\x18\x01" * (OTHERS_MAX + 1)),
+        field(0x0A, b"\x12\x00" * (OTHERS_MAX + 1)),
+        field(0x0A, b"\x0a\x00" * (OTHERS_MAX + 1)),
+        field(0x0A, field(0x12, b"\x0a\x00" * (OTHERS_MAX + 1))),
+        field(0x0A, field(0x12, b"\x1a\x00" * (OTHERS_MAX + 1))),
+    ],
+    ids=["numbers", "numbers-in-resource", "scopes", "resources", "scope-names", "urls"],
+)
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_request_of_fields_that_are_no_spans_is_refused_before_it_takes_long(body: bytes, marked: bool) -> None:
+    with pytest.raises(RefusedError, match="not spans"):
+        sorted_(body + (b"\x1a\x07gen_ai." if marked else b""), binary=True)
+
+
+@BOTH
+def test_a_name_that_a_resource_repeats_is_kept_once(binary: bool) -> None:
+    document = request([span(number, CHAT) for number in range(1, 2001)])
+    attributes = document["resourceSpans"][0]["resource"]["attributes"]
+    attributes += [{"key": "service.name", "value": {"stringValue": f"{number:0255}"}} for number in range(500)]
+    body = encoded(document, binary=binary)
+    entries = sorted_(body, binary=binary).entries
+    assert sum(map(len, entries)) < len(body)
+    assert f"{499:0255}".encode() in entries[0]
+    assert f"{498:0255}".encode() not in entries[0]
+
+
+def test_spans_before_their_scope_are_read() -> None:
+    spans = as_protobuf(request([span(number, CHAT) for number in range(1, 4)])).resource_spans[0].scope_spans[0].spans
+    scoped = b"".join(field(0x12, each.SerializeToString()) for each in spans) + field(0x0A, field(0x0A, b"lib"))
+    batch = sorted_(field(0x0A, field(0x12, scoped)), binary=True)
+    assert batch.accepted == 3
+    assert (
+        ExportTraceServiceRequest.FromString(parse_span_entry(batch.entries[0]).body)
+        .resource_spans[0]
+        .scope_spans[0]
+        .scope.name
+        == "lib"
+    )
+
+
+@pytest.mark.parametrize("place", [0, 1024 * 1024 - 3, 5 * 1024 * 1024])
+def test_a_mark_is_found_anywhere_in_a_large_span(place: int) -> None:
+    batch = sorted_(
+        encoded(request([span(1, {"x": "y" * place + "gen_ai."}), span(2, CHAT)]), binary=True), binary=True
+    )
+    assert (batch.accepted, batch.rejected, batch.plain) == ((2, 0, 0) if not place else (1, 1, 0))
+
+
+def test_ids_with_spaces_are_rejected() -> None:
+    body = encoded(request([span(1, CHAT, trace="aa " * 16)]), binary=False)
+    assert sorted_(body, binary=False).rules == {"invalid_ids": 1}
 
 
 @BOTH

@@ -17,7 +17,7 @@ from assay_operations.dead_letters.letters import (
 )
 from assay_operations.errors import OperationError
 from assay_schema.ids import new_event_id
-from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, SCORES, STREAMS, Stream
+from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, SCORES, SPANS, STREAMS, Stream
 from assay_schema.validation import parse_event, parse_scrubbed
 from tests.support.alert_samples import episode
 
@@ -119,6 +119,11 @@ def test_only_what_is_surely_scrubbed_may_be_shown(stream: Stream | str, data: o
 def test_a_raw_letter_goes_back_byte_for_byte() -> None:
     raw = b'{"not even": json'
     assert letter(CAPTURE, raw).requeued() == (CAPTURE, raw)
+
+
+def test_spans_come_back_as_they_were() -> None:
+    raw = b'{"project":"shop"}\n\x0a\xff'
+    assert letter(SPANS, raw).requeued() == (SPANS, raw)
 
 
 def test_a_failure_goes_back_to_the_failures() -> None:

@@ -17,7 +17,7 @@ from assay_runtime.connection import Client
 from assay_runtime.each import each
 from assay_runtime.scripts import REQUEUE
 from assay_schema.settings import Settings
-from assay_schema.streams import ALERTS, CAPTURE, DEAD, FAILURES, Stream
+from assay_schema.streams import ALERTS, CAPTURE, DEAD, FAILURES, SPANS, Stream
 
 log = logging.getLogger(__name__)
 
@@ -66,10 +66,10 @@ async def requeue(client: Client, shard: int, moves: Sequence[Move]) -> list[boo
     Each enters its stream exactly once, as a new entry with a new position in the log. Exports that have passed this
     position do not change.
     """
-    keys = [DEAD.key(shard), CAPTURE.key(shard), FAILURES.key(shard), ALERTS.key(shard)]
+    keys = [DEAD.key(shard), CAPTURE.key(shard), FAILURES.key(shard), ALERTS.key(shard), SPANS.key(shard)]
     arguments: list[str | bytes] = []
     for move in moves:
-        arguments += (move.letter_id, {CAPTURE: "c", FAILURES: "f", ALERTS: "a"}[move.target], move.data)
+        arguments += (move.letter_id, {CAPTURE: "c", FAILURES: "f", ALERTS: "a", SPANS: "s"}[move.target], move.data)
     # EVAL, not a loaded script: users who requeue cannot load one.
     return [bool(moved) for moved in await client.eval(REQUEUE, len(keys), *keys, *arguments)]
 

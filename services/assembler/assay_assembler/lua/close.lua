@@ -1,16 +1,18 @@
 -- Close a trace: publish the events that were not sent yet, and drop its spans. The ids of its events are remembered for
 -- a while, so that a late span sends none of them again, and later feedback finds them.
--- KEYS: capture, open traces, the trace, bytes of all open traces, what made no event today.
--- ARGV: number of entries that the trace is expected to have, milliseconds of memory, then three lists, each after its
+-- KEYS: capture, open traces, the trace, bytes of all open traces, what made no event today, failures.
+-- ARGV: number of entries that the trace is expected to have, milliseconds of memory, its expected version, the JSON of its
+--   failure if it cannot be assembled or '', then three lists, each after its
 --   length: events (id, JSON), targets of feedback (field, event id), counts of what made no event (name, number).
 -- Returns 1, or 0 if the trace has changed.
 
 redis.replicate_commands()
-local capture, open, trace, total, unassembled = unpack(KEYS)
+local capture, open, trace, total, unassembled, failures = unpack(KEYS)
 if (redis.call('HGET', trace, 'entries') or '0') ~= ARGV[1] then return 0 end
+if (redis.call('HGET', trace, 'version') or '') ~= ARGV[3] then return 0 end
 if not redis.call('ZSCORE', open, trace) then return 0 end
 local time = redis.call('TIME')
-local at = 3
+local at = 5
 local function list()
   local count = tonumber(ARGV[at])
   local first = at + 1
@@ -29,10 +31,11 @@ for i = 0, n_targets - 1 do redis.call('HSET', trace, ARGV[targets + 2 * i], ARG
 for i = 0, n_counts - 1 do
   redis.call('HINCRBY', unassembled, ARGV[counts + 2 * i], ARGV[counts + 2 * i + 1])
 end
+if ARGV[4] ~= '' then redis.call('XADD', failures, '*', FIELD, ARGV[4]) end
 if n_counts > 0 then redis.call('EXPIRE', unassembled, 172800) end
 for i = 0, tonumber(ARGV[1]) - 1 do redis.call('HDEL', trace, 'b' .. i) end
 if redis.call('DECRBY', total, redis.call('HGET', trace, 'bytes') or 0) < 0 then redis.call('SET', total, 0) end
-redis.call('HDEL', trace, 'entries', 'opened', 'rooted', 'bytes')
+redis.call('HDEL', trace, 'entries', 'opened', 'rooted', 'bytes', 'version', 'first')
 redis.call('HSET', trace, 'closed', time[1])
 redis.call('PEXPIRE', trace, ARGV[2])
 redis.call('ZREM', open, trace)

@@ -2,7 +2,7 @@
 -- KEYS: spans, capture, open traces, the trace, bytes of all open traces.
 -- ARGV: the Redis that gave the entries, group, number of entries that the trace is expected to have, 1 if all its spans
 --   have their roots, number of its spans, then three times in milliseconds (grace after the roots, idle, longest), most
---   spans and most bytes of a trace, then two lists, each after its length: entries (id, data), events (id, JSON).
+--   spans and most bytes of a trace, its expected version and its next one, then two lists, each after its length: entries (id, data), events (id, JSON).
 -- Returns {'ok', 1 if the trace was closed before}, {'changed'} if another replica was first, or {'gone', ids...} for
 --   entries that are already finished.
 
@@ -13,8 +13,9 @@ local spans, capture, open, trace, total = unpack(KEYS)
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 if (redis.call('HGET', trace, 'entries') or '0') ~= ARGV[3] then return {'changed'} end
+if (redis.call('HGET', trace, 'version') or '') ~= ARGV[11] then return {'changed'} end
 
-local at = 11
+local at = 13
 local function list()
   local count = tonumber(ARGV[at])
   local first = at + 1
@@ -44,7 +45,8 @@ for i = 0, n_events - 1 do
     redis.call('XADD', capture, '*', FIELD, ARGV[events + 2 * i + 1])
   end
 end
-redis.call('HSET', trace, 'entries', held + n_entries)
+redis.call('HSET', trace, 'entries', held + n_entries, 'version', ARGV[12])
+redis.call('HSETNX', trace, 'first', ARGV[entries])
 redis.call('HSETNX', trace, 'opened', now)
 if ARGV[4] == '1' then redis.call('HSETNX', trace, 'rooted', now) else redis.call('HDEL', trace, 'rooted') end
 local bytes = redis.call('HINCRBY', trace, 'bytes', size)

@@ -21,7 +21,7 @@ from assay_schema.events import Scrubbed
 from assay_schema.failures import Reason
 from assay_schema.ids import entry_parts
 from assay_schema.printable import printable
-from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, FIELD, SCORES, STREAMS, Stream
+from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, FIELD, SCORES, SPANS, STREAMS, Stream
 from assay_schema.validation import InvalidEvent, identity_of, parse_failure
 
 #: The `policy` of events stored while scrubbing was off: their text is raw, like that of `capture`.
@@ -130,6 +130,8 @@ class DeadLetter:
             return FAILURES, self.data
         if self.stream == ALERTS.name:
             return ALERTS, self.data
+        if self.stream == SPANS.name:
+            return SPANS, self.data
         if self.stream == SCORES.name:
             raise NotRequeueableError("it is a score, not an event; to judge its answer again: assay judge rejudge")
         if self.stream != EVENTS.name:

@@ -1,11 +1,11 @@
 -- Requeue dead letters: each leaves `dead` in the same step in which it enters its stream, and only if it is still
 -- there, so concurrent requeues send it once. The copy is made first: if Redis has no memory for it, the letter stays.
--- KEYS: dead, capture, failures, alerts.
--- ARGV: three for each letter: its id in `dead`; 'c', 'f' or 'a', the target stream; its data.
+-- KEYS: dead, capture, failures, alerts, spans.
+-- ARGV: three for each letter: its id in `dead`; 'c', 'f', 'a' or 's', the target stream; its data.
 -- Returns 1 or 0 for each letter, in order: whether it was moved.
 
 redis.replicate_commands()
-local streams, moved = {c = KEYS[2], f = KEYS[3], a = KEYS[4]}, {}
+local streams, moved = {c = KEYS[2], f = KEYS[3], a = KEYS[4], s = KEYS[5]}, {}
 for i = 1, #ARGV, 3 do
   local there = redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i])[1]
   if there then
