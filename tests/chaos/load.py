@@ -30,7 +30,6 @@ from assay_schema.settings import CaptureSettings, RedisSettings, Settings
 from tests.chaos.sessions import Part, Sessions, written
 from tests.chaos.traces import Trace
 
-
 #: Most events between two looks at the clock and two lines in the ledger.
 CHUNK = 200
 TEXT = "which function parses a date that a person typed, and what does it raise when there is none? "
