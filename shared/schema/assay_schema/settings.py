@@ -316,10 +316,7 @@ class GatewaySettings(Section):
 
 
 class AssemblerSettings(Section):
-    """The assembler service: spans of OpenTelemetry to events. A trace closes at the first of its limits.
-
-    An answer is published when its trace closes; retrievals, tool calls and feedback earlier.
-    """
+    """The assembler service: spans of OpenTelemetry to events. Answers are published when their trace closes."""
 
     grace_s: float = Field(
         6.0,
@@ -330,10 +327,11 @@ class AssemblerSettings(Section):
     idle_s: float = Field(30.0, gt=0, le=3600, description="Seconds that a trace without such a span waits for more.")
     longest_s: float = Field(600.0, gt=0, le=86_400, description="Seconds from its first span to its last.")
     memory_s: float = Field(
-        600.0,
+        3_600.0,
         gt=0,
-        le=86_400,
-        description="Seconds for which a closed trace is known, so that none of its events is sent again.",
+        le=31_536_000,
+        description="Seconds for which the events of a closed trace are known: a late span sends none again, and feedback finds them. "
+        "It takes about 500 bytes of Redis's memory a trace.",
     )
     trace_spans: int = Field(2_000, ge=1, le=100_000, description="Maximum number of spans of a trace.")
     trace_bytes: int = Field(8 * 1024 * 1024, ge=1024, description="Maximum bytes of a trace.")
