@@ -25,7 +25,11 @@ def earlier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreSe
         migrate(server.settings())
     with connect(server.settings().store) as owner:
         calls = [tool_call(hour, days_old=hour / 24, duration_ms=float(hour + 1)) for hour in range(HOURS)]
-        insert_json_rows(owner, "assay_base.tool_calls", lines(calls), len(calls))
+        columns = {
+            name for (name,) in owner.query("SELECT name FROM system.columns WHERE table = 'tool_calls'").result_rows
+        }
+        earlier_rows = [{name: value for name, value in call.items() if name in columns} for call in calls]
+        insert_json_rows(owner, "assay_base.tool_calls", lines(earlier_rows), len(calls))
         refresh_rollups(owner, ("rollup_minute_refresh", "rollup_hour_refresh"))
     yield server
     server.stop()

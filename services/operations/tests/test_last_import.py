@@ -41,10 +41,29 @@ def test_every_kind_lasts_except_those_of_the_command_and_of_empty_files(tmp_pat
     assert not_read(tmp_path) == {"codex": [VISION if passing else Problem(kind, "x", 2)]}
 
 
-@pytest.mark.parametrize("content", ["", "{", "7", '[["damaged"]]', '[["future", "x", "", 1]]', '{"a": 1}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "7",
+        '[["damaged"]]',
+        '[["future", "x", "", 1]]',
+        '{"a": 1}',
+        '[["damaged", "x", "", 1e400]]',
+        "[" * 100_000,
+    ],
+    ids=lambda content: content[:40],
+)
 def test_a_file_that_is_damaged_or_of_a_newer_version_has_no_problems(tmp_path: Path, content: str) -> None:
     (tmp_path / "last-import-codex.json").write_text(content)
     assert not_read(tmp_path) == {}
+
+
+def test_values_of_another_type_are_shown_as_text(tmp_path: Path) -> None:
+    (tmp_path / "last-import-codex.json").write_text('[["damaged", 3, ["x"], 1], ["damaged", "a", null, 1]]')
+    assert [each.path for each in not_read(tmp_path)["codex"]] == ["3", "a"]
+    remember(tmp_path, ["codex"], {}, partial=True)
 
 
 def test_without_a_data_directory_nothing_is_written(tmp_path: Path) -> None:

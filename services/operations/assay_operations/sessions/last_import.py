@@ -55,13 +55,15 @@ def _merged(known: Mapping[Problem, int], found: Mapping[Problem, int]) -> dict[
 
 
 def _read(data: Path, agent: str) -> dict[Problem, int]:
-    """Return the problems in the file of an agent. A file that cannot be read has none, nor has a kind of a newer version."""
+    """Return the problems in the file of an agent. A file that is not as `remember` writes it has none, nor has an unknown kind."""
     try:
         rows = json.loads(_file(data, agent).read_text(encoding="utf-8"))
         return {
-            Problem(kind, path, 1, detail): int(count) for kind, path, detail, count in rows if kind in EXPLANATIONS
+            Problem(kind, str(path), 1, str(detail)): int(count)
+            for kind, path, detail, count in rows
+            if kind in EXPLANATIONS
         }
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, OverflowError, RecursionError):
         return {}
 
 
