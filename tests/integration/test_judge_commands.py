@@ -1,6 +1,7 @@
 """`assay judge` against a real store and Redis: what it shows, what it keeps, what it judges again."""
 
 import json
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -331,6 +332,36 @@ def test_judging_again_stops_at_an_api_that_takes_nothing(cli: Cli, owner: Clien
     assert done.returncode == 2
     assert said in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+def test_a_budget_that_is_used_up_leaves_verdicts_as_they_are(
+    cli: Cli, owner: Client, redis_server: RedisServer
+) -> None:
+    keep(owner, [scored(0.5), scored(0.5)])
+    with AnthropicServer() as api:
+        settings = f'[judge]\nbase_url = "{api.url}"\napi_key = "{KEY}"\nbudget_usd_per_day = 0\n'
+        done = cli.call("judge", "rejudge", "--status", "scored", role="sre", extra=settings)
+    assert done.returncode == 2
+    assert b"judge.budget_usd_per_day is used up for this project: raise it" in done.stderr
+    assert api.ended == {}
+    with redis_server.client() as client:
+        assert client.xlen(SCORES.key()) == 0
+
+
+def test_an_answer_that_another_judge_has_in_hand_is_left_to_it(
+    cli: Cli, owner: Client, redis_server: RedisServer
+) -> None:
+    data, score = scored(0.5)
+    keep(owner, [(data, score)])
+    with AnthropicServer() as api, redis_server.client() as client:
+        given = {"base_url": api.url, "api_key": KEY}
+        fingerprint = judge_of(JudgeSettings.model_validate(given)).fingerprint
+        record = f"assay:{{0}}:judge:call:{score['event_id']}:{fingerprint}"
+        client.hset(record, mapping={"state": "reserved", "owner": "other", "lease": int(time.time() * 1000) + 60_000})
+        settings = "[judge]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in given.items())
+        done = cli.call("judge", "rejudge", "--status", "scored", role="sre", extra=settings)
+        assert done.returncode == 0, done.stderr
+        assert (api.ended, client.hget(record, "owner"), client.xlen(SCORES.key())) == ({}, b"other", 0)
 
 
 def test_a_key_that_is_refused_charges_nothing_to_judge_again(

@@ -16,7 +16,7 @@ import orjson
 
 from assay_judge.pricing import NANO
 from assay_judge.sampling import REMEMBERED_DAYS
-from assay_judge.scripts import KEEP, LEARN, PUBLISH, PUBLISH_SESSION, RELEASE, RENEW, RESERVE, SETTLE, TAKE
+from assay_judge.scripts import FORGET, KEEP, LEARN, PUBLISH, PUBLISH_SESSION, RELEASE, RENEW, RESERVE, SETTLE, TAKE
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client
 from assay_runtime.entries import Outcome
@@ -63,6 +63,7 @@ class Ledger:
         self._cap = cap_nano
         self._total = _UNLIMITED if total_nano is None else total_nano // shards
         self._keep_ms = int(record_days * DAY_MS)
+        self._forget = client.register_script(FORGET)
         self._keep = client.register_script(KEEP)
         self._reserve = client.register_script(RESERVE)
         self._renew = client.register_script(RENEW)
@@ -192,9 +193,12 @@ class Ledger:
         score: bytes | None = await self._client.hget(self.record_key(project, event_id, fingerprint), "score")
         return score
 
-    async def forget(self, project: str, event_id: str, fingerprint: str) -> None:
-        """Delete the record of an answer, so that it can be re-judged."""
-        await self._client.delete(self.record_key(project, event_id, fingerprint))
+    async def forget(self, project: str, event_id: str, fingerprint: str) -> bool:
+        """Delete the record of an answer, so that it can be re-judged.
+
+        False if a judge is at work on it: it is that judge's to finish.
+        """
+        return bool(await self._forget(keys=[self.record_key(project, event_id, fingerprint)]))
 
     async def spent(self, project: str, day: date) -> int:
         """Return the nano-dollars spent and reserved."""

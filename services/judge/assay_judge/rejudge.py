@@ -19,7 +19,7 @@ from assay_judge.lexical_score import lexical_score
 from assay_judge.sampling import Draw
 from assay_runtime.connection import Client
 from assay_schema.events import ScrubbedAnswer
-from assay_schema.scores import Score
+from assay_schema.scores import Score, ScoreStatus
 from assay_schema.settings import Settings, SettingsError
 
 
@@ -48,7 +48,8 @@ async def rejudge_answers(
 ) -> AsyncIterator[Score]:
     """Re-judge answers, each with its original draw. Yields the new scores.
 
-    An answer that another process judges meanwhile is left to it. Raises `SettingsError`, also for a refused key, which costs nothing.
+    An answer that another process judges meanwhile is left to it. Raises `SettingsError`, also for a refused key, which costs nothing, and
+    for a budget that is used up: the answers left keep their scores.
     """
     config, judge = load_judge_config(settings.judge.rules_file), judge_of(settings.judge)
     ledger = ledger_of(client, settings)
@@ -79,15 +80,19 @@ async def rejudge_answers(
             if evaluator is None:
                 data = lexical_score(lexical.judge(), event, draw, checks, settings.judge.max_input_bytes)
             else:
-                await ledger.forget(event.project, str(event.event_id), judge.fingerprint)
+                if not await ledger.forget(event.project, str(event.event_id), judge.fingerprint):
+                    continue
                 try:
                     data = await evaluator.score(event, draw, checks)
                 except NotJudgedError:
                     if alerts is not None and alerts.refused:
                         raise SettingsError(alerts.refused) from None
                     continue
-            if data:
-                yield Score.model_validate_json(data)
+            score = Score.model_validate_json(data) if data else None
+            if score is not None and score.status is ScoreStatus.SKIPPED_BUDGET:  # it would replace a verdict
+                raise SettingsError(f"{score.detail}: raise it, or judge the rest again tomorrow (UTC)")
+            if score is not None:
+                yield score
     finally:
         if api is not None:
             await api.close()

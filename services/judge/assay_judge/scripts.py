@@ -17,6 +17,8 @@ SETTLE = script(_PACKAGE, "settle")
 KEEP = script(_PACKAGE, "keep")
 #: Release the reservation of calls that were certainly not billed.
 RELEASE = script(_PACKAGE, "release")
+#: Delete a call record, unless a judge is at work on its answer.
+FORGET = script(_PACKAGE, "forget")
 #: Finish entries of `events`, and publish each score once.
 PUBLISH = script(_PACKAGE, "publish")
 #: Publish a score of a session, and empty the records of its calls.
