@@ -316,7 +316,7 @@ class GatewaySettings(Section):
 
 
 class AssemblerSettings(Section):
-    """The assembler service: spans of OpenTelemetry to events. Answers are published when their trace closes."""
+    """The assembler service: spans to events. Answers are published when their trace closes."""
 
     grace_s: float = Field(
         6.0,
