@@ -78,15 +78,17 @@ def test_everybody_can_say_hello(deployed: DeployedRedis, name: str) -> None:
 
 #: Who may add entries to a stream, and who may see what is in one.
 APPENDERS = {
-    "capture": {"producer", "gateway", "operator"},
+    "capture": {"producer", "gateway", "assembler", "operator"},
+    "spans": {"gateway", "operator"},
     "events": {"scrubber"},
-    "failures": {"scrubber", "writer", "judge", "drift", "notifier", "operator"},
-    "dead": {"scrubber", "writer", "judge", "drift", "notifier"},
+    "failures": {"assembler", "scrubber", "writer", "judge", "drift", "notifier", "operator"},
+    "dead": {"assembler", "scrubber", "writer", "judge", "drift", "notifier"},
     "alerts": {"writer", "judge", "drift", "operator"},
     "scores": {"judge"},
 }
 READERS = {
     "capture": {"scrubber"},
+    "spans": {"assembler"},
     "events": {"writer", "judge", "drift", "sre"},
     "failures": {"writer", "drift"},
     "dead": {"operator"},

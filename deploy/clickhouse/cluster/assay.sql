@@ -2971,7 +2971,7 @@ ALTER TABLE `assay_base_local`.candidates ON CLUSTER '{cluster}'
     ADD COLUMN IF NOT EXISTS origin Nullable(Enum8('sdk' = 1, 'http' = 2, 'otlp' = 3)) COMMENT 'How the event was sent: by the SDK (sdk), plain HTTP (http) or OpenTelemetry (otlp); null if unknown.' CODEC(ZSTD(1)) AFTER user_hash,
     ADD COLUMN IF NOT EXISTS partial Bool COMMENT 'True if a part of the event was dropped before it reached Assay, such as attributes of a span.' CODEC(ZSTD(1)) AFTER origin,
     ADD COLUMN IF NOT EXISTS retrieved_ids Array(String) COMMENT 'Id of every hit in the index of the producer, in result order, if ids are not integers; empty otherwise.' CODEC(ZSTD(1)) AFTER partial,
-    ADD COLUMN IF NOT EXISTS passages Array(Tuple(id String, source_id Nullable(String), text String, score Nullable(Float64))) COMMENT 'The texts found, scrubbed, in result order; empty if the producer does not send them. passages.text, passages.id and so on are arrays of their own.' CODEC(ZSTD(3)) AFTER retrieved_ids,
+    ADD COLUMN IF NOT EXISTS passages Array(Tuple(id String, source_id Nullable(String), text String, score Nullable(Float64))) COMMENT 'The texts found, scrubbed, in result order; empty if the producer does not send them. passages.text, passages.id and so on are separate arrays.' CODEC(ZSTD(3)) AFTER retrieved_ids,
     ADD CONSTRAINT IF NOT EXISTS retrieved_ids_items CHECK length(retrieved_ids) <= 10000,
     ADD CONSTRAINT IF NOT EXISTS passages_items CHECK length(passages) <= 10000,
     ADD CONSTRAINT IF NOT EXISTS passage_length CHECK arrayAll(text -> length(text) <= 262144, passages.text);
@@ -3037,7 +3037,7 @@ CREATE OR REPLACE VIEW `assay_local`.candidates ON CLUSTER '{cluster}'
     origin Nullable(Enum8('sdk' = 1, 'http' = 2, 'otlp' = 3)) COMMENT 'How the event was sent: by the SDK (sdk), plain HTTP (http) or OpenTelemetry (otlp); null if unknown.',
     partial Bool COMMENT 'True if a part of the event was dropped before it reached Assay, such as attributes of a span.',
     retrieved_ids Array(String) COMMENT 'Id of every hit in the index of the producer, in result order, if ids are not integers; empty otherwise.',
-    passages Array(Tuple(id String, source_id Nullable(String), text String, score Nullable(Float64))) COMMENT 'The texts found, scrubbed, in result order; empty if the producer does not send them. passages.text, passages.id and so on are arrays of their own.',
+    passages Array(Tuple(id String, source_id Nullable(String), text String, score Nullable(Float64))) COMMENT 'The texts found, scrubbed, in result order; empty if the producer does not send them. passages.text, passages.id and so on are separate arrays.',
     stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
 )
 DEFINER = owner SQL SECURITY DEFINER
@@ -3446,7 +3446,7 @@ CREATE TABLE IF NOT EXISTS `assay`.candidates ON CLUSTER '{cluster}'
     origin Nullable(Enum8('sdk' = 1, 'http' = 2, 'otlp' = 3)) COMMENT 'How the event was sent: by the SDK (sdk), plain HTTP (http) or OpenTelemetry (otlp); null if unknown.',
     partial Bool COMMENT 'True if a part of the event was dropped before it reached Assay, such as attributes of a span.',
     retrieved_ids Array(String) COMMENT 'Id of every hit in the index of the producer, in result order, if ids are not integers; empty otherwise.',
-    passages Array(Tuple(id String, source_id Nullable(String), text String, score Nullable(Float64))) COMMENT 'The texts found, scrubbed, in result order; empty if the producer does not send them. passages.text, passages.id and so on are arrays of their own.',
+    passages Array(Tuple(id String, source_id Nullable(String), text String, score Nullable(Float64))) COMMENT 'The texts found, scrubbed, in result order; empty if the producer does not send them. passages.text, passages.id and so on are separate arrays.',
     stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
 )
 ENGINE = Distributed('{cluster}', 'assay_local', 'candidates');
@@ -4706,4 +4706,4 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (18,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (19, '0019_rollup_day.sql', '1269a38df7c16ea9e4243d32a2099b245891e2b72032bf2f04aaeb8dbaf3b097');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (20, '0020_gateway_fields.sql', 'e0ca929410015ae70768cae3af2dbad9616852e44468585f4033265ffa8ee401');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (20, '0020_gateway_fields.sql', 'e886de21192867bd573e20c6cace6a246c062108491547ecbb61b3195c8fc237');

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from assay_assembler.open_traces import CLOSE, REFUSE, TAKE
 from assay_drift.state import COMMIT
 from assay_judge import scripts as judge_scripts
 from assay_notifier.delivery_log import NOTE
@@ -26,7 +27,9 @@ FILES = {
 def loaded() -> set[str]:
     """Every script that a service gives to Redis."""
     every = [*vars(scripts).items(), *vars(judge_scripts).items()]
-    return {READ, FETCH, COMMIT, NOTE, REMOVED} | {text for name, text in every if name.isupper() and name[0] != "_"}
+    return {READ, FETCH, COMMIT, NOTE, REMOVED, TAKE, CLOSE, REFUSE} | {
+        text for name, text in every if name.isupper() and name[0] != "_"
+    }
 
 
 def test_every_file_is_a_step_or_a_part_of_one() -> None:

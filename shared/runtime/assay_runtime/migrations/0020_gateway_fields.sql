@@ -9,7 +9,7 @@ ALTER TABLE ${base}.candidates
     ADD COLUMN IF NOT EXISTS origin Nullable(Enum8('sdk' = 1, 'http' = 2, 'otlp' = 3)) COMMENT 'How the event was sent: by the SDK (sdk), plain HTTP (http) or OpenTelemetry (otlp); null if unknown.' CODEC(ZSTD(1)) AFTER user_hash,
     ADD COLUMN IF NOT EXISTS partial Bool COMMENT 'True if a part of the event was dropped before it reached Assay, such as attributes of a span.' CODEC(ZSTD(1)) AFTER origin,
     ADD COLUMN IF NOT EXISTS retrieved_ids Array(String) COMMENT 'Id of every hit in the index of the producer, in result order, if ids are not integers; empty otherwise.' CODEC(ZSTD(1)) AFTER partial,
-    ADD COLUMN IF NOT EXISTS passages Array(Tuple(id String, source_id Nullable(String), text String, score Nullable(Float64))) COMMENT 'The texts found, scrubbed, in result order; empty if the producer does not send them. passages.text, passages.id and so on are arrays of their own.' CODEC(ZSTD(3)) AFTER retrieved_ids,
+    ADD COLUMN IF NOT EXISTS passages Array(Tuple(id String, source_id Nullable(String), text String, score Nullable(Float64))) COMMENT 'The texts found, scrubbed, in result order; empty if the producer does not send them. passages.text, passages.id and so on are separate arrays.' CODEC(ZSTD(3)) AFTER retrieved_ids,
     ADD CONSTRAINT IF NOT EXISTS retrieved_ids_items CHECK length(retrieved_ids) <= 10000,
     ADD CONSTRAINT IF NOT EXISTS passages_items CHECK length(passages) <= 10000,
     ADD CONSTRAINT IF NOT EXISTS passage_length CHECK arrayAll(text -> length(text) <= 262144, passages.text);
@@ -75,7 +75,7 @@ CREATE OR REPLACE VIEW ${views}.candidates
     origin Nullable(Enum8('sdk' = 1, 'http' = 2, 'otlp' = 3)) COMMENT 'How the event was sent: by the SDK (sdk), plain HTTP (http) or OpenTelemetry (otlp); null if unknown.',
     partial Bool COMMENT 'True if a part of the event was dropped before it reached Assay, such as attributes of a span.',
     retrieved_ids Array(String) COMMENT 'Id of every hit in the index of the producer, in result order, if ids are not integers; empty otherwise.',
-    passages Array(Tuple(id String, source_id Nullable(String), text String, score Nullable(Float64))) COMMENT 'The texts found, scrubbed, in result order; empty if the producer does not send them. passages.text, passages.id and so on are arrays of their own.',
+    passages Array(Tuple(id String, source_id Nullable(String), text String, score Nullable(Float64))) COMMENT 'The texts found, scrubbed, in result order; empty if the producer does not send them. passages.text, passages.id and so on are separate arrays.',
     stored_at DateTime64(3, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, milliseconds).'
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
