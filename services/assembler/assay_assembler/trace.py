@@ -69,6 +69,8 @@ class Trace:
         self._envelope = Envelope(project, trace_id, self._options.default_service, self._options.user_key)
         self._nodes: dict[str, Node] = {}
         self._spans: dict[str, Span] = {}
+        #: True if the parents and children of all nodes are set.
+        self._connected = False
         #: Log records of spans that have not come.
         self._logged: dict[str, list[SpanEvent]] = {}
         #: Spans and kinds of the events that were returned. An event's id is a function of these.
@@ -94,13 +96,8 @@ class Trace:
     @property
     def rooted(self) -> bool:
         """True if all spans have all their ancestors, up to the first span of their process."""
-        connect(self._nodes)
+        self._connect()
         return all(_is_complete(node) for node in self._nodes.values())
-
-    @property
-    def span_ids(self) -> Collection[str]:
-        """Ids of all spans, whose entries may be acknowledged once everything of `close` is in `capture`."""
-        return self._nodes.keys()
 
     def add(self, span: Span) -> None:
         """Add a span. Adding it again, or adding one after `close`, changes only the counts."""
@@ -128,17 +125,24 @@ class Trace:
         known = bool(span.attributes or span.events)
         step = step_of(span, self._options.feedback_names) if known else BARE
         self._nodes[span_id] = Node.of(span, step)
+        self._connected = False
+
+    def _connect(self) -> None:
+        """Set parents and children, unless no span has come since."""
+        if not self._connected:
+            connect(self._nodes)
+            self._connected = True
 
     def ready(self) -> list[Made]:
         """Return retrievals and tool calls that need not wait: those of processes whose first span has come.
 
         A process exports its first span last. If an export is repeated out of order, such an event may lack what a later
-        span says; its id stays the same, so that it is still stored once. The entries of these spans must stay pending
-        until `close`, because answers are made of them as well.
+        span says; its id stays the same, so that it is still stored once. These spans stay in the trace until `close`,
+        because answers are made of them as well.
         """
         if self._closed:
             return []
-        connect(self._nodes)
+        self._connect()
         made: list[Made] = []
         for found in found_retrievals(self._nodes, self._options.retrieval_tools):
             if _is_complete(found.node) and found.reason is None and found.node.step.query:
@@ -156,7 +160,7 @@ class Trace:
         """
         if self._closed:
             return []
-        connect(self._nodes)
+        self._connect()
         made: list[Made] = []
         retrieved = found_retrievals(self._nodes, self._options.retrieval_tools)
         for found in retrieved:
