@@ -4,7 +4,7 @@ from typing import Literal
 
 import orjson
 
-from assay_gateway.otlp_wire import field
+from assay_gateway.otlp_wire import field, varint
 
 Signal = Literal["traces", "logs", "metrics"]
 #: The type of the body and of its answer.
@@ -22,7 +22,7 @@ def success(signal: Signal, rejected: int = 0, message: str = "", *, binary: boo
         return b"" if binary else b"{}"
     if not binary:
         return orjson.dumps({"partialSuccess": {_REJECTED[signal]: str(rejected), "errorMessage": message}})
-    number = b"\x08" + _varint(rejected) if rejected else b""
+    number = b"\x08" + varint(rejected) if rejected else b""
     return field(0x0A, number + field(0x12, message.encode()))
 
 
@@ -32,12 +32,3 @@ def status(message: str) -> bytes:
     `message` is field 2. Field 1 is a number of gRPC, which exporters over HTTP do not use.
     """
     return field(0x12, message.encode())
-
-
-def _varint(value: int) -> bytes:
-    made = bytearray()
-    while value > 0x7F:
-        made.append(value & 0x7F | 0x80)
-        value >>= 7
-    made.append(value)
-    return bytes(made)

@@ -57,11 +57,17 @@ class Form(ABC):
 
     @abstractmethod
     def skeleton(self, data: bytes) -> bytes:
-        """Return a span with its ids, flags and times only."""
+        """Return a span with its ids, flags and times only. Raises `OtlpError` if it cannot be decoded."""
 
-    @abstractmethod
     def place(self, resource: bytes, scope: bytes) -> tuple[bytes, bytes]:
         """Return resource and scope, cut down to their names. Raises `OtlpError`."""
+        if len(resource) + len(scope) > PLACE_MAX_BYTES:
+            raise OtlpError("its resource or scope is too large")
+        return self.names(resource, scope)
+
+    @abstractmethod
+    def names(self, resource: bytes, scope: bytes) -> tuple[bytes, bytes]:
+        """Return the names in a resource and a scope of a bounded size. Raises `OtlpError`."""
 
     @abstractmethod
     def request(self, groups: Iterator[tuple[bytes, bytes, list[bytes]]]) -> bytes:

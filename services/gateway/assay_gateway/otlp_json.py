@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from assay_gateway.otlp_form import NAME_MAX, PLACE_MAX_BYTES, PLACES_CACHED, RESOURCE_NAMES, Form, Ids, Item, OtlpError
+from assay_gateway.otlp_form import NAME_MAX, PLACES_CACHED, RESOURCE_NAMES, Form, Ids, Item, OtlpError
 from assay_schema.span_entry import Signal
 
 #: Most brackets and commas of a body: these bound the time that decoding takes.
@@ -76,10 +76,8 @@ class Json(Form):
         span = orjson.loads(data)
         return orjson.dumps({name: span[name] for name in _BONES if name in span})
 
-    def place(self, resource: bytes, scope: bytes) -> tuple[bytes, bytes]:
-        """Return resource and scope, cut down to their names."""
-        if len(resource) + len(scope) > PLACE_MAX_BYTES:
-            raise OtlpError("its resource or scope is too large")
+    def names(self, resource: bytes, scope: bytes) -> tuple[bytes, bytes]:
+        """Return the names in a resource and a scope."""
         return _place(resource, scope)
 
     def request(self, groups: Iterator[tuple[bytes, bytes, list[bytes]]]) -> bytes:

@@ -10,7 +10,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from assay_gateway import otlp_wire
-from assay_gateway.otlp_form import NAME_MAX, PLACE_MAX_BYTES, PLACES_CACHED, RESOURCE_NAMES, Form, Ids, Item, OtlpError
+from assay_gateway.otlp_form import NAME_MAX, PLACES_CACHED, RESOURCE_NAMES, Form, Ids, Item, OtlpError
 from assay_schema.span_entry import Signal
 
 #: The first fields of a span, which every exporter writes first: a trace id of 16 bytes, a span id of 8.
@@ -47,10 +47,7 @@ class Protobuf(Form):
 
     def ids(self, data: bytes) -> Ids:
         """Return the ids of an item, which is decoded as a whole."""
-        try:
-            message = self._message.FromString(data)
-        except DecodeError:
-            raise OtlpError("it cannot be decoded") from None
+        message = self._decoded(data)
         return Ids(message.trace_id, message.span_id)
 
     def trace_of(self, data: bytes) -> bytes:
@@ -59,7 +56,7 @@ class Protobuf(Form):
 
     def skeleton(self, data: bytes) -> bytes:
         """Return a span without name, attributes and events."""
-        whole = self._message.FromString(data)
+        whole = self._decoded(data)
         if not isinstance(whole, Span):
             return b""
         bare = Span(
@@ -72,15 +69,20 @@ class Protobuf(Form):
         )
         return bytes(bare.SerializeToString())
 
-    def place(self, resource: bytes, scope: bytes) -> tuple[bytes, bytes]:
-        """Return resource and scope, cut down to their names."""
-        if len(resource) + len(scope) > PLACE_MAX_BYTES:
-            raise OtlpError("its resource or scope is too large")
+    def names(self, resource: bytes, scope: bytes) -> tuple[bytes, bytes]:
+        """Return the names in a resource and a scope."""
         return _resource(resource), _scope(scope)
 
     def request(self, groups: Iterator[tuple[bytes, bytes, list[bytes]]]) -> bytes:
         """Return a request."""
         return otlp_wire.request(groups)
+
+    def _decoded(self, data: bytes) -> Span | LogRecord:
+        try:
+            found: Span | LogRecord = self._message.FromString(data)
+        except DecodeError:
+            raise OtlpError("it cannot be decoded") from None
+        return found
 
 
 @lru_cache(PLACES_CACHED)

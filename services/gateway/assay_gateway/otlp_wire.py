@@ -133,12 +133,17 @@ def _rest(data: bytes, first: int, position: int, end: int, shift: int = 7) -> t
 
 def field(tag: int, content: bytes) -> bytes:
     """Return an encoded field with a length."""
-    size, length = len(content), bytearray()
-    while size > 0x7F:
-        length.append(size & 0x7F | 0x80)
-        size >>= 7
-    length.append(size)
-    return bytes((tag, *length)) + content
+    return bytes((tag,)) + varint(len(content)) + content
+
+
+def varint(value: int) -> bytes:
+    """Return an encoded number, which is not negative."""
+    made = bytearray()
+    while value > 0x7F:
+        made.append(value & 0x7F | 0x80)
+        value >>= 7
+    made.append(value)
+    return bytes(made)
 
 
 def request(groups: Iterator[tuple[bytes, bytes, list[bytes]]]) -> bytes:

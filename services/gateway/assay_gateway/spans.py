@@ -124,11 +124,11 @@ class SpanBatch:
             members = traces.get(form.trace_of(item.data))
             if members is not None:
                 try:
-                    ids, (resource, scope) = form.ids(item.data), form.place(item.resource, item.scope)
+                    bare, (resource, scope) = form.skeleton(item.data), form.place(item.resource, item.scope)
                 except OtlpError:
                     continue
-                if ids.valid(with_span=True):
-                    members.append(Item(resource, scope, form.skeleton(item.data)))
+                if form.ids(bare).valid(with_span=True):
+                    members.append(Item(resource, scope, bare))
             yield
 
     def _entries(self, form: Form, trace_id: str, members: list[Item]) -> Iterator[bytes]:
