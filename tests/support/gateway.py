@@ -2,13 +2,7 @@
 
 import http.client
 import json
-import os
-import signal
 import ssl
-import subprocess
-import sys
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,7 +18,7 @@ from assay_schema.ids import new_event_id
 from assay_schema.streams import API_KEYS_VERSION, CAPTURE, FIELD, api_keys_key
 from tests.support.ports import free_port
 from tests.support.redis import SERVERS, RedisServer
-from tests.support.wait import until
+from tests.support.service_process import ServiceProcess
 
 
 @dataclass(frozen=True)
@@ -68,63 +62,14 @@ def event(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-class Gateway:
+class Gateway(ServiceProcess):
     """The process, and clients of it."""
 
     def __init__(self, directory: Path, redis: RedisServer, **settings: str) -> None:
-        self.port, self.health_port = free_port(), free_port()
-        self.redis = redis
-        self._log = directory / "gateway.log"
-        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")} | {
-            "ASSAY_REDIS_URL": f"redis://gateway:gateway-password@127.0.0.1:{redis.port}/0",
-            "ASSAY_REDIS_COMMAND_TIMEOUT_S": "5",
-            "ASSAY_GATEWAY_PORT": str(self.health_port),
-            "ASSAY_GATEWAY_LISTEN_PORT": str(self.port),
-            "ASSAY_TELEMETRY_LOG_LEVEL": "DEBUG",
-            **settings,
-        }
+        self.port = free_port()
+        own = {"ASSAY_GATEWAY_LISTEN_PORT": str(self.port), "ASSAY_TELEMETRY_LOG_LEVEL": "DEBUG"}
+        super().__init__("gateway", directory, redis, "gateway.log", **own | settings)
         self.scheme = "https" if "ASSAY_GATEWAY_TLS_CERT_FILE" in settings else "http"
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self, *, ready: bool = True) -> "Gateway":
-        with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "assay_gateway"],
-                env=self._environment,
-                stdout=log,
-                stderr=log,
-                cwd=self._log.parent,
-            )
-        if ready:
-            until(lambda: self.health("/readyz")[0] == 200, "the gateway is not ready")
-        return self
-
-    def terminate(self) -> None:
-        assert self.process
-        self.process.send_signal(signal.SIGTERM)
-
-    def stop(self) -> int:
-        self.terminate()
-        assert self.process
-        return self.process.wait(60)
-
-    def kill(self) -> None:
-        if self.process:
-            self.process.kill()
-            self.process.wait(60)
-
-    def log(self) -> str:
-        return self._log.read_text()
-
-    def health(self, path: str) -> tuple[int, str]:
-        """Return status and text of a page of the internal port; status 0 without an answer."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.health_port}{path}", timeout=30) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-        except OSError:
-            return 0, ""
 
     def metric(self, name: str) -> float:
         """Return the sum of a metric over all labels that its name does not give."""

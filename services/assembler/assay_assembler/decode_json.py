@@ -12,6 +12,7 @@ import orjson
 
 from assay_assembler.marks import UNREAD, is_marked
 from assay_assembler.span import STATUSES, Attributes, Link, Source, Span, SpanEvent, Status, is_local_root
+from assay_assembler.values import text
 
 #: Deepest nesting of an attribute's value that is read.
 DEPTH_MAX = 100
@@ -128,11 +129,6 @@ def dicts(value: Any) -> list[dict[str, Any]]:
 
 def _only_dicts(values: list[Any]) -> Iterator[dict[str, Any]]:
     return (each for each in values if isinstance(each, dict))
-
-
-def text(value: Any) -> str:
-    """Return a value if it is a text, else an empty one."""
-    return value if isinstance(value, str) else ""
 
 
 def _integer(value: Any) -> int:

@@ -12,6 +12,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from assay_assembler import decode, decode_json
 from assay_assembler.decode_json import UndecodableError
 from assay_assembler.span import Attributes, SpanEvent
+from assay_assembler.values import text
 
 
 class LogEvent(NamedTuple):
@@ -61,7 +62,7 @@ def _json(body: bytes) -> list[LogEvent]:
                 event = _event(
                     decode_json.hex_id(raw.get("traceId"), 32),
                     decode_json.hex_id(raw.get("spanId"), 16),
-                    decode_json.text(raw.get("eventName")),
+                    text(raw.get("eventName")),
                     decode_json.attributes_of(raw.get("attributes")),
                     decode_json.value_of(raw.get("body")),
                 )
