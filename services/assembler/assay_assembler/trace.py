@@ -71,6 +71,8 @@ class Trace:
         self._spans: dict[str, Span] = {}
         #: True if the parents and children of all nodes are set.
         self._connected = False
+        #: True if the first span of a process has come. Nothing is complete before, and it usually comes last.
+        self._has_root = False
         #: Log records of spans that have not come.
         self._logged: dict[str, list[SpanEvent]] = {}
         #: Spans and kinds of the events that were returned. An event's id is a function of these.
@@ -96,6 +98,8 @@ class Trace:
     @property
     def rooted(self) -> bool:
         """True if all spans have all their ancestors, up to the first span of their process."""
+        if not self._has_root:
+            return not self._nodes
         self._connect()
         return all(_is_complete(node) for node in self._nodes.values())
 
@@ -126,6 +130,7 @@ class Trace:
         step = step_of(span, self._options.feedback_names) if known else BARE
         self._nodes[span_id] = Node.of(span, step)
         self._connected = False
+        self._has_root = self._has_root or span.local_root
 
     def _connect(self) -> None:
         """Set parents and children, unless no span has come since."""
@@ -140,7 +145,7 @@ class Trace:
         span says; its id stays the same, so that it is still stored once. These spans stay in the trace until `close`,
         because answers are made of them as well.
         """
-        if self._closed:
+        if self._closed or not self._has_root:
             return []
         self._connect()
         made: list[Made] = []

@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 
 from assay_assembler.event_ids import chunk_number, span_event_id
+from assay_assembler.node import connect
 from assay_assembler.span import Span
 from assay_assembler.trace import Options, Trace
 from assay_schema.ids import event_ms
@@ -234,6 +235,18 @@ def test_an_event_id_is_a_uuid7_of_the_start_and_the_same_each_time() -> None:
         == 5
     )
     assert made == "019b7ca9-8c88-70f1-bee2-25740c7540a2"
+
+
+def test_a_trace_whose_first_span_has_not_come_is_not_searched_with_each_span(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[int] = []
+    monkeypatch.setattr("assay_assembler.trace.connect", lambda nodes: searches.append(len(nodes)) or connect(nodes))
+    trace = opened()
+    for number in range(2, 102):
+        trace.add(tool(number, parent=1))
+        assert (trace.ready(), trace.rooted) == ([], False)
+    assert searches == []
+    trace.add(agent(1, "Q?", "A."))
+    assert (len(trace.ready()), trace.rooted, searches) == (100, True, [101])
 
 
 def test_events_that_need_no_later_span_are_ready_before_the_trace_is_closed() -> None:
