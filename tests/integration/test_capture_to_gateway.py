@@ -126,7 +126,7 @@ def test_a_gateway_that_is_killed_in_the_middle_of_batches_loses_no_event_and_ke
 
 
 def test_a_gateway_that_answers_nothing_holds_up_neither_the_caller_nor_the_end(gateway: Gateway, make: Make) -> None:
-    capture = make(gateway, gateway.key())
+    capture = make(gateway, gateway.key(), timeout_s=5.0)
     sent = [retrieve(capture)]
     assert capture.flush(60)
     assert gateway.process
