@@ -57,7 +57,7 @@ def build(settings: Settings) -> Service:
     user_key = user_key_of(settings.assembler)
     traces = []
     for shard in range(settings.redis.shards):
-        opened = OpenTraces(service.client, settings.assembler, shard, user_key)
+        opened = OpenTraces(service.client, settings.assembler, shard, settings.delivery.dead_bytes, user_key)
         traces.append(opened)
         service.consume(SPANS, shard, process=_arrivals, finish=opened.finish, bounds=bounds, document=SpanEntry)
         service.publishes(CAPTURE, shard, Event)

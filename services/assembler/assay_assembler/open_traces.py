@@ -25,18 +25,31 @@ from assay_assembler.trace import OpenFeedback, Options, Trace
 from assay_runtime import metrics
 from assay_runtime.clock import clock
 from assay_runtime.connection import Client
+from assay_runtime.dead_letter_writer import NO_ROOM
 from assay_runtime.entries import Entry, Outcome, failure_of
 from assay_runtime.lua import script
 from assay_runtime.same_redis import guarded
+from assay_runtime.scripts import DEAD_LETTER
 from assay_schema.failures import Failure
 from assay_schema.failures import Reason as FailureReason
 from assay_schema.settings import AssemblerSettings
 from assay_schema.span_entry import parse_span_entry
-from assay_schema.streams import CAPTURE, FAILURES, SPANS, open_bytes_key, open_traces_key, trace_key, unassembled_key
+from assay_schema.streams import (
+    CAPTURE,
+    DEAD,
+    FAILURES,
+    SPANS,
+    open_bytes_key,
+    open_traces_key,
+    trace_key,
+    unassembled_key,
+)
 
 log = logging.getLogger(__name__)
 
 GROUP = "assembler"
+#: What a failure says of spans that became dead letters.
+KEPT = "kept as a dead letter for a while; see assay dead list"
 #: Times that a change is made again because another replica was first, before the entries are left for redelivery.
 _TRIES = 20
 #: Traces read in one step, and steps of a tick.
@@ -79,13 +92,17 @@ class _Known:
 class OpenTraces:
     """The open traces of one shard."""
 
-    def __init__(self, client: Client, settings: AssemblerSettings, shard: int, user_key: bytes = b"") -> None:
+    def __init__(
+        self, client: Client, settings: AssemblerSettings, shard: int, dead_bytes: int, user_key: bytes = b""
+    ) -> None:
         self._client = client
         self._user_key = user_key
+        self._dead_bytes = dead_bytes
         self._settings = settings
         self._shard = shard
         self._take = guarded(client, TAKE)
         self._refuse = guarded(client, REFUSE)
+        self._bury = guarded(client, DEAD_LETTER)
         self._close = client.register_script(CLOSE)
         #: Least recently used first. Redis has the truth; this saves reading it.
         self._known: OrderedDict[str, _Known] = OrderedDict()
@@ -139,13 +156,18 @@ class OpenTraces:
         return 0  # they stay pending and are redelivered
 
     async def _unmapped(self, key: str, arrivals: list[Arrival], redis: str, error_class: str) -> int:
-        """Refuse the entry whose spans cannot be mapped, and add the others."""
+        """Make a dead letter of the entry whose spans cannot be mapped, and add the others."""
         if len(arrivals) > 1:
             return sum([await self._added(key, [each], redis) for each in arrivals])
         (one,) = arrivals
         entry = Entry(one.entry_id, one.data)
-        failure = failure_of(entry, GROUP, FailureReason.OTHER, error_class, "the spans cannot be mapped")
-        return await self._refused([Outcome(one.entry_id, failure=failure)], redis)
+        failure = failure_of(entry, GROUP, FailureReason.OTHER, error_class, f"the spans cannot be mapped; {KEPT}")
+        keys = [SPANS.key(self._shard), DEAD.key(self._shard), FAILURES.key(self._shard)]
+        arguments = [redis, GROUP, one.entry_id, GROUP, failure.reason.value, error_class, 1]
+        done = await self._bury(keys=keys, args=[*arguments, failure.model_dump_json(), self._dead_bytes])
+        if done == NO_ROOM:
+            log.error("no room for another dead letter; the spans stay in their stream: raise delivery.dead_bytes")
+        return int(done == 1)
 
     def _taking(self, known: _Known, version: str, arrivals: list[Arrival], redis: str) -> list[Any]:
         limits = self._settings
@@ -187,11 +209,14 @@ class OpenTraces:
             stage=GROUP,
             reason=FailureReason.OTHER,
             error_class=error_class,
-            detail=f"a trace of {entries} entries cannot be assembled",
+            detail=f"a trace of {entries} entries cannot be assembled; {KEPT}",
             created_at=datetime.fromtimestamp(clock.now_ms() / 1000, UTC),
         )
-        head = [entries, int(self._settings.memory_s * 1000), version, failure.model_dump_json()]
-        return bool(await self._close(keys=self._closing(key), args=[*head, 0, 0, 0]))
+        head = [entries, int(self._settings.memory_s * 1000), version, failure.model_dump_json(), error_class]
+        done = await self._close(keys=self._closing(key), args=[*head, self._dead_bytes, 0, 0, 0])
+        if done == NO_ROOM:
+            log.error("no room for another dead letter; a trace stays open: raise delivery.dead_bytes")
+        return bool(done == 1)
 
     async def _closed(self, key: str) -> bool:
         known = await self._read(key)
@@ -207,7 +232,7 @@ class OpenTraces:
         counts = {reason: count for reason, count in trace.counts.items() if count}
         targets = [(f"t{span_id}", event_id) for span_id, event_id in trace.targets.items()]
         targets += [("t", trace.last_answer)] if trace.last_answer else []
-        arguments: list[Any] = [known.entries, int(self._settings.memory_s * 1000), known.version, ""]
+        arguments: list[Any] = [known.entries, int(self._settings.memory_s * 1000), known.version, "", "", 0]
         arguments += _listed((each.event_id, each.data) for each in made) + _listed(targets)
         arguments += _listed((f"{trace.project}/{reason.value}", count) for reason, count in counts.items())
         if not await self._close(keys=self._closing(key), args=arguments):
@@ -238,7 +263,8 @@ class OpenTraces:
     def _closing(self, key: str) -> list[str]:
         today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
         unassembled = unassembled_key(self._shard, today)
-        return [CAPTURE.key(self._shard), *self._keys(key), unassembled, FAILURES.key(self._shard)]
+        streams = [stream.key(self._shard) for stream in (FAILURES, SPANS, DEAD)]
+        return [CAPTURE.key(self._shard), *self._keys(key), unassembled, *streams]
 
     async def _read(self, key: str) -> _Known:
         """Return a trace as Redis has it."""

@@ -1,18 +1,30 @@
 -- Close a trace: publish the events that were not sent yet, and drop its spans. The ids of its events are remembered for
 -- a while, so that a late span sends none of them again, and later feedback finds them.
--- KEYS: capture, open traces, the trace, bytes of all open traces, what made no event today, failures.
+-- KEYS: capture, open traces, the trace, bytes of all open traces, what made no event today, failures, spans, dead.
 -- ARGV: number of entries that the trace is expected to have, milliseconds of memory, its expected version, the JSON of its
---   failure if it cannot be assembled or '', then three lists, each after its
+--   failure if it cannot be assembled or '', its error class, the maximum bytes of `dead`, then three lists, each after its
 --   length: events (id, JSON), targets of feedback (field, event id), counts of what made no event (name, number).
--- Returns 1, or 0 if the trace has changed.
+-- Returns 1, or 0 if the trace has changed; -1 if its entries should be dead letters and `dead` is full: it stays open.
 
 redis.replicate_commands()
-local capture, open, trace, total, unassembled, failures = unpack(KEYS)
+local capture, open, trace, total, unassembled, failures, spans, dead = unpack(KEYS)
 if (redis.call('HGET', trace, 'entries') or '0') ~= ARGV[1] then return 0 end
 if (redis.call('HGET', trace, 'version') or '') ~= ARGV[3] then return 0 end
 if not redis.call('ZSCORE', open, trace) then return 0 end
 local time = redis.call('TIME')
-local at = 5
+if ARGV[4] ~= '' then
+  local taken = redis.call('MEMORY', 'USAGE', dead, 'SAMPLES', 0)
+  if taken and taken > tonumber(ARGV[6]) then
+    redis.call('ZADD', open, (tonumber(time[1]) + 60) * 1000, trace) -- behind the others
+    return -1
+  end
+  for i = 0, tonumber(ARGV[1]) - 1 do
+    redis.call('XADD', dead, '*', FIELD, redis.call('HGET', trace, 'b' .. i), 'stream', spans,
+               'entry_id', redis.call('HGET', trace, 'first'), 'stage', 'assembler', 'reason', 'other',
+               'error_class', ARGV[5], 'deliveries', 1)
+  end
+end
+local at = 7
 local function list()
   local count = tonumber(ARGV[at])
   local first = at + 1
