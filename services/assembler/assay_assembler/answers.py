@@ -76,7 +76,8 @@ class Answers:
         named = last or max(calls, key=by_end, default=None)
         model = (named.step.model if named else "") or step.model
         before = self._before(named.start_ns if named else agent.end_ns, agent.span_id, owners)
-        return Answered(agent, query, text, model, passages(before), before, [agent, *calls], agent.start_ns)
+        contexts = passages(before) or _in_prompts([*([last] if last else []), *sorted(calls, key=order), agent])
+        return Answered(agent, query, text, model, contexts, before, [agent, *calls], agent.start_ns)
 
     def _of_call(self, call: Node, owners: dict[str, str]) -> Answered | Reason:
         step = call.step
@@ -89,7 +90,8 @@ class Answers:
             return _without_query([call])
         before = self._before(call.start_ns, "", owners)
         opening = self._openings.get(call.span_id, call)
-        return Answered(call, query, step.text, step.model, passages(before), before, [call, opening], opening.start_ns)
+        contexts = passages(before) or _in_prompts([call, opening])
+        return Answered(call, query, step.text, step.model, contexts, before, [call, opening], opening.start_ns)
 
     def _before(self, moment_ns: int, agent_id: str, owners: dict[str, str]) -> list[Found]:
         """Return the retrievals before a moment, except those of another agent that answers."""
@@ -146,6 +148,11 @@ class Answers:
         gone = {opening.span_id for opening in self._openings.values()}
         self.counts[Reason.MERGED] += len(gone)
         return [call for call in calls if call.span_id not in gone]
+
+
+def _in_prompts(nodes: list[Node]) -> tuple[Document, ...]:
+    """Return the documents in the first prompt that has any."""
+    return next((node.step.documents for node in nodes if node.step.documents), ())
 
 
 def _without_repeats(calls: list[Node]) -> list[Node]:

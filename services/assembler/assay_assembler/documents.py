@@ -1,7 +1,7 @@
 """Read the documents of a retrieval in the forms that retrievers and stores send. Pure; never raises."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from assay_assembler.values import container, first, first_text, identifier, number
@@ -52,6 +52,26 @@ def documents(value: Any, level: int = 0) -> tuple[Document, ...]:
     if len(found) == 1 and isinstance(found[0], list) and level < LEVELS_MAX:
         return documents(found[0], level + 1)
     return tuple(_each(found))
+
+
+def in_prompt(attributes: Mapping[str, Any], names: Collection[str]) -> tuple[Document, ...]:
+    """Return the values of a prompt's variables: the documents of a list of them, else one for each text.
+
+    OpenTelemetry and OpenLLMetry have an attribute for each variable, OpenInference has the JSON of all.
+    """
+    template = container(attributes.get("llm.prompt_template.variables"))
+    if not isinstance(template, dict):
+        template = {}
+    found: list[Document] = []
+    for name in names:
+        value = attributes.get(f"gen_ai.prompt.variable.{name}", template.get(name))
+        texts = value if isinstance(value, list) else [value]
+        found.extend(documents(value) or _of_texts(texts[:DOCUMENTS_MAX]))
+    return tuple(found)
+
+
+def _of_texts(values: list[Any]) -> Iterator[Document]:
+    return (Document("", each, None, "", "") for each in values if isinstance(each, str) and each.strip())
 
 
 def is_unread(result: Any) -> bool:

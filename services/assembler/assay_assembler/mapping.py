@@ -16,6 +16,7 @@ from assay_assembler.conventions import (
     traceloop,
     vercel,
 )
+from assay_assembler.documents import in_prompt
 from assay_assembler.span import Span
 from assay_assembler.step import Reason, Step, StepKind, no_step
 from assay_assembler.verdicts import has_verdicts, verdicts
@@ -57,8 +58,12 @@ CONVENTIONS: tuple[Callable[[Span], Step | None], ...] = (
 )
 
 
-def step_of(span: Span, feedback_names: Collection[str] = ()) -> Step:
-    """Return the step of a span. Evaluations with one of `feedback_names` count as feedback of a person."""
+def step_of(span: Span, feedback_names: Collection[str] = (), context_names: Collection[str] = ()) -> Step:
+    """Return the step of a span.
+
+    Evaluations with one of `feedback_names` count as feedback of a person. Variables of a prompt with one of
+    `context_names` are documents of the call.
+    """
     found = None
     for convention in CONVENTIONS:
         found = convention(span)
@@ -66,6 +71,8 @@ def step_of(span: Span, feedback_names: Collection[str] = ()) -> Step:
             break
     else:
         found = no_step(Reason.UNKNOWN)
+    if context_names and found.kind is StepKind.ANSWER:
+        found = found._replace(documents=in_prompt(span.attributes, context_names))
     if has_verdicts(span):
         said = verdicts(span, feedback_names)
         if said:

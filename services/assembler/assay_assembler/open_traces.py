@@ -252,6 +252,7 @@ class OpenTraces:
         options = Options(
             default_service=arrival.service,
             retrieval_tools=tuple(settings.retrieval_tools.get(arrival.project, ())),
+            contexts_from_prompt=tuple(settings.contexts_from_prompt.get(arrival.project, ())),
             feedback_names=frozenset(settings.feedback_names.get(arrival.project, ())),
             user_key=self._user_key,
         )

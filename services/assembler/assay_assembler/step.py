@@ -92,6 +92,7 @@ class Step(NamedTuple):
     uncertain: bool = False
     model: str = ""
     response_id: str = ""
+    #: Hits of a retrieval; for an answer, what the project's `contexts_from_prompt` found in its prompt.
     documents: tuple[Document, ...] = ()
     #: True if the documents replace those of earlier retrievals.
     reranks: bool = False

@@ -29,6 +29,8 @@ class Options:
     default_service: str = ""
     #: Patterns such as `search_*`: tools whose result is a list of documents.
     retrieval_tools: tuple[str, ...] = ()
+    #: Variables of prompts whose values are the contexts of an answer without a retrieval.
+    contexts_from_prompt: tuple[str, ...] = ()
     #: Names of evaluations that are a person's feedback although they do not say it.
     feedback_names: Collection[str] = ()
     #: Key of the hashes of user ids; without it they are left out.
@@ -127,7 +129,7 @@ class Trace:
     def _map(self, span_id: str) -> None:
         span = self._spans[span_id]
         known = bool(span.attributes or span.events)
-        step = step_of(span, self._options.feedback_names) if known else BARE
+        step = step_of(span, self._options.feedback_names, self._options.contexts_from_prompt) if known else BARE
         self._nodes[span_id] = Node.of(span, step)
         self._connected = False
         self._has_root = self._has_root or span.local_root

@@ -237,6 +237,40 @@ def test_an_event_id_is_a_uuid7_of_the_start_and_the_same_each_time() -> None:
     assert made == "019b7ca9-8c88-70f1-bee2-25740c7540a2"
 
 
+@pytest.mark.parametrize(
+    ("variables", "texts"),
+    [
+        ({"gen_ai.prompt.variable.context": "Ninety days."}, ["Ninety days."]),
+        ({"gen_ai.prompt.variable.context": ["Ninety days.", "", "Thirty."]}, ["Ninety days.", "Thirty."]),
+        ({"gen_ai.prompt.variable.context": '[{"id": "a", "text": "Ninety days."}]'}, ["Ninety days."]),
+        ({"llm.prompt_template.variables": '{"context": "Ninety days.", "question": "Q?"}'}, ["Ninety days."]),
+        ({"llm.prompt_template.variables": '{"context": ["Ninety days.", "Thirty."]}'}, ["Ninety days.", "Thirty."]),
+        ({"gen_ai.prompt.variable.question": "Q?"}, []),
+        ({"gen_ai.prompt.variable.context": " "}, []),
+        ({"gen_ai.prompt.variable.context": 7}, []),
+        ({"llm.prompt_template.variables": '["context"]'}, []),
+        ({"llm.prompt_template.variables": '{"context": '}, []),
+    ],
+)
+@pytest.mark.parametrize("inside", [False, True], ids=["call", "agent"])
+def test_variables_of_a_prompt_are_contexts_if_the_project_names_them(
+    variables: dict[str, Any], texts: list[str], inside: bool
+) -> None:
+    spans = [chat(2, parent=1, more=variables), *([agent(1, "Q?", "A.")] if inside else [])]
+    (answer,) = payloads("answer", *spans, options=Options(contexts_from_prompt=("context",)))
+    assert [each["text"] for each in answer["contexts"]] == texts
+    (unnamed,) = payloads("answer", *spans)
+    assert unnamed["contexts"] == []
+
+
+def test_variables_of_a_prompt_are_no_contexts_beside_a_retrieval() -> None:
+    said = chat(3, parent=1, start_ms=50, end_ms=90, more={"gen_ai.prompt.variable.context": "From the prompt."})
+    found = retrieval(2, ("1", "From the index."), parent=1, end_ms=10)
+    options = Options(contexts_from_prompt=("context",))
+    (answer,) = payloads("answer", found, said, agent(1, "Q?", "A."), options=options)
+    assert [each["text"] for each in answer["contexts"]] == ["From the index."]
+
+
 def test_a_trace_whose_first_span_has_not_come_is_not_searched_with_each_span(monkeypatch: pytest.MonkeyPatch) -> None:
     searches: list[int] = []
     monkeypatch.setattr("assay_assembler.trace.connect", lambda nodes: searches.append(len(nodes)) or connect(nodes))

@@ -352,6 +352,12 @@ class AssemblerSettings(Section):
         description="By project, patterns of tools that search: a list of documents as their result is a retrieval. "
         "In the file only: `[assembler.retrieval_tools]`.",
     )
+    contexts_from_prompt: dict[str, list[str]] = Field(
+        default_factory=dict,
+        examples=[{"shop": ["context"]}],
+        description="By project, variables of prompts that hold retrieved text: the contexts of an answer without a retrieval. "
+        "In the file only: `[assembler.contexts_from_prompt]`.",
+    )
     feedback_names: dict[str, list[str]] = Field(
         default_factory=dict,
         examples=[{"shop": ["thumbs"]}],
@@ -761,6 +767,7 @@ _WITHOUT_VARIABLE = {
     ("capture", "enabled"),
     ("retention", "projects"),
     ("assembler", "retrieval_tools"),
+    ("assembler", "contexts_from_prompt"),
     ("assembler", "feedback_names"),
 }
 
