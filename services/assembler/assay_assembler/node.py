@@ -73,6 +73,14 @@ class Node:
             seen.add(node.span_id)
             node = node.parent
 
+    @property
+    def outermost(self) -> "Node":
+        """The last of its ancestors that is known; without one, the node itself."""
+        last = self
+        for ancestor in self.ancestors():
+            last = ancestor
+        return last
+
     def descendants(self) -> Iterator["Node"]:
         """Yield everything below, in the order of start."""
         seen = {self.span_id}

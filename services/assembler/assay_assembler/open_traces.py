@@ -39,6 +39,8 @@ from assay_schema.streams import (
     DEAD,
     FAILURES,
     SPANS,
+    answer_of_response_key,
+    answer_of_trace_key,
     open_bytes_key,
     open_traces_key,
     trace_key,
@@ -213,7 +215,7 @@ class OpenTraces:
             created_at=datetime.fromtimestamp(clock.now_ms() / 1000, UTC),
         )
         head = [entries, int(self._settings.memory_s * 1000), version, failure.model_dump_json(), error_class]
-        done = await self._close(keys=self._closing(key), args=[*head, self._dead_bytes, 0, 0, 0])
+        done = await self._close(keys=self._closing(key), args=[*head, self._dead_bytes, 0, "", 0, 0, 0, 0])
         if done == NO_ROOM:
             log.error("no room for another dead letter; a trace stays open: raise delivery.dead_bytes")
         return bool(done == 1)
@@ -223,7 +225,7 @@ class OpenTraces:
         trace = known.trace
         made = trace.close()
         for feedback in trace.open_feedback:
-            target = await self._target(trace.project, feedback)
+            target = await self._target(trace.project, feedback) or feedback.otherwise
             event = feedback.made(target) if target else None
             if event is None:
                 trace.counts[Reason.INVALID if target else Reason.NO_TARGET] += 1
@@ -231,20 +233,29 @@ class OpenTraces:
                 made.append(event)
         counts = {reason: count for reason, count in trace.counts.items() if count}
         targets = [(f"t{span_id}", event_id) for span_id, event_id in trace.targets.items()]
-        targets += [("t", trace.last_answer)] if trace.last_answer else []
         arguments: list[Any] = [known.entries, int(self._settings.memory_s * 1000), known.version, "", "", 0]
+        arguments += [int(self._settings.answer_memory_s * 1000), trace.answer, trace.answer_rank]
         arguments += _listed((each.event_id, each.data) for each in made) + _listed(targets)
         arguments += _listed((f"{trace.project}/{reason.value}", count) for reason, count in counts.items())
-        if not await self._close(keys=self._closing(key), args=arguments):
+        arguments += trace.responses.values()
+        responses = [answer_of_response_key(self._shard, trace.project, each) for each in trace.responses]
+        if not await self._close(keys=self._closing(key) + responses, args=arguments):
             return False  # it has more spans now, or another replica closed it
         for reason, count in counts.items():
             metrics.ASSEMBLER_SPANS.labels(metrics.project_label(trace.project), reason.value).inc(count)
         return True
 
     async def _target(self, project: str, feedback: OpenFeedback) -> str:
-        """Return the `event_id` that feedback on another trace is about; empty if it is not known."""
-        key = trace_key(self._shard, project, feedback.target_trace)
-        found = await self._client.hget(key, f"t{feedback.target_span}") or await self._client.hget(key, "t")
+        """Return the `event_id` that feedback is about; empty if it is not known."""
+        found = None
+        if response_id := feedback.verdict.response_id:
+            found = await self._client.get(answer_of_response_key(self._shard, project, response_id))
+        if not found and feedback.target_span:
+            key = trace_key(self._shard, project, feedback.target_trace)
+            found = await self._client.hget(key, f"t{feedback.target_span}")
+            if not found and not await self._client.hget(key, "closed"):
+                return ""  # its spans are forgotten, and the verdict may be about any of them
+        found = found or await self._client.get(answer_of_trace_key(self._shard, project, feedback.target_trace))
         return found.decode() if found else ""
 
     def _new(self, arrival: Arrival) -> Trace:
@@ -265,7 +276,8 @@ class OpenTraces:
         today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
         unassembled = unassembled_key(self._shard, today)
         streams = [stream.key(self._shard) for stream in (FAILURES, SPANS, DEAD)]
-        return [CAPTURE.key(self._shard), *self._keys(key), unassembled, *streams]
+        answer = answer_of_trace_key(self._shard, *_parts(key))
+        return [CAPTURE.key(self._shard), *self._keys(key), unassembled, *streams, answer]
 
     async def _read(self, key: str) -> _Known:
         """Return a trace as Redis has it."""

@@ -39,7 +39,7 @@ class Options:
 
 @dataclass(frozen=True)
 class OpenFeedback:
-    """A verdict on a span of another trace, whose event has to be looked up."""
+    """A verdict whose event has to be looked up: its trace does not have it, or has closed before."""
 
     envelope: Envelope
     node: Node
@@ -49,6 +49,8 @@ class OpenFeedback:
     target_trace: str
     #: Empty if the whole trace is judged.
     target_span: str
+    #: `event_id` of the event that it is about if the look-up finds none; may be empty.
+    otherwise: str = ""
 
     def made(self, target_event_id: str) -> Made | None:
         """Return the event of the verdict on an event."""
@@ -86,8 +88,13 @@ class Trace:
         self.open_feedback: list[OpenFeedback] = []
         #: `event_id` by id of the span that it is about, after `close`: to find the target of later feedback.
         self.targets: dict[str, str] = {}
-        #: `event_id` of the trace's last answer, after `close`; empty without one.
-        self.last_answer = ""
+        #: `event_id` of the trace's answer, after `close`: that of its outermost agent, else that of its last model call.
+        #: Empty without one.
+        self.answer = ""
+        #: `Answered.rank` of that answer: a trace that closes twice has the answer with the lower one.
+        self.answer_rank = 0
+        #: `event_id` of the answer with a model's response, by the response's id, after `close`.
+        self.responses: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -196,7 +203,10 @@ class Trace:
                 self.counts[Reason.INVALID] += 1
                 continue
             made.append(event)
-            self.last_answer = event.event_id
+            if not self.answer or each.rank <= self.answer_rank:
+                self.answer, self.answer_rank = event.event_id, each.rank
+            if each.response_id:
+                self.responses[each.response_id] = event.event_id
             self._set_targets(each.sources, event.event_id)
         self.counts.update(answers.counts)
         return made
@@ -255,16 +265,20 @@ class Trace:
 
     def _open_feedback(self, node: Node, verdict: Verdict, place: int) -> OpenFeedback:
         trace, span = node.links[0] if len(node.links) == 1 else (self._envelope.trace_id, node.span_id)
-        return OpenFeedback(self._envelope, node, verdict, place, trace, "" if verdict.scope == "trace" else span)
+        otherwise = self.answer if trace == self._envelope.trace_id else ""
+        span = "" if verdict.scope == "trace" else span
+        return OpenFeedback(self._envelope, node, verdict, place, trace, span, otherwise)
 
     def _target(self, feedback: OpenFeedback) -> str:
+        """Return the event that a verdict is about; empty if it has to be looked up."""
         if feedback.target_trace != self._envelope.trace_id:
             return ""
         if feedback.verdict.response_id:
             for node in self._nodes.values():
                 if node.step.response_id == feedback.verdict.response_id and node.span_id in self.targets:
                     return self.targets[node.span_id]
-        return self.targets.get(feedback.target_span) or self.last_answer
+        found = self.targets.get(feedback.target_span, "")
+        return found if found or feedback.verdict.response_id else self.answer
 
     def _set_targets(self, sources: list[Node], event_id: str) -> None:
         for node in sources:
@@ -281,7 +295,5 @@ def _is_complete(node: Node) -> bool:
 
     A tool call that came from another process waits for the caller's span, which is the same call.
     """
-    last = node
-    for ancestor in node.ancestors():
-        last = ancestor
+    last = node.outermost
     return last.local_root and not (last.parent_id and last.step.kind is StepKind.TOOL_CALL)

@@ -291,9 +291,36 @@ def test_events_that_need_no_later_span_are_ready_before_the_trace_is_closed() -
     assert trace.ready() == []
     assert [event.kind for event in trace.close()] == ["answer"]
     assert trace.targets == {
-        span_id(1): trace.last_answer,
+        span_id(1): trace.answer,
         **{key: trace.targets[key] for key in (span_id(2), span_id(3))},
     }
+
+
+@pytest.mark.parametrize(
+    ("spans", "place"),
+    [
+        ([chat(5, end_ms=50), chat(6, end_ms=60)], 6),
+        ([agent(1, "Q?"), chat(3, parent=1, end_ms=40), chat(6, end_ms=160)], 1),
+        ([agent(1, "Q?"), chat(3, parent=1), agent(2, "Q?", end_ms=150), chat(4, parent=2), chat(6, end_ms=160)], 2),
+        ([agent(1, "Q?"), chat(3, parent=1), agent(2, "Q?", parent=9, end_ms=150), chat(4, parent=2)], 1),
+        ([agent(1, "Q?"), agent(2, "Q?", parent=1), chat(4, parent=2)], 1),
+        ([chat(5, end_ms=50), chat(6, parent=9, end_ms=60)], 5),
+        ([agent(1, "Q?", parent=9), chat(3, parent=1), chat(6, end_ms=160)], 1),
+    ],
+)
+def test_the_answer_of_a_trace_is_that_of_its_outermost_agent_or_else_the_last(spans: list[Any], place: int) -> None:
+    for order in (spans, spans[::-1]):
+        trace = opened(*order)
+        trace.close()
+        assert trace.answer == trace.targets[span_id(place)]
+
+
+def test_an_answer_is_known_by_the_response_that_has_its_text() -> None:
+    asked = chat(2, said="", parent=1, end_ms=20, more={"gen_ai.response.id": "first"})
+    said = chat(3, parent=1, start_ms=30, more={"gen_ai.response.id": "second"})
+    trace = opened(agent(1, "Q?"), asked, said)
+    trace.close()
+    assert trace.responses == {"second": trace.answer}
 
 
 def test_an_event_names_the_spans_that_it_is_made_of() -> None:
