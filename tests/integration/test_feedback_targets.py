@@ -14,8 +14,9 @@ from assay_gateway.feedback import Target
 from assay_gateway.refusal import RefusedError
 from assay_gateway.targets import Targets
 from assay_runtime.connection import connect
+from assay_schema.ids import new_event_id
 from assay_schema.settings import AssemblerSettings, RedisSettings
-from assay_schema.streams import CAPTURE, SPANS
+from assay_schema.streams import CAPTURE, SPANS, answer_of_trace_key, shard_of
 from tests.support.assembler import AGENT, CHAT, append, captured, entry, take
 from tests.support.gateway import Answer, Gateway, redis_with_identities
 from tests.support.ports import free_port
@@ -137,17 +138,32 @@ def test_a_target_is_exactly_one_id_in_its_form(fresh: Gateway, target: dict[str
     assert refused.json["error"]["message"].startswith("target")
 
 
-def found_as(url: str) -> RefusedError:
-    async def run() -> None:
+def find(url: str, project: str, shards: int = 1) -> str:
+    async def run() -> str:
         client = connect(RedisSettings(url=url, connect_timeout_s=0.5, command_timeout_s=0.5), attempts=0)
         try:
-            await Targets(client, 1).find("shop", Target(trace_id=TRACE))
+            return str(await Targets(client, shards).find(project, Target(trace_id=TRACE)))
         finally:
             await client.aclose()
 
+    return asyncio.run(run())
+
+
+def found_as(url: str) -> RefusedError:
     with pytest.raises(RefusedError) as refused:
-        asyncio.run(run())
+        find(url, "shop")
     return refused.value
+
+
+def test_an_answer_is_looked_up_in_the_shard_of_its_project(fresh: Gateway) -> None:
+    project = next(name for name in ("a", "b", "c", "d") if shard_of(name, 2) == 1)
+    answer = new_event_id()
+    with fresh.redis.client() as client:
+        client.set(answer_of_trace_key(1, project, TRACE), answer, ex=60)
+    url = f"redis://gateway:gateway-password@127.0.0.1:{fresh.redis.port}/0"
+    assert find(url, project, shards=2) == answer
+    with pytest.raises(RefusedError, match="no answer"):
+        find(url, project, shards=1)
 
 
 def test_a_redis_that_does_not_look_up_is_a_503(gateway: Gateway) -> None:

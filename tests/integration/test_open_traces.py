@@ -1,7 +1,10 @@
 """Open traces in this process, on a real Redis: stale knowledge, bugs in mapping, many traces at once."""
 
 import asyncio
+import random
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -24,7 +27,8 @@ from assay_schema.streams import (
     open_bytes_key,
     open_traces_key,
 )
-from tests.support.assembler import AGENT, CHAT, append, captured, entry, kinds, take
+from tests.chaos.clocks import Clock, missing
+from tests.support.assembler import AGENT, CHAT, RETRIEVAL, TOOL, append, captured, entry, kinds, take
 from tests.support.gateway import redis_with_identities
 from tests.support.redis import RedisServer
 from tests.support.spans import TRACE, span
@@ -339,3 +343,87 @@ def test_an_evaluation_in_another_trace_finds_its_answer_by_the_response(redis: 
     )
     (verdict,) = [each for each in captured(redis) if each["kind"] == "feedback"]
     assert [verdict["payload"]["target_event_id"]] == answer_ids(redis)
+
+
+HOUR_S = 3_600
+#: The spans of a trace, in the order in which two exporters send them. They end in a retrieval, a tool call and an answer.
+SPREAD = (
+    span(RETRIEVAL, number=3, parent=2, start_ms=10, end_ms=50),
+    span(TOOL, number=4, parent=2, start_ms=60, end_ms=90),
+    span(CHAT, number=5, parent=2, start_ms=100, end_ms=700),
+    span(AGENT, number=2, parent=1, end_ms=800),
+    span({"http.route": "/ask"}, number=1, end_ms=900),
+)
+WHOLE = Counter(retrieval=1, tool_call=1, answer=1)
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing())
+@pytest.mark.parametrize("by_s", [HOUR_S, -HOUR_S])
+@pytest.mark.parametrize("after", [1, 3, 5])
+def test_a_clock_that_jumps_by_an_hour_loses_nothing_and_holds_no_trace_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_s: int, after: int
+) -> None:
+    clock = Clock(tmp_path, "redis")
+    with monkeypatch.context() as preloaded:
+        for name, value in clock.environment.items():
+            preloaded.setenv(name, value)
+        redis = redis_with_identities(tmp_path)
+    try:
+        with redis.client() as client:
+            client.xgroup_create(SPANS.key(), GROUP, id="0", mkstream=True)
+
+        async def test(client: Client, one: OpenTraces, _: OpenTraces) -> None:
+            for place, each in enumerate(SPREAD, start=1):
+                append(redis, entry(each))
+                assert await take(client, one) == 1
+                if place == after:
+                    clock.step(by_s)
+                    await one.close_due()  # may close it early if the clock jumped ahead
+            clock.step(by_s + 61)
+            await one.close_due()
+            assert open_now(redis) == []
+
+        with_assemblers(redis, test, settings=AssemblerSettings())
+        assert kinds(redis) == WHOLE
+    finally:
+        redis.stop()
+
+
+def test_assemblers_that_take_the_spans_of_the_same_traces_at_once_make_each_event_once(redis: RedisServer) -> None:
+    traces = [f"{number:032x}" for number in range(1, 13)]
+    sent = [(trace, each) for trace in traces for each in SPREAD]
+    random.Random(5).shuffle(sent)
+
+    async def test(client: Client, *assemblers: OpenTraces) -> None:
+        for place in range(0, len(sent), 6):
+            append(
+                redis, *[entry(each._replace(trace_id=trace), trace=trace) for trace, each in sent[place : place + 6]]
+            )
+            await asyncio.gather(*[take(client, each, count=3) for each in assemblers])
+        with redis.client() as looking:
+            assert looking.xlen(SPANS.key()) == 0
+        for key, _ in open_now(redis):
+            await client.zadd(open_traces_key(), {key: 0})
+        await asyncio.gather(*[each.close_due() for each in assemblers])
+
+    with_assemblers(redis, test, settings=AssemblerSettings())
+    assert kinds(redis) == Counter({kind: len(traces) for kind in WHOLE})
+    with redis.client() as client:
+        assert (client.zcard(open_traces_key()), client.get(open_bytes_key())) == (0, b"0")
+
+
+def test_two_projects_may_use_the_same_trace_id(redis: RedisServer) -> None:
+    async def test(client: Client, one: OpenTraces, other: OpenTraces) -> None:
+        for place, each in enumerate(SPREAD):
+            append(redis, entry(each), entry(each, project="other"))
+            assert await take(client, (one, other)[place % 2]) == 2
+        await one.close_due()
+
+    with_assemblers(redis, test)
+    found = captured(redis)
+    assert len({each["event_id"] for each in found}) == len(found)
+    for project in ("shop", "other"):
+        own = [each for each in found if each["project"] == project]
+        assert Counter(each["kind"] for each in own) == WHOLE
+        (answer,) = [each["event_id"] for each in own if each["kind"] == "answer"]
+        assert known_answer(redis, answer_of_trace_key(0, project, TRACE)) == answer

@@ -52,10 +52,10 @@ def append(redis: RedisServer, *entries: bytes) -> None:
             client.xadd(SPANS.key(), {FIELD: each})
 
 
-async def take(client: Client, assembler: OpenTraces) -> int:
-    """Hand all new entries to an assembler in this process. Return the number that it finished."""
-    found = await client.xreadgroup(GROUP, "one", {SPANS.key(): ">"}, count=10_000)
-    arrivals = [arrival_of(each.decode(), fields[FIELD.encode()]) for each, fields in found[0][1]]
+async def take(client: Client, assembler: OpenTraces, count: int = 10_000) -> int:
+    """Hand new entries to an assembler in this process. Return the number that it finished."""
+    found = await client.xreadgroup(GROUP, "one", {SPANS.key(): ">"}, count=count)
+    arrivals = [arrival_of(each.decode(), fields[FIELD.encode()]) for _, new in found for each, fields in new]
     return await assembler.finish(arrivals, await redis_here(client, SPANS.key()))
 
 

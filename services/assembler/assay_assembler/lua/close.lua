@@ -4,10 +4,10 @@
 -- KEYS: capture, open traces, the trace, bytes of all open traces, what made no event today, failures, spans, dead, the answer
 --   of the trace, then the answer with each response.
 -- ARGV: number of entries that the trace is expected to have, milliseconds of memory, its expected version, the JSON of its
---   failure if it cannot be assembled or '', its error class, the maximum bytes of `dead`, milliseconds of memory of answers,
---   event id of the trace's answer or '', its rank (a lower one is preferred), then three lists, each after its length: events
---   (id, JSON), targets of feedback (field, event id), counts of what made no event (name, number); then the event id of the
---   answer with each response.
+--   failure if it cannot be assembled or '', its error class, the maximum bytes of `dead`, milliseconds until it is tried again
+--   if `dead` is full, milliseconds of memory of answers, event id of the trace's answer or '', its rank (a lower one is
+--   preferred), then three lists, each after its length: events (id, JSON), targets of feedback (field, event id), counts of
+--   what made no event (name, number); then the event id of the answer with each response.
 -- Returns 1, or 0 if the trace has changed; -1 if its entries should be dead letters and `dead` is full: it stays open.
 
 redis.replicate_commands()
@@ -19,7 +19,7 @@ local time = redis.call('TIME')
 if ARGV[4] ~= '' then
   local taken = redis.call('MEMORY', 'USAGE', dead, 'SAMPLES', 0)
   if taken and taken > tonumber(ARGV[6]) then
-    redis.call('ZADD', open, (tonumber(time[1]) + 60) * 1000, trace) -- behind the others
+    redis.call('ZADD', open, tonumber(time[1]) * 1000 + tonumber(ARGV[7]), trace) -- behind the others
     return -1
   end
   for i = 0, tonumber(ARGV[1]) - 1 do
@@ -28,7 +28,7 @@ if ARGV[4] ~= '' then
                'error_class', ARGV[5], 'deliveries', 1)
   end
 end
-local at = 10
+local at = 11
 local function list()
   local count = tonumber(ARGV[at])
   local first = at + 1
@@ -44,11 +44,11 @@ for i = 0, n_events - 1 do
   end
 end
 for i = 0, n_targets - 1 do redis.call('HSET', trace, ARGV[targets + 2 * i], ARGV[targets + 2 * i + 1]) end
-if ARGV[8] ~= '' and tonumber(ARGV[9]) <= tonumber(redis.call('HGET', trace, 'rank') or ARGV[9]) then
-  redis.call('HSET', trace, 'rank', ARGV[9])
-  redis.call('SET', answer, ARGV[8], 'PX', ARGV[7])
+if ARGV[9] ~= '' and tonumber(ARGV[10]) <= tonumber(redis.call('HGET', trace, 'rank') or ARGV[10]) then
+  redis.call('HSET', trace, 'rank', ARGV[10])
+  redis.call('SET', answer, ARGV[9], 'PX', ARGV[8])
 end
-for i = 10, #KEYS do redis.call('SET', KEYS[i], ARGV[#ARGV - #KEYS + i], 'PX', ARGV[7]) end
+for i = 10, #KEYS do redis.call('SET', KEYS[i], ARGV[#ARGV - #KEYS + i], 'PX', ARGV[8]) end
 for i = 0, n_counts - 1 do
   redis.call('HINCRBY', unassembled, ARGV[counts + 2 * i], ARGV[counts + 2 * i + 1])
 end
