@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from assay_assembler.open_traces import GROUP, OpenTraces
-from assay_assembler.span import SpanEvent
+from assay_assembler.span import Span, SpanEvent
 from assay_assembler.trace import Trace
 from assay_operations.dead_letters.letters import DeadLetter
 from assay_runtime.connection import Client, connect
@@ -355,6 +355,63 @@ SPREAD = (
     span({"http.route": "/ask"}, number=1, end_ms=900),
 )
 WHOLE = Counter(retrieval=1, tool_call=1, answer=1)
+
+
+class Killed(BaseException):
+    """The process ended: nothing in it catches this."""
+
+
+def dying(client: Client, commands: int, *, answered: bool) -> None:
+    """Let a client end its process with a command: before Redis has it, or after, so that the reply is lost."""
+    execute, left = client.execute_command, commands
+
+    async def execute_command(*arguments: Any, **options: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0 and not answered:
+            raise Killed
+        reply = await execute(*arguments, **options)
+        if left < 0:
+            raise Killed
+        return reply
+
+    client.execute_command = execute_command
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["command lost", "reply lost"])
+def test_a_kill_at_any_command_loses_nothing_and_repeats_nothing(redis: RedisServer, answered: bool) -> None:
+    kills = 0
+    unsent: list[Span] = []
+
+    async def work(client: Client, one: OpenTraces, _: OpenTraces) -> None:
+        for _step in SPREAD:
+            if unsent:
+                append(redis, entry(unsent.pop(0)))  # once: nothing is repeated from outside
+            await take(client, one, pending=True)
+            await take(client, one)
+        await one.close_due()
+
+    async def killed_at(client: Client, one: OpenTraces, _: OpenTraces) -> None:
+        dying(client, kills, answered=answered)
+        await work(client, one, one)
+
+    while True:
+        unsent[:] = SPREAD
+        with redis.client() as client:
+            client.flushall()
+            client.xgroup_create(SPANS.key(), GROUP, id="0", mkstream=True)
+        try:
+            with_assemblers(redis, killed_at, settings=AssemblerSettings(grace_s=0))
+        except Killed:
+            kills += 1
+        else:
+            break
+        with_assemblers(redis, work, settings=AssemblerSettings(grace_s=0))
+        assert kinds(redis) == WHOLE, f"after a kill at command {kills}"
+        with redis.client() as client:
+            assert (client.xlen(SPANS.key()), client.zcard(open_traces_key())) == (0, 0)
+    assert kinds(redis) == WHOLE
+    assert kills >= 20
 
 
 @pytest.mark.skipif(bool(missing()), reason=missing())

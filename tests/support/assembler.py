@@ -52,9 +52,12 @@ def append(redis: RedisServer, *entries: bytes) -> None:
             client.xadd(SPANS.key(), {FIELD: each})
 
 
-async def take(client: Client, assembler: OpenTraces, count: int = 10_000) -> int:
-    """Hand new entries to an assembler in this process. Return the number that it finished."""
-    found = await client.xreadgroup(GROUP, "one", {SPANS.key(): ">"}, count=count)
+async def take(client: Client, assembler: OpenTraces, count: int = 10_000, *, pending: bool = False) -> int:
+    """Hand entries to an assembler in this process: new ones, or those that were delivered before.
+
+    Returns the number that it finished.
+    """
+    found = await client.xreadgroup(GROUP, "one", {SPANS.key(): "0" if pending else ">"}, count=count)
     arrivals = [arrival_of(each.decode(), fields[FIELD.encode()]) for _, new in found for each, fields in new]
     return await assembler.finish(arrivals, await redis_here(client, SPANS.key()))
 
