@@ -45,11 +45,11 @@ def request(items: Sequence[Item]) -> bytes:
     for _, project, service, span in items:
         scope = scopes.get((project, service))
         if scope is None:
-            resource = {"service.name": service, "assay.project": project, "openinference.project.name": project}
-            of_producer: ResourceSpans = found.resource_spans.add(
-                resource=Resource(attributes=attributes(dict(resource)))
+            resource = attributes(
+                {"service.name": service, "assay.project": project, "openinference.project.name": project}
             )
+            of_producer: ResourceSpans = found.resource_spans.add(resource=Resource(attributes=resource))
             scope = of_producer.scope_spans.add(scope=InstrumentationScope(name=EXPORTER_SCOPE))
             scopes[project, service] = scope
         scope.spans.append(span)
-    return found.SerializeToString()
+    return bytes(found.SerializeToString())

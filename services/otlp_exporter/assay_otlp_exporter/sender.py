@@ -38,7 +38,7 @@ class Answer:
     @property
     def is_success(self) -> bool:
         """True if the backend took the request."""
-        return 200 <= self.status < 300  # noqa: PLR2004
+        return 200 <= self.status < 300
 
     @property
     def error_class(self) -> str:

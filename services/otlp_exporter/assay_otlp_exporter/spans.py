@@ -4,7 +4,7 @@ Texts (arguments, results, queries, passages, questions, answers) are left out u
 OpenInference are added, because its backends do not read the others.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -71,7 +71,7 @@ def nanoseconds(moment: datetime) -> int:
     return max(0, (moment - _EPOCH) // _MICROSECOND * 1_000)
 
 
-def attributes(values: dict[str, Value | None]) -> Iterable[KeyValue]:
+def attributes(values: Mapping[str, Value | None]) -> Iterable[KeyValue]:
     """Yield attributes, without those that are None."""
     for key, value in values.items():
         if value is not None:

@@ -19,7 +19,9 @@ def verdict_span(score: Score, *, as_child: bool, answers_sent: bool) -> Span | 
     """
     if not score.metrics:
         return None
-    span = Span(name="evaluate", kind=Span.SPAN_KIND_INTERNAL, span_id=span_id_of(f"{score.score_id}/{score.judged_at}"))
+    span = Span(
+        name="evaluate", kind=Span.SPAN_KIND_INTERNAL, span_id=span_id_of(f"{score.score_id}/{score.judged_at}")
+    )
     put(span, _place(score, as_child=as_child, answers_sent=answers_sent))
     span.start_time_unix_nano = span.end_time_unix_nano = nanoseconds(score.judged_at)
     values: dict[str, Value | None] = {

@@ -554,8 +554,8 @@ class NotifierSettings(Section):
 class OtlpExporterSettings(Section):
     """The OTLP exporter service: scrubbed events and verdicts as spans, to an OpenTelemetry backend. Off without an endpoint.
 
-    The variables `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`, `_CERTIFICATE`, `_CLIENT_CERTIFICATE`, `_CLIENT_KEY` and `_COMPRESSION`, and those
-    for traces, supply what is not set here.
+    The variables `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`, `_CERTIFICATE`, `_CLIENT_CERTIFICATE`, `_CLIENT_KEY` and
+    `_COMPRESSION`, and those for traces, supply what is not set here.
     """
 
     endpoint: str | None = Field(
@@ -565,7 +565,8 @@ class OtlpExporterSettings(Section):
     )
     headers: SecretStr = Field(
         SecretStr(""),
-        description="Headers of every request, such as `x-api-key=KEY,x-project=NAME`. In a value, write a comma as `%2C` and a space as `%20`.",
+        description="Headers of every request, such as `x-api-key=KEY,x-project=NAME`. In a value, write a comma as `%2C` and a space "
+        "as `%20`.",
     )
     headers_file: Path | None = Field(
         None, examples=["/etc/assay/otlp-headers"], description="File with the headers, instead of `headers`."
