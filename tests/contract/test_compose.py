@@ -313,7 +313,8 @@ def test_monitoring_is_a_profile_of_its_own() -> None:
         "migrate",
         "gateway",
         *CONSUMERS,
-    }
+    } - {"otlp_exporter"}
+    assert profiles["otlp_exporter"] == ["otlp"]
 
 
 def test_the_example_of_an_override_changes_services_that_exist_and_declares_each_secret_that_it_gives() -> None:

@@ -32,7 +32,7 @@ ItemOf = Callable[[Entry], Item | None]
 def event_item(settings: OtlpExporterSettings) -> ItemOf:
     """Return the function from an entry of `events` to its span: None for kinds that are not exported."""
     chosen = {"tool_call": settings.tool_calls, "retrieval": settings.retrievals, "answer": settings.answers}
-    # Found without decoding; other kinds of events may contain the text too, and are told apart below.
+    # Found without decoding. Other kinds of events may contain such a mark too; the decoded kind decides.
     marks = [f'"kind":"{kind}"'.encode() for kind, is_chosen in chosen.items() if is_chosen]
     as_child = settings.mode == "child"
 

@@ -125,7 +125,7 @@ class Export:
     async def _is_fault_of_spans(self, answer: Answer) -> bool:
         """True if the backend refuses these spans, but not others.
 
-        A 400 to everything is a wrong setting, and a 500 may pass: no span is given up for either.
+        A 400 to everything is a wrong setting, and a 500 may pass: neither costs a span.
         """
         match answer.status:
             case 413:
