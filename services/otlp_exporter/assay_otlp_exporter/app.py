@@ -4,6 +4,7 @@ Delivery: an entry is acknowledged after the backend took its span, so at least 
 the backend is away, entries wait in Redis, within `delivery.held_bytes`; nothing else waits for them.
 """
 
+import logging
 import os
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +24,8 @@ from assay_schema.scores import Score
 from assay_schema.settings import OtlpExporterSettings, Settings, SettingsError
 from assay_schema.streams import EVENTS, SCORES, Stream
 from assay_schema.validation import InvalidEvent, parse_score, parse_scrubbed
+
+log = logging.getLogger(__name__)
 
 #: Longest wait of an entry for others of its request, in seconds.
 BATCH_AGE_S = 1.0
@@ -86,7 +89,8 @@ def build(settings: Settings) -> Service:
     """Build the service, ready to run. Raises `SettingsError`."""
     own = settings.otlp_exporter
     chosen = sources(own)
-    sender = Sender(endpoint_of(own, os.environ), own.timeout_s)
+    endpoint = endpoint_of(own, os.environ)
+    sender = Sender(endpoint, own.timeout_s)
     service = Service(STAGE, settings, own.port)
     backend = Backend(sender)
     service.at_stop(backend.stopping.set)
@@ -102,6 +106,7 @@ def build(settings: Settings) -> Service:
                 bounds=bounds,
                 document=document,
             )
+    log.info("exporting spans", extra={"backend": endpoint.name})
     return service
 
 

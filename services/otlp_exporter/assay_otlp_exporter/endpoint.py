@@ -1,4 +1,7 @@
-"""Where spans are sent: the settings, completed by the variables of OpenTelemetry. Pure, except for files of secrets."""
+"""Where spans are sent: by the settings, or by the variables of OpenTelemetry. Pure, except for files of secrets.
+
+The variables count only if no endpoint is set: the headers of a shell may be a key for a different receiver.
+"""
 
 import ssl
 from collections.abc import Mapping
@@ -32,10 +35,12 @@ class Endpoint:
 
 
 def endpoint_of(settings: OtlpExporterSettings, environment: Mapping[str, str]) -> Endpoint:
-    """Return the endpoint. A setting comes before its variable, a variable for traces before the general one.
+    """Return the endpoint. Raises `SettingsError`.
 
-    Raises `SettingsError`.
+    Without `otlp_exporter.endpoint`, variables supply what is not set, those for traces before the general ones.
     """
+    if settings.endpoint:
+        environment = {}
     if (protocol := _variable(environment, "PROTOCOL")) not in ("", "http/protobuf"):
         raise SettingsError(f"{_PREFIX}PROTOCOL={protocol} is not supported; use http/protobuf")
     headers = _variable(environment, "HEADERS")
@@ -62,11 +67,9 @@ def _variable(environment: Mapping[str, str], name: str) -> str:
 
 
 def _address(settings: OtlpExporterSettings, environment: Mapping[str, str]) -> str:
-    of_traces = environment.get(f"{_PREFIX}TRACES_ENDPOINT")
-    base = settings.endpoint or environment.get(f"{_PREFIX}ENDPOINT")
-    if of_traces and not settings.endpoint:
+    if of_traces := environment.get(f"{_PREFIX}TRACES_ENDPOINT"):
         address = of_traces  # as it is, by the specification
-    elif base:
+    elif base := settings.endpoint or environment.get(f"{_PREFIX}ENDPOINT"):
         address = base.rstrip("/") if base.rstrip("/").endswith(_PATH) else base.rstrip("/") + _PATH
     else:
         raise SettingsError(

@@ -554,8 +554,8 @@ class NotifierSettings(Section):
 class OtlpExporterSettings(Section):
     """The OTLP exporter service: scrubbed events and verdicts as spans, to an OpenTelemetry backend. Off without an endpoint.
 
-    The variables `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`, `_CERTIFICATE`, `_CLIENT_CERTIFICATE`, `_CLIENT_KEY` and
-    `_COMPRESSION`, and those for traces, supply what is not set here.
+    Only if `endpoint` is not set, the variables `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`, `_CERTIFICATE`,
+    `_CLIENT_CERTIFICATE`, `_CLIENT_KEY` and `_COMPRESSION`, and those for traces, supply what is not set here.
     """
 
     endpoint: str | None = Field(
@@ -807,11 +807,7 @@ _SENT_TO = (
     ("capture", ("url", "tls_ca_file"), ("key", "key_file")),
     ("judge", ("base_url", "backend"), ("api_key", "api_key_file")),
     ("notifier", ("alertmanager_urls", "alertmanager_urls_file", "tls_ca_file"), ("alertmanager_token_file",)),
-    (
-        "otlp_exporter",
-        ("endpoint", "tls_ca_file"),
-        ("headers", "headers_file", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"),
-    ),
+    ("otlp_exporter", ("endpoint", "tls_ca_file"), ("headers", "headers_file")),
     ("telemetry", ("otlp_endpoint",), ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")),
 )
 
