@@ -106,7 +106,7 @@ def build(settings: Settings) -> Service:
                 bounds=bounds,
                 document=document,
             )
-    log.info("exporting spans", extra={"backend": endpoint.name})
+    log.info("exporting spans to %s", endpoint.name)
     return service
 
 
