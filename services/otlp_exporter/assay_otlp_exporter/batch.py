@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
-from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
-from assay_otlp_exporter.spans import attributes
+from assay_otlp_exporter.spans import set_attributes
 from assay_runtime.entries import Entry
 from assay_schema.span_entry import EXPORTER_SCOPE
 
@@ -45,10 +44,9 @@ def request(items: Sequence[Item]) -> bytes:
     for _, project, service, span in items:
         scope = scopes.get((project, service))
         if scope is None:
-            resource = attributes(
-                {"service.name": service, "assay.project": project, "openinference.project.name": project}
-            )
-            of_producer: ResourceSpans = found.resource_spans.add(resource=Resource(attributes=resource))
+            of_producer: ResourceSpans = found.resource_spans.add()
+            names = {"service.name": service, "assay.project": project, "openinference.project.name": project}
+            set_attributes(of_producer.resource.attributes, names)
             scope = of_producer.scope_spans.add(scope=InstrumentationScope(name=EXPORTER_SCOPE))
             scopes[project, service] = scope
         scope.spans.append(span)

@@ -7,7 +7,7 @@ one event `gen_ai.evaluation.result` for each metric. For OpenInference it is an
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from assay_otlp_exporter.place import Context, Place, context_of, place_of, span_id_of
-from assay_otlp_exporter.spans import Value, attributes, event_span_id, nanoseconds, put
+from assay_otlp_exporter.spans import Value, event_span_id, nanoseconds, put, set_attributes
 from assay_schema.events import Kind
 from assay_schema.scores import Score
 
@@ -37,16 +37,11 @@ def verdict_span(score: Score, *, as_child: bool, answers_sent: bool) -> Span | 
             "gen_ai.evaluation.name": metric.value,
             "gen_ai.evaluation.score.value": value,
         }
-        span.events.append(
-            Span.Event(
-                name="gen_ai.evaluation.result",
-                time_unix_nano=span.end_time_unix_nano,
-                attributes=attributes(result),
-            )
-        )
+        event = span.events.add(name="gen_ai.evaluation.result", time_unix_nano=span.end_time_unix_nano)
+        set_attributes(event.attributes, result)
         prefix = f"evaluations.{number}.evaluation"
         values |= {f"{prefix}.name": metric.value, f"{prefix}.score": value, f"{prefix}.annotator_kind": "LLM"}
-    span.attributes.extend(attributes(values))
+    set_attributes(span.attributes, values)
     return span
 
 
