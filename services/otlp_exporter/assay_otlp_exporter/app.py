@@ -1,4 +1,4 @@
-"""The OTLP exporter service: sends scrubbed events and the judge's verdicts to an OpenTelemetry backend.
+"""The OTLP exporter service: sends events and verdicts as spans to an OpenTelemetry backend.
 
 Delivery: an entry is acknowledged after the backend took its span, so at least once, with the same ids each time. While
 the backend is away, entries wait in Redis, within `delivery.held_bytes`; nothing else waits for them.
@@ -72,7 +72,7 @@ def score_item(settings: OtlpExporterSettings) -> ItemOf:
 
 
 def sources(settings: OtlpExporterSettings) -> list[tuple[Stream, Any, ItemOf]]:
-    """Return the streams to read, their documents, and how an entry becomes a span. Raises `SettingsError`."""
+    """Return each stream to read, its document, and what makes its spans. Raises `SettingsError`."""
     found: list[tuple[Stream, Any, ItemOf]] = []
     if settings.tool_calls or settings.retrievals or settings.answers:
         found.append((EVENTS, ScrubbedEvent, event_item(settings)))

@@ -1,6 +1,6 @@
-"""Where spans are sent: by the settings, or by the variables of OpenTelemetry. Pure, except for files of secrets.
+"""The backend's address and headers, from the settings or the variables of OpenTelemetry.
 
-The variables count only if no endpoint is set: the headers of a shell may be a key for a different receiver.
+Pure, except for files of secrets. The variables count only if no endpoint is set: the headers of a shell may be a key for a different receiver.
 """
 
 import ssl

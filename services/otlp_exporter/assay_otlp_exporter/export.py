@@ -1,4 +1,4 @@
-"""Exports the entries of a shard: each is acknowledged after the backend took its span.
+"""Export the entries of a shard: each is acknowledged after the backend took its span.
 
 A backend that is away, busy, or refuses the credentials, is an outage: entries wait, and none is to blame. A request
 that it refuses is halved, so that one span which it cannot take keeps no other back; that span is recorded as a failure.
@@ -74,7 +74,7 @@ class Backend:
 
 
 class Export:
-    """The work on one shard of a stream. `item_of` returns the span of an entry, or None if there is none to send."""
+    """The work on one shard of a stream. `item_of` returns the span of an entry, or None for none."""
 
     def __init__(self, backend: Backend, item_of: Callable[[Entry], Item | None]) -> None:
         self._backend = backend

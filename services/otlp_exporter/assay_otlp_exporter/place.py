@@ -1,4 +1,4 @@
-"""Where a span belongs: its trace, its parent or its link, and its id. Pure.
+"""Place spans: trace, parent or link, and id. Pure.
 
 An event has the context of its caller (`traceparent`) only if the producer traces. A span that names a parent which the
 backend never receives is an orphan, which some backends drop. So a span is a child only of a sampled caller.
@@ -26,7 +26,7 @@ class Context(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Place of a span. Without `parent_id` it is the root of its trace; `linked` is the span that it names instead."""
+    """Place of a span. Without `parent_id` it is a root, and may link to a span of the producer."""
 
     trace_id: bytes
     parent_id: bytes = b""
@@ -50,9 +50,9 @@ def context_of(traceparent: str | None) -> Context | None:
 
 
 def place_of(event_id: UUID, caller: Context | None, *, as_child: bool) -> Place:
-    """Return the place of an event's span: child of its caller, or root of a trace whose id is the `event_id`.
+    """Return the place of an event's span: a child of its caller, or a root.
 
-    The root links to a caller that is not sampled, or whose trace is not in this backend (`as_child` is false).
+    The id of a root's trace is the `event_id`. The root links to a caller that is not sampled, or whose trace is not in this backend (`as_child` is false).
     """
     if caller is None:
         return Place(event_id.bytes)

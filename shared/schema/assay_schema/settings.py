@@ -552,7 +552,7 @@ class NotifierSettings(Section):
 
 
 class OtlpExporterSettings(Section):
-    """The OTLP exporter service: scrubbed events and verdicts as spans, to an OpenTelemetry backend. Off without an endpoint.
+    """The OTLP exporter service: events and verdicts to an OpenTelemetry backend, as spans.
 
     Only if `endpoint` is not set, the variables `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`, `_CERTIFICATE`,
     `_CLIENT_CERTIFICATE`, `_CLIENT_KEY` and `_COMPRESSION`, and those for traces, supply what is not set here.
