@@ -1,6 +1,7 @@
 """The backend's address and headers, from the settings or the variables of OpenTelemetry.
 
-Pure, except for files of secrets. The variables count only if no endpoint is set: the headers of a shell may be a key for a different receiver.
+Pure, except for files of secrets. The variables count only if no endpoint is
+set: the headers of a shell may be a key for a different receiver.
 """
 
 import ssl

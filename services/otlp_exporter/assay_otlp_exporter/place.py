@@ -52,7 +52,8 @@ def context_of(traceparent: str | None) -> Context | None:
 def place_of(event_id: UUID, caller: Context | None, *, as_child: bool) -> Place:
     """Return the place of an event's span: a child of its caller, or a root.
 
-    The id of a root's trace is the `event_id`. The root links to a caller that is not sampled, or whose trace is not in this backend (`as_child` is false).
+    The id of a root's trace is the `event_id`. The root links to a caller that is not sampled, or whose trace is not in
+    this backend (`as_child` is false).
     """
     if caller is None:
         return Place(event_id.bytes)
