@@ -21,7 +21,7 @@ import redis
 
 from assay_schema.streams import CAPTURE, FIELD
 from assay_schema.validation import parse_event
-from tests.bench import exported_spans, receivers, spans
+from tests.bench import exported_spans, open_traces, receivers, spans
 from tests.bench.result import result
 from tests.support.gateway import Gateway, event, redis_with_identities
 
@@ -80,6 +80,7 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
             *spans.rows(quick),
             *exported_spans.rows(quick),
             *receivers.rows(quick),
+            *open_traces.rows(quick),
         ]
 
 
