@@ -83,19 +83,19 @@ APPENDERS = {
     "capture": {"producer", "gateway", "assembler", "operator"},
     "spans": {"gateway", "operator"},
     "events": {"scrubber"},
-    "failures": {"assembler", "scrubber", "writer", "judge", "drift", "notifier", "operator"},
-    "dead": {"assembler", "scrubber", "writer", "judge", "drift", "notifier"},
+    "failures": {"assembler", "scrubber", "writer", "judge", "drift", "notifier", "otlp_exporter", "operator"},
+    "dead": {"assembler", "scrubber", "writer", "judge", "drift", "notifier", "otlp_exporter"},
     "alerts": {"writer", "judge", "drift", "operator"},
     "scores": {"judge"},
 }
 READERS = {
     "capture": {"scrubber"},
     "spans": {"assembler"},
-    "events": {"writer", "judge", "drift", "sre"},
+    "events": {"writer", "judge", "drift", "otlp_exporter", "sre"},
     "failures": {"writer", "drift"},
     "dead": {"operator"},
     "alerts": {"writer", "notifier"},
-    "scores": {"writer", "drift"},
+    "scores": {"writer", "drift", "otlp_exporter"},
 }
 ANSWER = answer_of_trace_key(0, "shop", "0af7651916cd43dd8448eb211c80319c")
 #: Who may set a key, and who may see it.

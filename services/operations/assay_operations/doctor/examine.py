@@ -290,7 +290,11 @@ def _memory(settings: Settings, patient: Examination, streams: list[StreamFacts]
     with ThreadPoolExecutor() as threads:
         patient.add(
             *filter(
-                None, threads.map(ask, ("scrubber", "writer", "judge", "drift", "notifier", "gateway", "assembler"))
+                None,
+                threads.map(
+                    ask,
+                    ("scrubber", "writer", "judge", "drift", "notifier", "gateway", "assembler", "otlp_exporter"),
+                ),
             )
         )
 
