@@ -4,19 +4,20 @@ One call may have several spans: a framework's, an MCP client's, an MCP server's
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from assay_assembler.node import Node, order
 from assay_assembler.step import StepKind
 
 
+@dataclass(slots=True)
 class ToolCalls:
     """Finds the calls of a trace, as their spans come."""
 
-    def __init__(self) -> None:
-        #: Id of the span that names its call, by span id.
-        self._owner: dict[str, str] = {}
-        #: The same by the name of the tool and the call's id.
-        self._by_call: dict[tuple[str, str], str] = {}
+    #: Id of the span that names its call, by span id.
+    _owner: dict[str, str] = field(default_factory=dict)
+    #: The same by the name of the tool and the call's id.
+    _by_call: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def added(self, nodes: Iterable[Node]) -> list[list[Node]]:
         """Return the spans of each new call, outermost first. The first one names the event.

@@ -4,6 +4,8 @@ The tree depends only on the set of spans, never on their order. A span takes co
 those below it when it is the last one that they waited for.
 """
 
+from dataclasses import dataclass, field
+
 from assay_assembler.node import Node
 from assay_assembler.step import StepKind
 
@@ -11,22 +13,22 @@ from assay_assembler.step import StepKind
 AGENTS_MAX = 50
 
 
+@dataclass(slots=True)
 class Tree:
     """Parents and children of spans, and which of them have all their ancestors."""
 
-    def __init__(self) -> None:
-        #: By span id.
-        self.nodes: dict[str, Node] = {}
-        #: True if the first span of a process has come. Nothing is complete before, and it usually comes last.
-        self.has_root = False
-        #: Spans whose parent has not come, by its id.
-        self._waiting: dict[str, list[Node]] = {}
-        #: Those of them to place among the agents, unless all are.
-        self._unplaced: list[Node] = []
-        self._agents: dict[str, Node] = {}
-        self._agents_changed = False
-        self._completed: list[Node] = []
-        self._incomplete = 0
+    #: By span id.
+    nodes: dict[str, Node] = field(default_factory=dict)
+    #: True if the first span of a process has come. Nothing is complete before, and it usually comes last.
+    has_root: bool = False
+    #: Spans whose parent has not come, by its id.
+    _waiting: dict[str, list[Node]] = field(default_factory=dict)
+    #: Those of them to place among the agents, unless all are.
+    _unplaced: list[Node] = field(default_factory=list)
+    _agents: dict[str, Node] = field(default_factory=dict)
+    _agents_changed: bool = False
+    _completed: list[Node] = field(default_factory=list)
+    _incomplete: int = 0
 
     def add(self, node: Node) -> None:
         """Add a span whose id is new."""
