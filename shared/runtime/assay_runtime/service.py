@@ -319,7 +319,9 @@ class Service:
         if not self._started:
             return []
         problems = [
-            f"the work on {consumer.key} ended ({consumer.ended_by})" for consumer in self.consumers if consumer.ended_by
+            f"the work on {consumer.key} ended ({consumer.ended_by})"
+            for consumer in self.consumers
+            if consumer.ended_by
         ]
         if any(task.done() for task in self._tasks):
             problems.append("a task of the service ended")
