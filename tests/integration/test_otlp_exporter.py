@@ -207,7 +207,8 @@ def test_a_backend_that_refuses_the_key_is_waited_for_and_the_setting_is_named(
     backend.answer = lambda _: 401
     expected = append(redis, tool_call())
     until(lambda: "otlp_exporter.headers" in exporter.notes())
-    assert (state := state_of("127.0.0.1", exporter.health_port))
+    state = state_of("127.0.0.1", exporter.health_port)
+    assert state
     found = checks.otlp_exporter(*state)  # as `assay doctor` does
     assert (found.status, "otlp_exporter.headers" in found.summary) == (Status.WARN, True)
     assert deliveries(redis) == {1}
