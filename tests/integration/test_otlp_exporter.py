@@ -13,6 +13,9 @@ from typing import Any
 import orjson
 import pytest
 
+from assay_operations.doctor import checks
+from assay_operations.doctor.checks import Status
+from assay_operations.doctor.probes import state_of
 from assay_otlp_exporter.export import ATTEMPTS
 from assay_schema.ids import new_event_id
 from assay_schema.published import examples
@@ -204,11 +207,16 @@ def test_a_backend_that_refuses_the_key_is_waited_for_and_the_setting_is_named(
     backend.answer = lambda _: 401
     expected = append(redis, tool_call())
     until(lambda: "otlp_exporter.headers" in exporter.notes())
+    state = state_of("127.0.0.1", exporter.health_port)
+    assert state
+    found = checks.otlp_exporter(*state)  # as `assay doctor` does
+    assert (found.status, "otlp_exporter.headers" in found.summary) == (Status.WARN, True)
     assert deliveries(redis) == {1}
     backend.answer = lambda _: 200
     until(lambda: unfinished(redis) == 0)
     assert backend.times_taken() == dict.fromkeys(expected, 1)
-    until(lambda: exporter.health("/readyz")[0] == 200)
+    until(lambda: state_of("127.0.0.1", exporter.health_port) == ([], []))
+    assert checks.otlp_exporter([], []).status is Status.OK
     assert KEY not in exporter.log() + exporter.notes() + "".join(exporter.metrics())
     assert SECRET not in exporter.log()
 

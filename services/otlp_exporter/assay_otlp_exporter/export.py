@@ -109,7 +109,7 @@ class Export:
             metrics.EXPORTED_SPANS.labels("rejected").inc(rejected)
         elif not await self._is_fault_of_spans(answer):
             await self._backend.wait(answer)
-            reason = Reason.RLS_REJECT if answer.status in UNAUTHORIZED else Reason.DB_DOWN
+            reason = Reason.RLS_REJECT if answer.status in UNAUTHORIZED else Reason.OTHER
             raise SinkUnavailableError(reason, answer.error_class)
         elif len(items) > 1:
             middle = len(items) // 2
