@@ -115,6 +115,11 @@ def test_an_answer_is_forgotten_after_the_time_that_is_set(fresh: Gateway) -> No
     until(lambda: judge(fresh, key).status == 404, "the answer is still known")
 
 
+def test_verdicts_on_unknown_answers_count_towards_the_rate_of_the_key(fresh: Gateway) -> None:
+    key = fresh.key(KeyKind.INGEST, events_per_s=0.001)
+    assert [judge(fresh, key).status for _ in range(2)] == [404, 429]
+
+
 @pytest.mark.parametrize(
     "target",
     [

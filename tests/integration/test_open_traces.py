@@ -327,6 +327,19 @@ def test_a_late_model_call_does_not_replace_the_answer_of_the_agent_around_it(re
     assert known_answer(redis, answer_of_response_key(0, "shop", "resp-1")) == call
 
 
+def test_a_response_id_that_repeats_means_the_newest_answer_with_it(redis: RedisServer) -> None:
+    other = CALLED._replace(trace_id="d" * 32)
+
+    async def test(client: Client, one: OpenTraces, _: OpenTraces) -> None:
+        for each in (CALLED, other):
+            append(redis, entry(each, trace=each.trace_id))
+            assert await take(client, one) == 1
+            await one.close_due()
+
+    with_assemblers(redis, test)
+    assert known_answer(redis, answer_of_response_key(0, "shop", "resp-1")) == answer_ids(redis)[1]
+
+
 def test_an_evaluation_in_another_trace_finds_its_answer_by_the_response(redis: RedisServer) -> None:
     said = {"gen_ai.evaluation.name": "thumbs", "gen_ai.evaluation.score.label": "good"}
     events = (SpanEvent("gen_ai.evaluation.result", said | {"gen_ai.response.id": "resp-1"}),)
