@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -17,10 +18,10 @@ from assay_runtime.connection import connect
 from assay_schema.ids import new_event_id
 from assay_schema.settings import AssemblerSettings, RedisSettings
 from assay_schema.streams import CAPTURE, SPANS, answer_of_trace_key, shard_of
-from tests.support.assembler import AGENT, CHAT, append, captured, entry, take
+from tests.support.assembler import AGENT, CHAT, Assembler, append, captured, entry, take
 from tests.support.gateway import Answer, Gateway, redis_with_identities
 from tests.support.ports import free_port
-from tests.support.spans import TRACE, span
+from tests.support.spans import TRACE, request, span
 from tests.support.wait import until
 
 RESPONSE = "resp_0123456789"
@@ -33,7 +34,7 @@ ASKED = span(AGENT, number=1, end_ms=90)
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     directory = tmp_path_factory.mktemp("feedback")
     redis = redis_with_identities(directory)
-    running = Gateway(directory, redis).start()
+    running = Gateway(directory, redis, ASSAY_GATEWAY_FEEDBACK_PER_MINUTE="0").start()
     yield running
     running.kill()
     redis.stop()
@@ -85,6 +86,20 @@ def test_a_verdict_finds_the_answer_of_a_trace_or_of_a_response(fresh: Gateway, 
     assert first["event_id"] == again["event_id"] == sent[0].json["event_id"]  # the writer stores it once
     assert first["payload"] == {"target_event_id": answer, "verdict": "negative", "text": "wrong price"}
     assert answer not in sent[0].body.decode()
+
+
+def test_a_page_can_judge_what_an_exporter_sent_once_its_trace_is_closed(fresh: Gateway, tmp_path: Path) -> None:
+    assembler = Assembler(tmp_path, fresh.redis).start(ready=False)
+    try:
+        exported = request(CALLED, ASKED).SerializeToString()
+        sent = fresh.send("/v1/traces", exported, fresh.key(), Content_Type="application/x-protobuf")
+        assert sent.status == 200
+        key = fresh.key(KeyKind.FEEDBACK)
+        until(lambda: judge(fresh, key, id="click-1").status == 202, "the answer stays unknown")
+    finally:
+        assembler.kill()
+    (answer,) = [each["event_id"] for each in captured(fresh.redis) if each["kind"] == "answer"]
+    assert [each["payload"]["target_event_id"] for each in verdicts(fresh)] == [answer]
 
 
 @pytest.mark.parametrize("target", [{"trace_id": UNKNOWN[0]}, {"response_id": UNKNOWN[1]}])
