@@ -1,4 +1,4 @@
-"""The backend as all shards see it: whether it takes spans, when it may be asked again, and what an operator should fix."""
+"""The backend as all shards see it: whether it takes spans, and what an operator should fix."""
 
 import asyncio
 import contextlib

@@ -47,7 +47,7 @@ def check(settings: OtlpExporterSettings, environment: Mapping[str, str] | None 
 
 
 def endpoint_of(settings: OtlpExporterSettings, environment: Mapping[str, str]) -> Endpoint:
-    """Return the endpoint: by the settings if one is set there, else by the variables, those for traces first.
+    """Return the endpoint: by the settings, or by variables if none is set, those for traces first.
 
     Raises `SettingsError`.
     """
@@ -98,7 +98,7 @@ def _address(settings: OtlpExporterSettings, environment: Mapping[str, str]) -> 
 
 
 def _headers(text: str) -> dict[str, str]:
-    """Parse `NAME=VALUE`, separated by commas or on separate lines. The errors quote nothing: it may be a key."""
+    """Parse `NAME=VALUE`, separated by commas or on lines. Errors quote nothing: it may be a key."""
     found = {}
     for part in filter(None, map(str.strip, re.split(r"[,\n]", text))):
         name, is_pair, value = part.partition("=")
