@@ -79,7 +79,7 @@ class Gateway:
         health_task = asyncio.create_task(health.serve(sockets=[inner]))
         api_task = asyncio.create_task(api.serve(sockets=[outer]))
         gc.freeze()  # as in every service: collecting these objects takes a tenth of a second each time
-        gc.set_threshold(100_000, 50, 50)
+        gc.set_threshold(20_000, 50, 50)  # collecting so many young objects takes milliseconds
         log.info("listening on port %d", gateway.listen_port)
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait({stopped, health_task, api_task, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)

@@ -227,7 +227,7 @@ async def _fill(batch: Batch, items: Iterator[bytes | None]) -> None:
     def checked() -> Iterator[None]:
         for item in items:
             if item is not None:
-                batch.add(item)
+                yield from batch.steps(item)
             yield
 
     await _in_slices(checked())

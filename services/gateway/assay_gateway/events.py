@@ -4,6 +4,7 @@ Every event is validated as the scrubber will do it, so that a client learns at 
 """
 
 import hashlib
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -44,11 +45,17 @@ class Batch:
 
     def add(self, item: bytes) -> None:
         """Check one event. It becomes an entry or a rejection."""
+        for _ in self.steps(item):
+            pass
+
+    def steps(self, item: bytes) -> Iterator[None]:
+        """Check one event, step by step: each decodes it once, which takes long for a large one."""
         try:
-            self.entries.append(accepted(item, self.record, self.now_ms))
+            self.entries.append((yield from _accepting(item, self.record, self.now_ms)))
         except InvalidEvent as error:
             self.rules[error.rule] = self.rules.get(error.rule, 0) + 1
             if len(self.rejected) < LISTED_MAX:
+                yield
                 event_id = identity_of(item)[0]
                 self.rejected.append(
                     {
@@ -68,12 +75,26 @@ def accepted(item: bytes, record: KeyRecord, now_ms: int) -> bytes:
 
     The project is the key's. An event that names another one is rejected, so a key cannot write into other projects.
     """
+    steps = _accepting(item, record, now_ms)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return bytes(end.value)
+
+
+def _accepting(item: bytes, record: KeyRecord, now_ms: int) -> Generator[None, None, bytes]:
+    """Return the entry of an event, in steps."""
     try:
-        event: Event = parse_event(item)
+        event: Event | None = parse_event(item)
     except InvalidEvent:
         if len(item) > ENTRY_MAX_BYTES:  # decoding it would hold up everyone else
             raise
+        event = None
+    if event is None:
+        yield
         item = _completed(item, record, now_ms)
+        yield
         event = parse_event(item)
     if event.project != record.project:
         if "project" in event.model_fields_set:

@@ -1,5 +1,6 @@
 """What an event may leave out, what rejects it, and that its bytes stay as they are."""
 
+import gc
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -172,3 +173,16 @@ def test_at_most_a_hundred_rejections_are_listed_and_all_are_counted() -> None:
     for _ in range(LISTED_MAX + 50):
         batch.add(b"{}")
     assert (len(batch.rejected), batch.rejected_total) == (LISTED_MAX, LISTED_MAX + 50)
+
+
+@pytest.mark.parametrize("item", [b"{}", b"{", b'{"kind":"answer"}', b'{"kind":"retrieval","payload":{}}'])
+def test_a_rejected_event_is_forgotten_without_a_garbage_collection(item: bytes) -> None:
+    Batch(RECORD, NOW_MS).add(item)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(10):
+            Batch(RECORD, NOW_MS).add(item)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
