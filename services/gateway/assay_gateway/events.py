@@ -4,7 +4,7 @@ Every event is validated as the scrubber will do it, so that a client learns at 
 """
 
 import hashlib
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -50,8 +50,21 @@ class Batch:
 
     def steps(self, item: bytes) -> Iterator[None]:
         """Check one event, step by step: each decodes it once, which takes long for a large one."""
+        record = self.record
         try:
-            self.entries.append((yield from _accepting(item, self.record, self.now_ms)))
+            whole = item
+            try:
+                event: Event | None = parse_event(item)
+            except InvalidEvent:
+                if len(item) > ENTRY_MAX_BYTES:  # decoding it would hold up everyone else
+                    raise
+                event = None
+            if event is None:
+                yield
+                whole = _completed(item, record, self.now_ms)
+                yield
+                event = parse_event(whole)
+            self.entries.append(_entry(whole, event, record, self.now_ms))
         except InvalidEvent as error:
             self.rules[error.rule] = self.rules.get(error.rule, 0) + 1
             if len(self.rejected) < LISTED_MAX:
@@ -68,34 +81,13 @@ class Batch:
         self._count += 1
 
 
-def accepted(item: bytes, record: KeyRecord, now_ms: int) -> bytes:
-    """Return the entry of an event: its bytes, with what it lacks added around them.
+def _entry(item: bytes, event: Event, record: KeyRecord, now_ms: int) -> bytes:
+    """Return the entry of a valid event: its bytes, with project and origin added if it lacks them.
 
     Raises `InvalidEvent`.
 
     The project is the key's. An event that names another one is rejected, so a key cannot write into other projects.
     """
-    steps = _accepting(item, record, now_ms)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return bytes(end.value)
-
-
-def _accepting(item: bytes, record: KeyRecord, now_ms: int) -> Generator[None, None, bytes]:
-    """Return the entry of an event, in steps."""
-    try:
-        event: Event | None = parse_event(item)
-    except InvalidEvent:
-        if len(item) > ENTRY_MAX_BYTES:  # decoding it would hold up everyone else
-            raise
-        event = None
-    if event is None:
-        yield
-        item = _completed(item, record, now_ms)
-        yield
-        event = parse_event(item)
     if event.project != record.project:
         if "project" in event.model_fields_set:
             raise InvalidEvent("project_forbidden", "project: the key belongs to another project; leave it out")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from assay_gateway.json_cut import PAUSE_STEPS, SPACE, CutError, Cutter
-from assay_gateway.refusal import malformed
+from assay_gateway.refusal import RefusedError, malformed
 from assay_schema.limits import NESTING_MAX
 
 #: Most events of a request, and most lines of NDJSON with the blank ones.
@@ -40,8 +40,11 @@ def json_items(body: bytes) -> Iterator[bytes | None]:
             if found is None:
                 yield None
             else:
-                count = _counted(count)
-                yield body[slice(*found)]
+                if count >= ITEMS_MAX:
+                    raise _too_many()
+                count += 1
+                start, stop = found
+                yield body[start:stop]
     except CutError as error:
         raise malformed(error.code, str(error)) from None
     if envelope is not None:
@@ -60,11 +63,11 @@ def lines(body: bytes) -> Iterator[bytes | None]:
         if step > 2 * LINES_MAX:  # a line, and what ends it
             raise malformed("too_many_events", f"more than {LINES_MAX} lines in a request; send smaller batches")
         if line := match[0].strip():
-            count = _counted(count)
+            if count >= ITEMS_MAX:
+                raise _too_many()
+            count += 1
             yield line
 
 
-def _counted(count: int) -> int:
-    if count >= ITEMS_MAX:
-        raise malformed("too_many_events", f"more than {ITEMS_MAX} events in a request; send smaller batches")
-    return count + 1
+def _too_many() -> RefusedError:
+    return malformed("too_many_events", f"more than {ITEMS_MAX} events in a request; send smaller batches")

@@ -119,25 +119,26 @@ class Cutter:
     def ranges(self) -> Iterator[Range | None]:
         """Yield begin and end of each element of the array here, with the white space around it."""
         self._enter(b"[")
-        body, size, count = self.body, len(self.body), 0
+        body, position, count = self.body, self.at, 0
         match_object = _OBJECT[self._quick].match
         while True:
             if count % PAUSE_STEPS == 0:
                 yield None
-            match = match_object(body, self.at, min(size, self.at + WINDOW_BYTES))
+            match = match_object(body, position, position + WINDOW_BYTES)
             if match is not None and match[2] != b"}":
                 begin, end = match.span(1)
-                stop, self.at = match[2], match.end()
+                stop, position = match[2], match.end()
             else:
-                begin = self.at
+                self.at = begin = position
                 end = yield from self._end_of_value(b"]")
-                stop, self.at = body[end : end + 1], end + 1
-            if stop == b"]" and not count and not body[begin:end].strip():
+                stop, position = body[end : end + 1], end + 1
+            if stop == b"]":
+                self.at = position
+                if count or body[begin:end].strip():
+                    yield begin, end
                 return
             count += 1
             yield begin, end
-            if stop == b"]":
-                return
 
     def value(self) -> Generator[None, None, Range]:
         """Pass the value of a member. Return its begin and end."""

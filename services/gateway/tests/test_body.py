@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from assay_gateway.body import STEP_BYTES, Collector
 from assay_gateway.refusal import RefusedError
+from assay_gateway.turns import Turns
 
 LIMIT = 3 * STEP_BYTES
 GZIP, DEFLATE = gzip.compress, zlib.compress
@@ -17,7 +18,7 @@ GZIP, DEFLATE = gzip.compress, zlib.compress
 
 def collect(encoding: str, *chunks: bytes, limit: int = LIMIT) -> tuple[bytes, int]:
     """Return the body, and the most bytes that were kept."""
-    collector = Collector(encoding, limit)
+    collector = Collector(encoding, limit, Turns())
 
     async def run() -> int:
         return sum([len(part) for chunk in chunks async for part in collector.parts(chunk)])

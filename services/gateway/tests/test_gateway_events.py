@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from assay_access.api_keys import KeyKind, KeyRecord
-from assay_gateway.events import LISTED_MAX, Batch, accepted
+from assay_gateway.events import LISTED_MAX, Batch
 from assay_schema.ids import event_ms
 from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.published import examples
@@ -30,6 +30,15 @@ def encoded(**changes: Any) -> bytes:
 
 def without(*names: str, **changes: Any) -> bytes:
     return orjson.dumps({name: value for name, value in event(**changes).items() if name not in names})
+
+
+def accepted(item: bytes, record: KeyRecord, now_ms: int) -> bytes:
+    batch = Batch(record, now_ms)
+    batch.add(item)
+    if batch.rejected:
+        raise InvalidEvent(batch.rejected[0]["rule"], batch.rejected[0]["detail"])
+    (entry,) = batch.entries
+    return entry
 
 
 def rule_of(item: bytes, record: KeyRecord = RECORD) -> str:
