@@ -43,7 +43,7 @@ class Collector:
             self._parts.append(chunk)
             yield chunk
             return
-        while chunk:
+        while chunk and not self._inflate.eof:
             await self._turns.room()
             try:
                 part = self._inflate.decompress(chunk, STEP_BYTES)
@@ -55,7 +55,7 @@ class Collector:
             self._parts.append(part)
             yield part
             chunk = self._inflate.unconsumed_tail
-        if self._inflate.unused_data:
+        if self._inflate.eof and (chunk or self._inflate.unused_data):
             raise malformed("invalid_encoding", f"there is more after the {self._encoding} data")
 
     def whole(self) -> bytes:

@@ -115,6 +115,7 @@ class Exchange:
                         self._counted += len(part)
         except TimeoutError:
             raise RefusedError(408, "too_slow", f"the body took longer than {seconds:g} s") from None
+        await turns.room()
         return collector.whole()
 
     def release(self, in_flight: InFlight) -> None:

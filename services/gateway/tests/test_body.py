@@ -70,3 +70,10 @@ def test_a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() -> None
 )
 def test_an_encoding_that_cannot_be_read_is_refused(encoding: str, chunks: tuple[bytes, ...], code: str) -> None:
     assert code_of(encoding, *chunks)[1] == code
+
+
+@pytest.mark.parametrize("more", [b"x", GZIP(b"more"), bytes(1_000)], ids=["byte", "member", "zeros"])
+@pytest.mark.parametrize("size", [10, STEP_BYTES - 1, STEP_BYTES, STEP_BYTES + 1, 2 * STEP_BYTES + 5])
+def test_what_comes_after_the_data_is_refused_however_many_steps_the_data_takes(size: int, more: bytes) -> None:
+    whole = GZIP(bytes(size))
+    assert code_of("gzip", whole + more) == code_of("gzip", whole, more) == (400, "invalid_encoding")
