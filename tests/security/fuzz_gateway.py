@@ -26,6 +26,7 @@ from pathlib import Path
 from assay_access.api_keys import KeyKind
 from assay_schema.streams import CAPTURE
 from tests.security.gateway_requests import CLOSED, Attack, attack
+from tests.security.openapi_client import DocumentedClient
 from tests.support.gateway import Gateway, event, redis_with_identities
 from tests.support.wait import until
 
@@ -34,7 +35,9 @@ ROOT = Path(__file__).parents[2]
 TURN_S = 0.1
 #: Status of a connection on which nothing happens.
 NOTHING = -1
-TOO_SLOW = 408
+#: Answers after which a client sends the same request again, and how often: this process was too slow, or the bodies in
+#: flight had no room for another.
+AGAIN, TRIES = (408, 503), 10
 #: Seconds that an attacker waits for an answer.
 PATIENCE_S = 60.0
 #: Seconds between two requests of the honest client.
@@ -46,6 +49,7 @@ class Report:
     """What a run found."""
 
     answers: collections.Counter[str] = field(default_factory=collections.Counter)
+    documented: collections.Counter[str] = field(default_factory=collections.Counter)
     faults: list[str] = field(default_factory=list)
     honest: list[float] = field(default_factory=list)
     peak_bytes: float = 0.0
@@ -62,6 +66,7 @@ class Report:
         return "\n".join(
             (
                 f"{self.answers.total()} hostile requests: {answers}",
+                f"{self.documented.total()} examples of the OpenAPI document: {', '.join(sorted(self.documented)) or 'none'}",
                 f"longest turn of the event loop: {turn}",
                 f"honest client: {len(taken)} answers, p50 {middle:.0f} ms, p99 {late:.0f} ms, longest {taken[-1]:.0f} ms",
                 f"memory: {self.peak_bytes / 2**20:.0f} of {self.bound_bytes / 2**20:.0f} MiB",
@@ -71,8 +76,13 @@ class Report:
         )
 
 
-def run(directory: Path, *, seed: int, attacks: int, attackers: int = 8, idle: int = 0, first: int = 0) -> Report:
-    """Send so many attacks. `idle` connections send half a request line and then nothing."""
+def run(
+    directory: Path, *, seed: int, attacks: int, attackers: int = 8, idle: int = 0, first: int = 0, examples: int = 0
+) -> Report:
+    """Send so many attacks, and then so many examples of each operation of the OpenAPI document, right and wrong ones.
+
+    `idle` connections send half a request line and then nothing.
+    """
     report = Report()
     redis = redis_with_identities(directory)
     gateway = Gateway(
@@ -95,6 +105,9 @@ def run(directory: Path, *, seed: int, attacks: int, attackers: int = 8, idle: i
             multiprocessing.get_context("spawn").Pool(1) as pool,  # what it computes would delay the honest client here
         ):
             answers, accepted, faults = pool.apply(_attack, (gateway.port, seed, first, attacks, attackers, keys))
+            if examples:
+                report.documented, stored_too, more = pool.apply(_document, (gateway.port, seed, examples, keys))
+                accepted, faults = accepted + stored_too, faults + more
         report.answers, report.faults = answers, report.faults + faults
         _examine(report, gateway, accepted + len(stored))
     finally:
@@ -184,9 +197,11 @@ def _attack(
 
     def one(number: int) -> tuple[int, Attack, int, bytes]:
         made = attack(seed, number, keys)
-        status, content = _send(port, made)
-        if status == TOO_SLOW and status not in made.right:  # this process was too slow, not the gateway
+        for _ in range(TRIES):
             status, content = _send(port, made)
+            if status in made.right or status not in AGAIN:
+                break
+            time.sleep(1)
         return number, made, status, content
 
     with ThreadPoolExecutor(attackers) as threads:
@@ -200,6 +215,15 @@ def _attack(
                 document = json.loads(content)
                 accepted += document.get("accepted", 0) if isinstance(document, dict) else 0
     return answers, accepted, faults
+
+
+def _document(
+    port: int, seed: int, examples: int, keys: dict[str, str]
+) -> tuple[collections.Counter[str], int, list[str]]:
+    """Return the number of answers by operation and status, the number of accepted events, and the faults."""
+    client = DocumentedClient(port, keys)
+    faults = client.send_all(examples=examples, seed=seed)
+    return client.answers, client.accepted, faults
 
 
 def _connect(port: int) -> socket.socket:
@@ -237,6 +261,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first one, to repeat it (%(default)s)")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="repeats a run (random)")
     parser.add_argument("--attackers", type=int, default=8, help="requests at a time (%(default)s)")
+    parser.add_argument("--examples", type=int, default=100, help="examples of each documented operation (%(default)s)")
     parser.add_argument("--idle", type=int, default=1_000, help="connections that send nothing (%(default)s)")
     wanted = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="assay-fuzz-") as directory:
@@ -247,6 +272,7 @@ def main(arguments: list[str] | None = None) -> int:
             attackers=wanted.attackers,
             idle=wanted.idle,
             first=wanted.first,
+            examples=wanted.examples,
         )
     sys.stdout.write(f"seed {wanted.seed}\n{report.lines()}\n")
     slow = report.turn_cpu_s > TURN_S

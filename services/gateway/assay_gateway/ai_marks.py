@@ -46,7 +46,7 @@ _SEARCHED = 1024 * 1024
 
 
 class Marks:
-    """Where the marks are in a body, found from its beginning to its end.
+    """Find the marks in a body, from its beginning to its end.
 
     A search from one span on usually passes many others, which are then known to have none.
     """

@@ -1,8 +1,8 @@
 """Find where JSON values begin and end, without decoding them. Pure.
 
 Brackets, strings and commas are found with regular expressions, so that the cost does not depend on what is in a value,
-and within windows, so that no step takes long. What is between the brackets is not checked: whoever needs a value
-decodes it.
+and within windows, so that no step takes long. The text between brackets is not checked: the caller decodes the values
+that it needs.
 """
 
 import itertools
@@ -90,7 +90,10 @@ class Cutter:
         return self.body.startswith(bracket, self.at)
 
     def members(self) -> Iterator[bytes]:
-        """Yield the name of each member of the object here. The caller passes its value before it asks for the next."""
+        """Yield the name of each member of the object here.
+
+        The caller passes its value before it asks for the next.
+        """
         self._enter(b"{")
         first = True
         while True:
@@ -106,7 +109,10 @@ class Cutter:
                 return
 
     def elements(self) -> Iterator[None]:
-        """Yield None for each element of the array here. The caller passes it before it asks for the next."""
+        """Yield None for each element of the array here.
+
+        The caller passes it before it asks for the next.
+        """
         self._enter(b"[")
         if self.begins(b"]"):
             self.at += 1

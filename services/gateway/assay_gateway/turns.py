@@ -30,10 +30,13 @@ class Turns:
                 until = await self._next()
 
     async def room(self) -> float:
-        """Wait for a turn with time left for a body that begins. Return until when, as of `time.perf_counter`."""
+        """Wait for a turn with time left for a body that begins.
+
+        Return until when it may work, as of `time.perf_counter`.
+        """
         if not self._has_room():
             async with self._beginning:
-                while not self._has_room():
+                while not self._has_room():  # noqa: ASYNC110  # a turn is no event
                     await asyncio.sleep(0)
         return self._until or 0.0
 
