@@ -81,19 +81,19 @@ APPENDERS = {
     "capture": {"producer", "gateway", "assembler", "operator"},
     "spans": {"gateway", "operator"},
     "events": {"scrubber"},
-    "failures": {"assembler", "scrubber", "writer", "judge", "drift", "notifier", "operator"},
-    "dead": {"assembler", "scrubber", "writer", "judge", "drift", "notifier"},
+    "failures": {"assembler", "scrubber", "writer", "judge", "drift", "notifier", "otlp_exporter", "operator"},
+    "dead": {"assembler", "scrubber", "writer", "judge", "drift", "notifier", "otlp_exporter"},
     "alerts": {"writer", "judge", "drift", "operator"},
     "scores": {"judge"},
 }
 READERS = {
     "capture": {"scrubber"},
     "spans": {"assembler"},
-    "events": {"writer", "judge", "drift", "sre"},
+    "events": {"writer", "judge", "drift", "otlp_exporter", "sre"},
     "failures": {"writer", "drift"},
     "dead": {"operator"},
     "alerts": {"writer", "notifier"},
-    "scores": {"writer", "drift"},
+    "scores": {"writer", "drift", "otlp_exporter"},
 }
 #: Who may set a key, and who may see it.
 SETTERS = {

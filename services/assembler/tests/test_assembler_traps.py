@@ -7,6 +7,7 @@ import pytest
 
 from assay_assembler.span import Link, Source, Span, SpanEvent
 from assay_assembler.trace import Options, Trace
+from assay_schema.span_entry import EXPORTER_SCOPE
 from tests.support.spans import TRACE, span, span_id
 from tests.support.traces import events, opened, payloads, reasons
 
@@ -274,3 +275,12 @@ def test_an_evaluation_event_is_feedback_only_if_the_project_names_it() -> None:
     assert [each["verdict"] for each in payloads("feedback", judged, options=Options(feedback_names={"thumbs"}))] == [
         "positive"
     ]
+
+
+def test_spans_that_assay_exported_make_no_event_if_they_come_back() -> None:
+    ours = Source("s", "", EXPORTER_SCOPE)
+    tool = span({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find"}, number=1, source=ours)
+    verdict = span(
+        {"openinference.span.kind": "EVALUATOR", "evaluations.0.evaluation.name": "thumbs"}, number=2, source=ours
+    )
+    assert reasons(tool, verdict) == {"exported": 2}

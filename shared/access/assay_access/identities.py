@@ -200,6 +200,17 @@ IDENTITIES = (
         ),
     ),
     Identity(
+        "otlp_exporter",
+        "Reads scrubbed events and scores, and sends spans to an OpenTelemetry backend; sees no raw event and no row.",
+        (
+            Grant(_SERVICE),
+            Grant(_READ_AS_GROUP, (_events, _scores)),
+            Grant(("xadd",), (_failures,)),
+            Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
+            Grant(_RUN_SCRIPTS, (_events, _scores, _dead, _failures)),
+        ),
+    ),
+    Identity(
         "sre",
         "An engineer on call: live tail of scrubbed events, queries, status of drift and judge.",
         (

@@ -47,10 +47,12 @@ CAPTURE = Stream(
 SPANS = Stream(
     "spans", ("assembler",), "Spans of OpenTelemetry with AI content, raw. Emptied as they are assembled into events."
 )
-EVENTS = Stream("events", ("writer", "judge", "drift"), "Scrubbed events. A short history stays for live tail.")
+EVENTS = Stream(
+    "events", ("writer", "judge", "drift", "otlp_exporter"), "Scrubbed events. A short history stays for live tail."
+)
 FAILURES = Stream("failures", ("writer", "drift"), "Events that could not be stored, and the reasons.")
 DEAD = Stream("dead", (), "Dead letters: entries given up after too many deliveries, kept for a while to be requeued.")
-SCORES = Stream("scores", ("writer", "drift"), "The judge's scores of each answer.")
+SCORES = Stream("scores", ("writer", "drift", "otlp_exporter"), "The judge's scores of each answer.")
 ALERTS = Stream("alerts", ("writer", "notifier"), "Transitions of alert episodes, to be stored and sent to people.")
 STREAMS = (CAPTURE, SPANS, EVENTS, FAILURES, DEAD, SCORES, ALERTS)
 
