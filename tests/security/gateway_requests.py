@@ -386,6 +386,13 @@ def _large_events(choices: random.Random) -> _Body:
         "kinds": ('{"kind":"' + "x" * 1_500 + '"}', 10_000, {400}),
         "bare": ('{"kind":"retrieval","payload":{"tool_name":"search","query":"' + "x" * 1_500 + '"}}', 10_000, {400}),
         "backslashes": ('{"a":"' + "\\\\" * (7 * MIB) + '"}', 1, {400}),
+        "lists": (json.dumps(event(payload={"args_summary": {"a": [[]] * 200_000}})), 15, {400}),
+        "arguments": (
+            json.dumps(event(payload={"args_summary": json.loads(members.replace(": 1", ": {}"))})),
+            12,
+            {400},
+        ),
+        "near the limit": (json.dumps(event(payload={"args_summary": {str(n): {} for n in range(32_000)}})), 30, {400}),
         "brackets": ("[" + "[]," * 4_000 + "[]]", 1_000, {400}),
         "numbers": ("9" * MIB, 15, {400}),
         "floats": ("[" + "1.2345678901234567e-300," * 40_000 + "1]", 15, {400}),

@@ -14,12 +14,15 @@ import orjson
 from pydantic_core import from_json
 
 from assay_access.api_keys import KeyRecord
+from assay_gateway.json_cut import parts
 from assay_schema.events import Event
 from assay_schema.limits import ENTRY_MAX_BYTES, SCHEMA_VERSION
 from assay_schema.validation import InvalidEvent, event_time_ok, identity_of, parse_event
 
 #: Ends an event that does not say how it was sent. The last of two equal members counts.
 _ORIGIN = b',"origin":"http"}'
+#: Most commas and opening brackets of an event, outside of texts. They determine how long it takes to decode.
+PARTS_MAX = 65_536
 #: Most rejections that an answer lists.
 LISTED_MAX = 100
 
@@ -50,9 +53,9 @@ class Batch:
 
     def steps(self, item: bytes) -> Iterator[None]:
         """Check one event, step by step: each decodes it once, which takes long for a large one."""
-        record = self.record
+        record, whole = self.record, item
         try:
-            whole = item
+            _expect_few_parts(item)
             try:
                 event: Event | None = parse_event(item)
             except InvalidEvent:
@@ -69,7 +72,7 @@ class Batch:
             self.rules[error.rule] = self.rules.get(error.rule, 0) + 1
             if len(self.rejected) < LISTED_MAX:
                 yield
-                event_id = identity_of(item)[0]
+                event_id = identity_of(item)[0] if error.rule != "too_complex" else None
                 self.rejected.append(
                     {
                         "index": self._count,
@@ -79,6 +82,11 @@ class Batch:
                     }
                 )
         self._count += 1
+
+
+def _expect_few_parts(item: bytes) -> None:
+    if PARTS_MAX < len(item) <= ENTRY_MAX_BYTES and parts(item) > PARTS_MAX:
+        raise InvalidEvent("too_complex", f"more than {PARTS_MAX} commas and opening brackets")
 
 
 def _entry(item: bytes, event: Event, record: KeyRecord, now_ms: int) -> bytes:

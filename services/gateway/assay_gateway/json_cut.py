@@ -54,6 +54,7 @@ _BETWEEN = {quick: _step(string, b"," + _BRACKETS) for quick, string in _STRINGS
 _WITHIN = {quick: _step(string, _BRACKETS) for quick, string in _STRINGS.items()}
 _NAME = re.compile(rb'%b(?:(}|"[^"\\]*+(?:\\.[^"\\]*+)*+")%b(:?))' % (SPACE, SPACE), re.DOTALL)
 _SPACE = re.compile(SPACE)
+_STRING = re.compile(_STRINGS[False], re.DOTALL)
 _SCALAR = re.compile(rb'%b(?:-?[0-9][0-9.eE+-]*+|true|false|null|["\[{].*+)%b' % (SPACE, SPACE), re.DOTALL)
 _QUOTE = 0x22
 
@@ -218,6 +219,12 @@ class Cutter:
                 raise incomplete()
             position = match.end()
             yield None
+
+
+def parts(value: bytes) -> int:
+    """Return the number of commas and opening brackets of a JSON value, which bounds its members and elements."""
+    text = _STRING.sub(b"", value)
+    return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
 def incomplete() -> CutError:
