@@ -304,7 +304,7 @@ def test_a_preflight_of_a_listed_page_is_allowed_without_credentials(gateway: Ga
         b"",
         b"{",
         verdict(verdict="fine"),
-        verdict(target={"trace_id": "0" * 32}),
+        verdict(target={"span_id": "0" * 16}),
         verdict(target={"event_id": "7"}),
         verdict(target={"event_id": "ffffffff-ffff-7fff-bfff-ffffffffffff"}),
         verdict(text="x" * 4097),

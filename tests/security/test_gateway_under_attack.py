@@ -18,4 +18,5 @@ def test_every_answer_is_one_that_the_openapi_document_lists(tmp_path: Path) -> 
     report = run(tmp_path, seed=20261127, attacks=0, examples=4)
     assert report.faults == []
     assert {name.rpartition(" ")[0] for name in report.documented} == {each.label for each in operations()}
-    assert {name.rpartition(" ")[2] for name in report.documented} == {"200", "202", "400"}
+    statuses = {name.rpartition(" ")[2] for name in report.documented}
+    assert {"200", "202", "400"} <= statuses <= {"200", "202", "400", "404", "413"}

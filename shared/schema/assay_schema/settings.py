@@ -333,6 +333,13 @@ class AssemblerSettings(Section):
         description="Seconds for which the events of a closed trace are known: a late span sends none again, and feedback finds them. "
         "It takes about 500 bytes of Redis's memory a trace.",
     )
+    answer_memory_s: float = Field(
+        604_800.0,
+        gt=0,
+        le=31_536_000,
+        description="Seconds for which feedback finds an answer by its trace id or response id. "
+        "It takes about 460 bytes of Redis's memory an answer.",
+    )
     trace_spans: int = Field(2_000, ge=1, le=100_000, description="Maximum number of spans of a trace.")
     trace_bytes: int = Field(8 * 1024 * 1024, ge=1024, description="Maximum bytes of a trace.")
     open_bytes: int = Field(

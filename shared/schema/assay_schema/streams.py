@@ -7,6 +7,7 @@ which puts all streams of one shard in the same Redis Cluster slot: the scripts 
 atomic there too.
 """
 
+import hashlib
 from dataclasses import dataclass
 from datetime import date
 from zlib import crc32
@@ -73,6 +74,20 @@ def trace_key(shard: int, project: str, trace_id: str) -> str:
 def open_bytes_key(shard: int = 0) -> str:
     """Return the key of the number of bytes of all open traces."""
     return f"{PREFIX}:{{{shard}}}:open-bytes"
+
+
+def answer_of_trace_key(shard: int, project: str, trace_id: str) -> str:
+    """Return the key of the `event_id` of a trace's answer. It is kept for later feedback."""
+    return f"{PREFIX}:{{{shard}}}:answer:trace:{project}/{trace_id}"
+
+
+def answer_of_response_key(shard: int, project: str, response_id: str) -> str:
+    """Return the key of the `event_id` of the answer with a model's response.
+
+    It is kept for later feedback. Model APIs choose these ids, so that the name of the key has a hash of it.
+    """
+    digest = hashlib.sha256(response_id.encode("utf-8", "replace")).hexdigest()[:32]
+    return f"{PREFIX}:{{{shard}}}:answer:response:{project}/{digest}"
 
 
 def unassembled_key(shard: int, day: date) -> str:
