@@ -245,14 +245,14 @@ def verdict(**changes: Any) -> bytes:
 
 def test_a_verdict_of_a_page_becomes_a_feedback_event(fresh: Gateway) -> None:
     key, target = fresh.key(KeyKind.FEEDBACK, origins=(ORIGIN,)), new_event_id()
-    body = verdict(target={"event_id": target}, text="wrong price", user_hash="u1")
+    body = verdict(target={"event_id": target}, text="wrong price", user_hash="9f86d081" * 4)
     answer = fresh.send("/v1/feedback", body, key, Origin=ORIGIN)
     assert answer.status == 202
     assert answer.headers["access-control-allow-origin"] == ORIGIN
     assert answer.headers["vary"] == "Origin"
     (stored,) = fresh.stored()
     assert stored["payload"] == {
-        "target_event_id": target, "verdict": "negative", "text": "wrong price", "user_hash": "u1",
+        "target_event_id": target, "verdict": "negative", "text": "wrong price", "user_hash": "9f86d081" * 4,
     }  # fmt: skip
     assert (stored["event_id"], stored["project"], stored["kind"]) == (answer.json["event_id"], "shop", "feedback")
     assert stored["origin"] == "http"

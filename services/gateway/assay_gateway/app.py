@@ -86,7 +86,7 @@ class Gateway:
         api_task = asyncio.create_task(api.serve(sockets=doors))
         gc.freeze()  # as in every service: collecting these objects takes a tenth of a second each time
         gc.set_threshold(20_000, 50, 50)  # collecting so many young objects takes milliseconds
-        log.info("listening on port %d", gateway.listen_port)
+        log.info("listening on port %d, %s", gateway.listen_port, "HTTPS" if gateway.tls_cert_file else "HTTP")
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait({stopped, health_task, api_task, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)
         ended_well = stop.is_set()

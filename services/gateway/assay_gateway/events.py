@@ -1,8 +1,9 @@
-"""Check the events of a batch against a key, and fill in what it says. Pure.
+"""Check the events of a batch against a key, and fill in what it says. Pure, except for random ids.
 
 Every event is validated as the scrubber will do it, so that a client learns at once what is wrong.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -133,8 +134,9 @@ def _completed(item: bytes, record: KeyRecord, now_ms: int) -> bytes:
         members["occurred_at"] = moment.replace("+00:00", "Z")
     if "event_id" not in document:
         # The same bytes have the same id, so that a request can be repeated without storing an event twice. Without
-        # `occurred_at` the time is that of the request, and each repetition is another event.
-        members["event_id"] = derived_event_id(_occurred_ms(document, now_ms), record.project.encode() + b"\0" + item)
+        # `occurred_at`, equal bytes may be two events, such as two people who asked the same question.
+        name = record.project.encode() + b"\0" + item if "occurred_at" in document else os.urandom(16)
+        members["event_id"] = derived_event_id(_occurred_ms(document, now_ms), name)
     if not members:
         return item
     inner = item.lstrip()[1:]

@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from assay_access.api_keys import KeyRecord
 from assay_gateway.refusal import malformed
-from assay_schema.events import EventId, Name
+from assay_schema.events import EventId, Name, UserHash
 from assay_schema.ids import derived_event_id, event_ms, new_event_id
 from assay_schema.limits import SCHEMA_VERSION
 from assay_schema.validation import event_time_ok
@@ -60,7 +60,10 @@ class Verdict(BaseModel):
     id: Annotated[Name, Field(min_length=1)] | None = Field(
         default=None, description="Id of the verdict: repeated requests with the same id are stored once."
     )
-    user_hash: Name | None = Field(default=None, description="A pseudonym of the person.")
+    user_hash: UserHash | None = Field(
+        default=None,
+        description="The person, as a keyed hash: 32 to 128 hexadecimal digits in lower case. It is stored as it is.",
+    )
 
 
 def verdict_of(body: bytes) -> Verdict:

@@ -222,7 +222,7 @@ class Cutter:
 
 
 def parts(value: bytes) -> int:
-    """Return the number of commas and opening brackets of a JSON value, which bounds its members and elements."""
+    """Return the number of commas and opening brackets in a JSON value, outside of texts."""
     text = _STRING.sub(b"", value)
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 

@@ -99,6 +99,12 @@ def test_an_event_without_an_id_gets_the_same_one_whenever_the_same_bytes_are_se
     assert json.loads(accepted(item.replace(b"4101", b"4102"), RECORD, NOW_MS))["event_id"] != first["event_id"]
 
 
+def test_equal_events_without_an_id_and_a_time_are_two_events() -> None:
+    item = without("event_id", "occurred_at")
+    first, second = (json.loads(accepted(item, RECORD, NOW_MS)) for _ in range(2))
+    assert first["event_id"] != second["event_id"]
+
+
 def test_an_event_without_a_time_has_that_of_the_request() -> None:
     entry = parse_event(accepted(without("occurred_at", "event_id"), RECORD, NOW_MS))
     assert entry.occurred_at.timestamp() * 1000 == NOW_MS

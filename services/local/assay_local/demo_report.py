@@ -125,17 +125,26 @@ EVENT = (
 
 
 def where_to_look(
-    data: Path, ports: Ports, program: str = "assay", python: str = "python", *, stopped: str | None = None
+    data: Path,
+    ports: Ports,
+    program: str = "assay",
+    python: str = "python",
+    *,
+    stopped: str | None = None,
+    gateway_cert: Path | None = None,
 ) -> RenderableType:
     """Return commands to copy.
 
     `program` calls Assay from the working directory; `python` is the interpreter with the SDK.
 
-    `stopped`: for a system that does not keep running, the command that restarts it.
+    `stopped`: for a system that does not keep running, the command that restarts it. `gateway_cert`: the certificate of a
+    gateway with TLS.
     """
     option = "" if data.resolve() == Path("data").resolve() else f" --data {shlex.quote(str(data))}"
     program, curl = shlex.quote(program), f"curl -s -K {shlex.quote(str(data / 'secrets/sre.curl'))}"
     send, http = f"curl -s -K {shlex.quote(str(data / FILE))}", f"http://127.0.0.1:{ports.gateway_http}"
+    if gateway_cert:
+        send, http = f"{send} -S --cacert {shlex.quote(str(gateway_cert))}", http.replace("http:", "https:")
     latest = "SELECT query, retrieved_slugs FROM assay.candidates ORDER BY created_at DESC LIMIT 3"
     count = "SELECT count() FROM assay.candidates"
     scrubber, writer, store = (f"http://127.0.0.1:{port}" for port in (ports.scrubber, ports.writer, ports.store))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from redis.asyncio import Redis
+from rich.console import RenderableType
 from rich.live import Live
 from rich.text import Text
 
@@ -138,6 +139,7 @@ def _prepare(options: Options) -> LocalStack:
         bool(settings.otlp_exporter.endpoint),
         receiver,
         settings.store.uid,
+        settings.gateway.tls_cert_file,
     )
     changes = over(
         settings_of(options.scenario, ports.alertmanager if receiver else None), directory_of(_shown(options.data))
@@ -152,6 +154,11 @@ def _prepare(options: Options) -> LocalStack:
     )
     write_redis_conf(system)
     return system
+
+
+def _where(system: LocalStack, stopped: str | None = None) -> RenderableType:
+    shown = _shown(system.data)
+    return where_to_look(shown, system.ports, _program(), _python(), stopped=stopped, gateway_cert=system.gateway_cert)
 
 
 def _own_settings() -> dict[str, Any]:
@@ -181,7 +188,7 @@ async def _supervise(options: Options, system: LocalStack, record: Any, console:
                 if options.once:
                     return ending
             else:
-                console.show(where_to_look(_shown(system.data), system.ports, _program(), _python()))
+                console.show(_where(system))
             await _unless(stop, _status(system, supervisor, admin, console))
         except _Stopped:
             return Ending.STOPPED
@@ -248,7 +255,7 @@ async def _demo(
         answers = run.stored.get("answer", 0)
         complete &= await _quality(system, report, since_ms, answers, console, logs)
     again = _again(system) if options.once else None
-    console.show(where_to_look(_shown(system.data), system.ports, _program(), _python(), stopped=again))
+    console.show(_where(system, stopped=again))
     return Ending.COMPLETE if complete else Ending.INCOMPLETE
 
 

@@ -82,6 +82,8 @@ class LocalStack:
     alertmanager: str | None = None
     #: Account of the store if root starts it on a kernel without Landlock.
     store_uid: int = StoreSettings().uid
+    #: Certificate of the gateway; None if it speaks plain HTTP.
+    gateway_cert: Path | None = None
 
     @property
     def ports_used(self) -> dict[str, int]:
@@ -210,6 +212,9 @@ class LocalStack:
             if not name.startswith("OTEL_") and not name.lower().endswith("_proxy")
         }
         env["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://127.0.0.1:{self.ports.gateway_http}"
+        if self.gateway_cert:
+            env["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"https://127.0.0.1:{self.ports.gateway_http}"
+            env["OTEL_EXPORTER_OTLP_CERTIFICATE"] = str(self.gateway_cert)
         env["OTEL_EXPORTER_OTLP_HEADERS"] = f"Authorization=Bearer%20{key}"
         command = (sys.executable, "-m", "assay_demo.instrumented")
         return Spec("otel", command, env, once=True, stdout_is_log=False)

@@ -90,6 +90,8 @@ def test_the_commands_to_copy_are_valid_for_a_shell_and_name_the_data_directory(
 
 def test_after_a_run_that_stops_the_commands_are_headed_by_how_to_start_again() -> None:
     ports = Ports.from_base(9100)
+    secure = shown(where_to_look(Path("data"), ports, gateway_cert=Path("own cert.pem")))
+    assert f"-S --cacert 'own cert.pem' https://127.0.0.1:{ports.gateway_http}/v1/events" in secure
     stopped = shown(where_to_look(Path("data"), ports, stopped="make run")).splitlines()
     assert stopped[1].strip() == "the system is stopped; to use these, start it again with `make run`"
     assert "stopped" not in shown(where_to_look(Path("data"), ports))

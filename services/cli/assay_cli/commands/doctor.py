@@ -44,6 +44,8 @@ def _print(findings: list[Finding]) -> None:
     from assay_local.console import Console
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for overflow in ("ellipsis", "ellipsis", "fold"):  # the names in a hint are there to be copied
+        table.add_column(overflow=overflow)
     for finding in findings:
         table.add_row(Text(finding.status, _COLOURS[finding.status]), finding.check, Text(printable(finding.summary)))
         if finding.hint:
