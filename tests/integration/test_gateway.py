@@ -496,11 +496,32 @@ def test_a_setting_that_cannot_work_stops_the_start_and_is_named(
 
 def test_the_log_is_json_and_says_which_key_was_used(gateway: Gateway) -> None:
     key = gateway.key()
+    wrong = key[:-1] + ("a" if key[-1] != "a" else "b")
     gateway.post([event(kind="other")], key)
+    gateway.post([event()], wrong)
 
-    def logged() -> bool:
+    def logged(status: int, code: str | None) -> bool:
         whole, _, _ = gateway.log().rpartition("\n")
         lines = [json.loads(line) for line in whole.splitlines()]
-        return any(line.get("key_id") == key.split("_")[2] and line.get("status") == 400 for line in lines)
+        named = [line for line in lines if line.get("key_id") == key.split("_")[2]]
+        return any((line.get("status"), line.get("code")) == (status, code) for line in named)
 
-    until(logged, "the log does not name the key of a refused request")  # a request is logged after its answer
+    # A request is logged after its answer.
+    until(lambda: logged(400, None), "the log does not name the key of a refused batch")
+    until(lambda: logged(401, "unauthorized"), "the log does not name the id of a wrong key")
+    assert key.split("_")[3][:20] not in gateway.log()
+
+
+def test_a_refusal_says_what_to_change(gateway: Gateway) -> None:
+    key, page = gateway.key(), gateway.key(KeyKind.FEEDBACK, origins=(ORIGIN,))
+    refused = {
+        "Origin": gateway.send("/v1/feedback", verdict(), page),
+        "a key of the kind ingest": gateway.send("/v1/events", b"[]", page),
+        "/v1/feedback": gateway.send("/v1/event", b"[]", key),
+        "16384 bytes that this path takes": gateway.send("/v1/feedback", b" " * (17 << 10), key),
+        "gzip or deflate": gateway.send("/v1/events", b"[]", key, Content_Encoding="br"),
+        "no other members": gateway.send("/v1/events", b'{"events": [], "x": 1}', key),
+    }
+    missing = {text: answer.body for text, answer in refused.items() if text not in answer.json["error"]["message"]}
+    assert not missing
+    assert refused["gzip or deflate"].headers["accept-encoding"] == "gzip, deflate"

@@ -102,8 +102,8 @@ class ScriptedServer:
         self._server.server_close()
 
 
-def verdict(accepted: int, rules: tuple[str, ...] = (), unlisted: int = 0) -> bytes:
+def verdict(accepted: int, rules: tuple[str, ...] = (), unlisted: int = 0, detail: str = "secret") -> bytes:
     """Return the body of an answer of the gateway."""
-    rejected = [{"index": n, "event_id": None, "rule": rule, "detail": "secret"} for n, rule in enumerate(rules)]
+    rejected = [{"index": n, "event_id": None, "rule": rule, "detail": detail} for n, rule in enumerate(rules)]
     total = len(rejected) + unlisted
     return orjson.dumps({"request_id": "r", "accepted": accepted, "rejected": rejected, "rejected_total": total})

@@ -33,6 +33,8 @@ RETRY_AFTER_MAX_S = 60.0
 TOO_LARGE = "too_large"
 #: Rule of the rejections that an answer counts but does not list.
 UNLISTED = "not_listed"
+#: Rule of a rejection whose own is in no known form.
+UNNAMED = "unnamed"
 
 _HEADERS = {
     "Content-Type": "application/x-ndjson",
@@ -42,6 +44,8 @@ _HEADERS = {
 }
 _KEY_ID = re.compile(r"assay_[a-z]+_([A-Za-z0-9]{1,32})_")
 _RULE = re.compile(r"[a-z0-9_]{1,64}")
+#: Details that are logged: a field and what is valid, as the gateway writes them.
+_DETAIL = re.compile(r"[A-Za-z0-9_*]+(?:\.[A-Za-z0-9_*]+)*: [ -~]{1,300}")
 
 
 class HttpTransport:
@@ -79,11 +83,13 @@ class HttpTransport:
     def send(self, entries: list[Entry], measure: tuple[int, ...] = ()) -> Outcome:  # noqa: ARG002  (nothing to measure)
         """Send entries in order, in as many requests as needed. The first one that fails ends the batch."""
         rejected: Counter[str] = Counter()
+        reasons: dict[str, str] = {}
         begin = 0
         while begin < len(entries):
             end = self._end_of_body(entries, begin)
             outcome = self._request(entries[begin:end])
             rejected.update(outcome.rejected)
+            reasons = {**outcome.reasons, **reasons}
             if outcome.problem == TOO_LARGE:  # smaller bodies from here on
                 continue
             if outcome.problem is not None:
@@ -92,10 +98,11 @@ class HttpTransport:
                     outcome.problem,
                     outcome.detail,
                     rejected=rejected,
+                    reasons=reasons,
                     retry_after_s=outcome.retry_after_s,
                 )
             begin = end
-        return Outcome(rejected=rejected)
+        return Outcome(rejected=rejected, reasons=reasons)
 
     def close(self) -> None:
         """Close the connection. In a forked child this closes only the child's copy."""
@@ -129,7 +136,7 @@ class HttpTransport:
     def _meaning(self, answer: Answer, entries: list[Entry], size: int, key: str) -> Outcome:
         status, detail = answer.status, f"{self._address.place} answered {answer.status}"
         if status in (200, 400) and (verdict := _verdict(_document(answer.body), _lines_in(entries))) is not None:
-            return Outcome(rejected=verdict)
+            return verdict
         if status == 413:
             return self._smaller(entries, size)
         if status in (429, 503):
@@ -190,19 +197,26 @@ def _document(body: bytes) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _verdict(document: dict[str, Any], sent: int) -> dict[str, int] | None:
+def _verdict(document: dict[str, Any], sent: int) -> Outcome | None:
     """Return the rejected events by rule, or None if this is no answer about exactly the events that were sent."""
     accepted, listed, total = (document.get(name) for name in ("accepted", "rejected", "rejected_total"))
     if type(accepted) is not int or type(total) is not int or not isinstance(listed, list) or accepted + total != sent:
         return None
-    rules = Counter(_rule(each.get("rule")) for each in listed[:total] if isinstance(each, dict))
+    rules: Counter[str] = Counter()
+    reasons: dict[str, str] = {}
+    for each in listed[:total]:
+        if isinstance(each, dict):
+            rules[rule := _rule(each.get("rule"))] += 1
+            detail = each.get("detail")
+            if rule != UNNAMED and isinstance(detail, str) and _DETAIL.fullmatch(detail):
+                reasons.setdefault(rule, detail)
     if rest := total - rules.total():
         rules[UNLISTED] = rest
-    return dict(rules)
+    return Outcome(rejected=rules, reasons=reasons)
 
 
 def _rule(rule: Any) -> str:
-    return rule if isinstance(rule, str) and _RULE.fullmatch(rule) else "unnamed"
+    return rule if isinstance(rule, str) and _RULE.fullmatch(rule) else UNNAMED
 
 
 def _seconds(text: str | None) -> float | None:

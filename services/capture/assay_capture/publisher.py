@@ -252,8 +252,9 @@ class Publisher:
             reason = rule if rule == TOO_LARGE else REJECTED
             if not batch.from_spool:
                 self._problems.lose(reason, count)
+            first = outcome.reasons.get(rule, rule)
             self._problems.log_once(
-                f"{reason}:{rule}", f"{self._link.receiver} rejects events ({rule}): {REASONS[reason]}"
+                f"{reason}:{rule}", f"{self._link.receiver} rejects events ({first}): {REASONS[reason]}"
             )
         return sum(outcome.rejected.values())
 

@@ -349,7 +349,7 @@ class Spool:
             whose = "of an earlier version, for an unknown Redis" if name == UNNAMED else f"for {name}"
             self._problems.log_once(
                 f"spool:left:{name}",
-                f"the spool contains events {whose}, which no running process sends; if they belong to this Redis, "
+                f"the spool contains events {whose}, which no running process sends; if they belong to this program's address, "
                 f"set capture.spool_adopt (ASSAY_CAPTURE_SPOOL_ADOPT) to {name}",
             )
 

@@ -26,6 +26,8 @@ class Outcome:
     size: int | None = None
     #: Events that were refused for good, by rule. They are not sent again.
     rejected: Mapping[str, int] = field(default_factory=dict)
+    #: Field and what is valid, of the first such event of each rule, if the receiver gave it. Without content.
+    reasons: Mapping[str, str] = field(default_factory=dict)
     #: Seconds that the receiver asked to wait before the next attempt, or None.
     retry_after_s: float | None = None
 

@@ -162,6 +162,18 @@ def test_rejected_events_are_counted_by_rule_and_never_sent_again(
     assert "secret" not in caplog.text
 
 
+def test_the_log_names_the_field_of_a_rejected_event(
+    make: Any, serve: Serve, retrieve: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, logger="assay_capture")
+    detail = "payload.tool_name: literal_error, expected 'query' or 'search'"
+    server = serve(lambda _request, _number: Reply(400, verdict(0, ("literal_error",), detail=detail)))
+    capture = make(server.port)
+    retrieve(capture)
+    assert capture.flush(60)
+    assert f"the gateway rejects events ({detail}): " in caplog.text
+
+
 def test_events_from_the_spool_that_are_rejected_count_as_spooled_and_leave_it(
     make: Any, serve: Serve, retrieve: Any, eventually: Any
 ) -> None:

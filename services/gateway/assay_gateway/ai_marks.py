@@ -14,19 +14,21 @@ MARKS = (
 #: Log records about AI have these.
 LOG_MARKS = (b"gen_ai.",)
 
-#: A span that names a call of a model, a tool or a retriever has one of these if its instrumentation records content.
+#: A span that names a call of a model or a retriever has one of these if its instrumentation records content.
 _CONTENT = (
     b"gen_ai.input.messages", b"gen_ai.output.messages", b"gen_ai.prompt", b"gen_ai.completion", b"gen_ai.content.",
-    b"gen_ai.tool.call.arguments", b"gen_ai.tool.call.result", b"gen_ai.retrieval.", b"gen_ai.evaluation",
+    b"gen_ai.retrieval.query", b"gen_ai.retrieval.documents", b"gen_ai.evaluation",
     b".message", b"gen_ai.choice", b"input.value", b"output.value", b"llm.input_messages", b"llm.output_messages",
     b"traceloop.entity.input", b"traceloop.entity.output", b"langfuse.observation.input",
-    b"langfuse.observation.output", b"ai.prompt", b"ai.response.", b"ai.toolCall.args", b"ai.toolCall.result",
-    b"all_messages", b"tool_arguments", b"tool_response", b"db.query.result", b"db.search.result",
+    b"langfuse.observation.output", b"ai.prompt", b"ai.response.text", b"ai.response.object", b"ai.response.toolCalls",
+    b"all_messages", b"db.query.result", b"db.search.result",
     b"retrieval.documents", b"annotations.", b"evaluations.", b"response_data",
 )  # fmt: skip
-_CALL = (b"gen_ai.request.model", b"gen_ai.tool.name", b"llm.model_name", b"ai.model.id", b"RETRIEVER")
-#: Agents may leave the texts to the calls below them, and embeddings make no event.
-_NO_CALL = (b"invoke_agent", b"create_agent", b"embedding", b"EMBEDDING")
+_CALL = (b"gen_ai.request.model", b"gen_ai.response.model", b"llm.model_name", b"ai.model.id", b"RETRIEVER")
+#: A retrieval of OpenTelemetry's conventions has these.
+_RETRIEVAL = (b"gen_ai.operation.name", b"retrieval")
+#: Agents may leave the texts to the calls below them, tool calls make events without texts, and embeddings make none.
+_NO_CALL = (b"invoke_agent", b"create_agent", b"execute_tool", b"embedding", b"EMBEDDING")
 #: Which variable makes an instrumentation record content, by a mark of its spans; the first that is found decides.
 _REMEDIES = (
     (b"openinference.", "OPENINFERENCE_HIDE_INPUTS=false and OPENINFERENCE_HIDE_OUTPUTS=false"),
@@ -83,11 +85,16 @@ class Marks:
 
 def without_content(span: bytes) -> str:
     """Return the setting that turns content on, for a span of a call without its text; empty for others."""
-    if any(mark in span for mark in (*_CONTENT, *_NO_CALL)) or not any(mark in span for mark in _CALL):
+    if any(mark in span for mark in (*_CONTENT, *_NO_CALL)):
+        return ""
+    if not any(mark in span for mark in _CALL) and not all(mark in span for mark in _RETRIEVAL):
         return ""
     return next((remedy for mark, remedy in _REMEDIES if mark in span), "")
 
 
 def warning(remedies: Counter[str]) -> str:
     """Return what the answer says about spans without content; empty if there are none."""
-    return "; ".join(f"{count} spans have no content: set {remedy}" for remedy, count in remedies.most_common(3))
+    return "; ".join(
+        f"{count} {'span has' if count == 1 else 'spans have'} no content: set {remedy}"
+        for remedy, count in remedies.most_common(3)
+    )

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from assay_access.api_keys import KeyKind, KeyRecord
+from assay_access.api_keys import KeyKind, KeyRecord, id_of
 from assay_gateway import otlp_answer
 from assay_gateway.append import Lane
 from assay_gateway.events import Batch
@@ -35,6 +35,7 @@ NDJSON = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 #: Browsers send these without asking first (`navigator.sendBeacon`).
 BEACON = ("text/plain",)
 PROTOBUF = (otlp_answer.PROTOBUF,)
+_NO_ORIGIN = "the key needs the header Origin, with the origin of one of its pages; browsers send it"
 #: Largest body of feedback, in bytes.
 FEEDBACK_BYTES = 16 * 1024
 
@@ -87,7 +88,8 @@ class Application:
         metrics.GATEWAY_SECONDS.labels(route).observe(time.perf_counter() - began)
         level = logging.ERROR if exchange.status == 500 else logging.INFO if exchange.status >= 400 else logging.DEBUG
         if log.isEnabledFor(level):
-            told = {"request_id": exchange.request_id, "status": exchange.status, "key_id": exchange.key_id}
+            told = {"request_id": exchange.request_id, "status": exchange.status, "code": exchange.code}
+            told["key_id"] = exchange.key_id or exchange.sent_id
             log.log(level, "answered %s", route, extra=told)
 
     async def _handled(self, exchange: Exchange, handler: Handler) -> None:
@@ -109,10 +111,12 @@ class Application:
         key = exchange.key(in_query=in_query)
         if not key:
             raise unauthorized()
+        exchange.sent_id = id_of(key)
         record = await self._keys.find(key)
         exchange.key_id = record.id
         if record.kind not in kinds:
-            raise RefusedError(403, "forbidden_kind", f"a key of the kind {record.kind.value} must not do this")
+            needed = " or ".join(kind.value for kind in kinds)
+            raise RefusedError(403, "forbidden_kind", f"this needs a key of the kind {needed}")
         if full := self._lane(record).full:
             log.warning("refusing requests: %s; check that the scrubber runs", full)
             raise unavailable("backpressure", "too many events wait to be scrubbed; send it again", 5)
@@ -159,7 +163,8 @@ class Application:
         record = await self._admitted(exchange, KeyKind.FEEDBACK, KeyKind.INGEST, in_query=True)
         if record.kind is KeyKind.FEEDBACK:
             if (origin is not None or record.origins) and origin not in record.origins:
-                raise RefusedError(403, "forbidden_origin", "the key must not be used on pages of this origin")
+                why = "the key must not be used on pages of this origin" if origin is not None else _NO_ORIGIN
+                raise RefusedError(403, "forbidden_origin", why)
             if origin is not None:
                 exchange.answer_headers |= _cors(origin)
             self.rates.feedback_from(exchange.client, time.monotonic())
@@ -229,7 +234,11 @@ def _expect_method(exchange: Exchange, *methods: str) -> None:
 
 
 async def _not_found(_exchange: Exchange) -> None:
-    raise RefusedError(404, "not_found", "there is nothing at this path; events go to /v1/events, spans to /v1/traces")
+    raise RefusedError(
+        404,
+        "not_found",
+        "there is nothing at this path; events go to /v1/events, spans to /v1/traces, log records to /v1/logs, verdicts to /v1/feedback",
+    )
 
 
 def _checks(batch: Batch, items: Iterator[bytes | None]) -> Iterator[None]:

@@ -26,7 +26,7 @@ class Collector:
                 415,
                 "unsupported_encoding",
                 "set Content-Encoding to gzip or deflate, or leave it out",
-                headers={"Accept-Encoding": "gzip"},
+                headers={"Accept-Encoding": ", ".join(ENCODINGS)},
             )
         self._limit = limit
         self._turns = turns

@@ -66,7 +66,12 @@ class Exchange:
         self.request_id = given if _REQUEST_ID.fullmatch(given) else uuid4().hex
         self.client: str = (scope.get("client") or ("",))[0]
         self.status = 0
+        #: Id of the valid key of the request.
         self.key_id: str | None = None
+        #: Id in the key of the request, which need not exist.
+        self.sent_id: str | None = None
+        #: Code of the error in the answer.
+        self.code: str | None = None
         #: Headers of every answer, such as those for browsers.
         self.answer_headers: dict[str, str] = {}
         #: Type of the answers to an exporter of OpenTelemetry; empty for other clients.
@@ -144,6 +149,7 @@ class Exchange:
 
     async def refuse(self, error: RefusedError) -> None:
         """Send an error."""
+        self.code = error.code
         headers = error.headers | ({"connection": "close"} if error.status in (408, 413) else {})
         body: Any = error.body(self.request_id)
         if self.otlp == otlp_answer.PROTOBUF:

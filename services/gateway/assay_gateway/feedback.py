@@ -7,6 +7,7 @@ from uuid import UUID
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import from_json
 
 from assay_access.api_keys import KeyRecord
 from assay_gateway.refusal import malformed
@@ -74,15 +75,43 @@ def verdict_of(body: bytes) -> Verdict:
         first = error.errors(include_url=False, include_input=False)[0]
         if first["type"] == "json_invalid":
             raise malformed("invalid_json", "the body is not JSON") from None
-        known = set(Verdict.model_fields) | set(Target.model_fields)
-        place = ".".join(str(part) if part in known else "*" for part in first["loc"])
-        raise malformed("invalid_feedback", f"{place or 'body'}: {first['type']}") from None
+        document = from_json(body)
+        target = document.get("target") if isinstance(document, dict) else None
+        several = isinstance(target, dict) and len(target.keys() & Target.model_fields.keys()) > 1
+        raise malformed("invalid_feedback", _ONE_TARGET if several else _in_words(first)) from None
     if verdict.text is not None and len(verdict.text.encode(errors="replace")) > TEXT_MAX_BYTES:
         raise malformed("invalid_feedback", f"text: longer than {TEXT_MAX_BYTES} bytes")
     given = [name for name, value in verdict.target if value is not None]
     if len(given) != 1:
-        raise malformed("invalid_feedback", f"target: give exactly one of {', '.join(Target.model_fields)}")
+        raise malformed("invalid_feedback", _ONE_TARGET)
     return verdict
+
+
+_ONE_TARGET = f"target: give exactly one of {', '.join(Target.model_fields)}"
+#: Rules whose message in pydantic or in the models of events repeats the model only, never the body.
+_PLAIN = frozenset(
+    {
+        "literal_error",
+        "missing",
+        "model_type",
+        "not_uuid7",
+        "string_pattern_mismatch",
+        "string_too_long",
+        "string_too_short",
+        "string_type",
+    }
+)
+
+
+def _in_words(problem: Any) -> str:
+    """Return the member and what is valid, from one of pydantic's errors."""
+    rule, loc = problem["type"], problem["loc"]
+    members = Target.model_fields if loc[:1] == ("target",) else Verdict.model_fields
+    known = [str(part) for part in loc if part in Verdict.model_fields or part in Target.model_fields]
+    place = ".".join(known[: len(loc) - 1] if rule == "extra_forbidden" else known) or "body"
+    if rule == "extra_forbidden":
+        return f"{place}: it has an unknown member; known are {', '.join(members)}"
+    return f"{place}: {problem['msg'] if rule in _PLAIN else rule}"
 
 
 def feedback_event(verdict: Verdict, target: UUID, record: KeyRecord, now_ms: int) -> tuple[str, bytes]:

@@ -51,7 +51,8 @@ def json_items(body: bytes) -> Iterator[bytes | None]:
         end = _END_OF_ENVELOPE.match(body, cutter.at)
         cutter.at = end.end() if end else cutter.at
     if not cutter.ends() or (envelope is not None and end is None):
-        raise malformed("invalid_json", "there is more after the array of events; nothing was stored")
+        wrong = 'there is more after the array of events; {"events": [...]} has no other members; nothing was stored'
+        raise malformed("invalid_json", wrong)
 
 
 def lines(body: bytes) -> Iterator[bytes | None]:

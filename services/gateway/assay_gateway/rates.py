@@ -70,7 +70,7 @@ class Rates:
         self._addresses[address] = bucket
         if len(self._addresses) > ADDRESSES_MAX:
             del self._addresses[next(iter(self._addresses))]
-        _expect("feedback", bucket, now)
+        _expect("feedback", bucket, now, "this address has sent as much feedback as it may; send it later")
         bucket.take(1)
 
     def forget(self, known: set[str]) -> None:
@@ -87,7 +87,7 @@ class Rates:
         return self._keys[record.id]
 
 
-def _expect(name: str, bucket: Bucket, now: float) -> None:
+def _expect(name: str, bucket: Bucket, now: float, why: str = "") -> None:
     wait = bucket.wait_s(now)
     if wait <= 0:
         return
@@ -95,7 +95,7 @@ def _expect(name: str, bucket: Bucket, now: float) -> None:
     raise RefusedError(
         429,
         "rate_limited",
-        f"the key's rate of {name} is used up; send more slowly",
+        why or f"the key's rate of {name} is used up; send more slowly",
         headers={
             "Retry-After": str(seconds),
             "RateLimit-Policy": f'"{name}";q={max(1, round(bucket.burst))};w={max(1, round(bucket.burst / bucket.per_s))}',

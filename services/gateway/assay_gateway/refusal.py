@@ -53,7 +53,10 @@ def unavailable(code: str, message: str, retry_s: int = 1) -> RefusedError:
 def too_large(limit: int) -> RefusedError:
     """Refuse a body over a limit in bytes."""
     return RefusedError(
-        413, "too_large", f"the body is larger than {limit} bytes; send smaller batches", facts={"limit": limit}
+        413,
+        "too_large",
+        f"the body is larger than the {limit} bytes that this path takes; send less in a request",
+        facts={"limit": limit},
     )
 
 

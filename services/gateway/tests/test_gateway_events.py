@@ -13,6 +13,8 @@ import pytest
 from assay_access.api_keys import KeyKind, KeyRecord
 from assay_gateway import events
 from assay_gateway.events import LISTED_MAX, PARTS_MAX, Batch
+from assay_gateway.feedback import verdict_of
+from assay_gateway.refusal import RefusedError
 from assay_schema.ids import event_ms
 from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.published import examples
@@ -238,3 +240,37 @@ def test_a_rejected_event_is_forgotten_without_a_garbage_collection(item: bytes)
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+def test_a_time_without_its_zone_is_rejected_with_an_example() -> None:
+    with pytest.raises(InvalidEvent, match="occurred_at: not_rfc3339, must be an RFC 3339 time with its zone, such as"):
+        accepted(encoded(occurred_at="2026-01-02T03:04:05"), RECORD, NOW_MS)
+
+
+_EVENT_ID = "01995a3c-8f2e-7c41-9b0d-2f6e8a1c4d55"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ([], "body: Input should be an object"),
+        ({}, "target: Field required"),
+        ({"target": {}, "verdict": "positive"}, "target: give exactly one of event_id, trace_id, response_id"),
+        ({"target": {"event_id": _EVENT_ID, "trace_id": "x-secret"}, "verdict": "positive"}, "target: give exactly one of"),
+        ({"target": {"event_id": "x-secret"}, "verdict": "positive"}, "target.event_id: must be a UUIDv7"),
+        ({"target": {"trace_id": "x-secret"}, "verdict": "positive"}, "target.trace_id: String should match pattern"),
+        ({"target": {"x-secret": 1}, "verdict": "positive"}, "target: it has an unknown member; known are event_id,"),
+        ({"target": "x-secret", "verdict": "positive"}, "target: Input should be an object"),
+        ({"target": {"event_id": _EVENT_ID}, "verdict": "x-secret"}, "verdict: Input should be 'positive' or 'negative'"),
+        (
+            {"target": {"event_id": _EVENT_ID}, "verdict": "positive", "x-secret": 1},
+            "body: it has an unknown member; known are target, verdict, text, id, user_hash",
+        ),
+    ],
+    ids=range(10),
+)  # fmt: skip
+def test_a_refused_verdict_names_the_member_and_what_is_valid(body: Any, message: str) -> None:
+    with pytest.raises(RefusedError) as refused:
+        verdict_of(orjson.dumps(body))
+    assert refused.value.message.startswith(message)
+    assert "secret" not in refused.value.message

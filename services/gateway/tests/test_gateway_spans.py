@@ -375,7 +375,37 @@ def test_spans_without_content_are_counted_with_what_turns_it_on(binary: bool) -
     batch = sorted_(encoded(request(spans), binary=binary), binary=binary)
     assert (batch.accepted, batch.rejected) == (6, 0)
     assert "2 spans have no content: set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true" in batch.message
-    assert "1 spans have no content: set OPENINFERENCE_HIDE_INPUTS=false" in batch.message
+    assert "1 span has no content: set OPENINFERENCE_HIDE_INPUTS=false" in batch.message
+
+
+_METADATA = {
+    "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "m",
+    "gen_ai.response.id": "r-1", "gen_ai.response.model": "m-1", "gen_ai.response.finish_reasons": "stop",
+    "gen_ai.usage.input_tokens": "7", "gen_ai.usage.output_tokens": "9",
+}  # fmt: skip
+_VERCEL = {"ai.operationId": "ai.generateText.doGenerate", "ai.model.id": "m", "ai.response.id": "r-1"}
+_TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search", "gen_ai.request.model": "m"}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("attributes", "warned"),
+    [
+        (_METADATA, True),
+        (_METADATA | {"gen_ai.output.messages": "[]"}, False),
+        ({"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": "kb"}, True),
+        ({"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.query.text": "boots"}, False),
+        (_VERCEL, True),
+        (_VERCEL | {"ai.response.text": "yes"}, False),
+        (_TOOL, False),
+    ],
+    ids=["chat", "chat with text", "retrieval", "retrieval with text", "Vercel", "Vercel with text", "tool call"],
+)
+def test_metadata_of_an_answer_is_no_content_and_a_tool_call_needs_none(
+    attributes: dict[str, Any], warned: bool, binary: bool
+) -> None:
+    batch = sorted_(encoded(request([span(1, attributes)]), binary=binary), binary=binary)
+    assert batch.remedies.total() == warned
 
 
 def test_log_records_about_ai_become_entries_by_their_trace() -> None:

@@ -55,7 +55,7 @@ def test_an_address_may_send_so_many_verdicts_a_minute() -> None:
     limits = Rates(3)
     for _ in range(3):
         limits.feedback_from("10.0.0.1", 0)
-    with pytest.raises(RefusedError):
+    with pytest.raises(RefusedError, match="this address"):
         limits.feedback_from("10.0.0.1", 0)
     limits.feedback_from("10.0.0.2", 0)
     limits.feedback_from("10.0.0.1", 21)

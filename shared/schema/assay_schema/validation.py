@@ -199,6 +199,8 @@ def _explain(problem: Any, *, branched: bool) -> str:
     """Return field, rule and limits of one pydantic error, without its message, input or other context."""
     limits = {name: value for name, value in problem.get("ctx", {}).items() if name in _OUR_LIMITS}
     rule = ", ".join([problem["type"], *(f"{name} {value}" for name, value in limits.items())])
+    if problem["type"] in _OUR_FORMS:
+        rule += f", {problem['msg']}"
     loc = problem["loc"][1:] if branched else problem["loc"]  # a union's errors begin with its branch, the kind
     path = [part if isinstance(part, int) or part in _FIELDS else "*" for part in loc]
     return f"{'.'.join(map(str, path)) or 'document'}: {rule}"
@@ -206,6 +208,8 @@ def _explain(problem: Any, *, branched: bool) -> str:
 
 #: Context of pydantic's errors that repeats the model, not the document.
 _OUR_LIMITS = frozenset({"max_length", "min_length", "ge", "le", "expected", "max_bytes", "max_levels", "pattern"})
+#: Our own rules about the form of a text. Their messages repeat nothing of the document.
+_OUR_FORMS = frozenset({"not_rfc3339", "not_uuid", "not_uuid7"})
 _FIELDS = frozenset(
     name
     for module in (alerts, events, export, failures, scores)
