@@ -20,9 +20,9 @@ A producer may leave out every field that is not required. Keys that are not lis
 twice the last one counts. Events are not truncated: one that breaks a rule is refused whole, and recorded as a failure that names
 the field and the rule, never the content.
 
-- Over HTTP the [gateway](gateway.md#send-events) fills in `schema_version`, `event_id`, `project`, `occurred_at` and, if the key has one,
+- Over HTTP the [gateway](gateway.md) fills in `schema_version`, `event_id`, `project`, `occurred_at` and, if the key has one,
   `service`. An event that breaks a rule is named in its answer, and has no failure row.
-- Texts of [OpenTelemetry spans](otel.md#limits) are cut to the limits, and never refused for their length.
+- Texts of [OpenTelemetry spans](otel.md) are cut to the limits instead, and `partial` is true.
 - Times are RFC 3339 with their zone, kept in UTC to the microsecond. `event_id` is a UUIDv7, and makes a repeated send harmless.
 - An entry may have {ENTRY_MAX_BYTES:,} bytes, a query {QUERY_MAX_CHARS:,} characters, other text {TEXT_MAX_BYTES:,} bytes of UTF-8, a list
   {ITEMS_MAX:,} items, free-form JSON {NESTING_MAX} levels.

@@ -129,3 +129,22 @@ def test_the_line_for_curl_in_the_readme_sends_a_retrieval(
     until(lambda: kinds(redis) == Counter(sent.report["expected"]) + Counter(retrieval=1), "no retrieval came")
     [event] = [each for each in captured(redis) if each["service"] == "shop"]
     assert parse_event(orjson.dumps(event)).payload.model_dump()["retrieved_ids"] == ["boots/alpine"]
+
+
+def test_the_program_of_the_docs_makes_a_retrieval_and_an_answer_with_a_context(
+    folder: Path, redis: RedisServer, gateway: Gateway
+) -> None:
+    [block] = [each for each in blocks("python") if each.page == "docs/otel.md"]
+    [variables] = [each for each in blocks("sh") if each.page == "docs/otel.md" and "assay_demo" in each.text]
+    (folder / "advice.py").write_text(block.text)
+    done = typed(folder, variables.text.replace("-m assay_demo.instrumented", "advice.py"), gateway)
+    assert (done.returncode, done.stderr) == (0, "")
+
+    def mine() -> dict[str, dict[str, Any]]:
+        return {each["kind"]: each["payload"] for each in captured(redis) if each["service"] == "boots-advice"}
+
+    until(lambda: len(mine()) == 2, "the events are missing")
+    found = mine()
+    assert found["retrieval"]["retrieved_ids"] == ["boots/alpine"]
+    assert found["answer"]["query"] == "Which boots are light?"
+    assert [each["text"] for each in found["answer"]["contexts"]] == ["Alpine boots weigh 900 g."]

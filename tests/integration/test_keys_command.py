@@ -68,6 +68,12 @@ def test_a_new_key_is_alone_on_stdout_and_only_its_hash_is_stored(system: System
     assert secret not in system.audit
 
 
+def test_a_feedback_key_without_an_origin_is_created_with_a_warning(system: System) -> None:
+    assert "--origin" in system.keys("create", "--kind", "feedback")[1]
+    assert "--origin" not in system.keys("create", "--kind", "feedback", "--origin", "https://app.example.com")[1]
+    assert "--origin" not in system.keys("create")[1]
+
+
 def test_each_change_is_recorded_with_the_key_s_id_and_sets_a_new_version(system: System) -> None:
     key_id = id_of(system.keys("create")[0].strip())
     assert key_id is not None

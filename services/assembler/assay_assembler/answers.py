@@ -193,8 +193,14 @@ def _content(call: Node) -> tuple[bool, bool]:
 def _without_content(nodes: list[Node]) -> Reason:
     if any(node.step.requests_tool for node in nodes) and not any(node.dropped for node in nodes):
         return Reason.TOOL_REQUEST
-    return Reason.DROPPED_ATTRIBUTES if any(node.dropped for node in nodes) else Reason.NO_CONTENT
+    return _lack(nodes, Reason.NO_CONTENT)
 
 
 def _without_query(nodes: list[Node]) -> Reason:
-    return Reason.DROPPED_ATTRIBUTES if any(node.dropped for node in nodes) else Reason.NO_QUERY
+    return _lack(nodes, Reason.NO_QUERY)
+
+
+def _lack(nodes: list[Node], otherwise: Reason) -> Reason:
+    if any(node.dropped for node in nodes):
+        return Reason.DROPPED_ATTRIBUTES
+    return Reason.UNREADABLE if any(node.step.unreadable for node in nodes) else otherwise

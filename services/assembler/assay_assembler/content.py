@@ -26,6 +26,12 @@ def asked(span: Span) -> str:
     return found or _asked_before(attributes) or question(first(attributes, "traceloop.entity.input", "input.value"))
 
 
+def has_unreadable(attributes: Attributes) -> bool:
+    """Return whether a step has messages that are not JSON, such as a plain text or JSON that an SDK cut."""
+    given = (attributes.get(name) for name in ("gen_ai.input.messages", "gen_ai.output.messages"))
+    return any(isinstance(each, str) and bool(each.strip()) and container(each) is None for each in given)
+
+
 def _asked_before(attributes: Attributes) -> str:
     """Return the user's text in older generations of attributes."""
     for name, value in attributes.items():  # `gen_ai.prompt.N.role`, without grouping all of them

@@ -72,7 +72,7 @@ def made(
         "payload": payload,
         **({"session_id": fitting.name(session)} if session else {}),
         "origin": "otlp",
-        "partial": partial,
+        "partial": partial or fitting.is_cut(payload),
         **({"user_hash": hashed} if (hashed := user_hash(user, envelope.user_key)) else {}),
     }
     data = _within_entry(event)

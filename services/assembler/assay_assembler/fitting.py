@@ -26,6 +26,23 @@ LEVELS_MAX = 32
 VALUES_MAX = 10_000
 
 
+class Cut(str):
+    """A text that was cut to its limit."""
+
+    __slots__ = ()
+
+
+class Marked(dict[str, Any]):
+    """A JSON object with marks in place of values that do not fit."""
+
+
+def is_cut(payload: dict[str, Any]) -> bool:
+    """Return whether a text, a passage or a JSON object of a payload did not fit as it was. Names do not count."""
+    values = [*payload.values()]
+    values += [each["text"] for name in ("contexts", "passages") for each in payload.get(name, ())]
+    return any(isinstance(each, Cut | Marked) for each in values)
+
+
 def clean(text: str) -> str:
     """Return a text without lone surrogates."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
@@ -38,7 +55,8 @@ def name(text: str) -> str:
 
 def query(text: str) -> str:
     """Return a query, cut to the contract's limit."""
-    return clean(text[:QUERY_MAX_CHARS])
+    found = clean(text[:QUERY_MAX_CHARS])
+    return Cut(found) if len(text) > QUERY_MAX_CHARS else found
 
 
 def body(text: str, limit: int = TEXT_MAX_BYTES) -> str:
@@ -46,7 +64,8 @@ def body(text: str, limit: int = TEXT_MAX_BYTES) -> str:
     if len(text) * 4 <= limit:
         return clean(text)
     data = text[:limit].encode("utf-8", "replace")
-    return data.decode() if len(data) <= limit else data[:limit].decode("utf-8", "ignore")
+    found = data[:limit].decode("utf-8", "ignore")
+    return Cut(found) if len(text) > limit or len(data) > limit else found
 
 
 def free_json(value: dict[str, Any]) -> dict[str, Any]:
@@ -60,8 +79,8 @@ def free_json(value: dict[str, Any]) -> dict[str, Any]:
     found = _Replaced().of(value, 0)
     size = len(orjson.dumps(found))
     if size <= FREE_MAX_BYTES and isinstance(found, dict) and len(found) <= ITEMS_MAX:
-        return found
-    return {"__all": f"<truncated:{size} bytes>"}
+        return Marked(found)
+    return Marked({"__all": f"<truncated:{size} bytes>"})
 
 
 def _is_plain(value: Any) -> bool:

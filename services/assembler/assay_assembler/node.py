@@ -53,8 +53,7 @@ class Node:
     def read(self) -> Step:
         """Return the step with the texts of an agent or chain, which are read when they are first needed."""
         if self.span is not None and self.step.unread is not None:
-            query, text, uncertain = self.step.unread(self.span)
-            self.step = self.step._replace(query=query, text=text, uncertain=uncertain, unread=None)
+            self.step = self.step._replace(**self.step.unread(self.span)._asdict(), unread=None)
             self.span = None
         return self.step
 

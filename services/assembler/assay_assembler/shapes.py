@@ -57,7 +57,7 @@ def user(attributes: Attributes) -> str:
     return ""
 
 
-def model_call(span: Span, query: str, said: Message, convention: str) -> Step:
+def model_call(span: Span, query: str, said: Message, convention: str, *, unreadable: bool = False) -> Step:
     """Return the step of a call of a model."""
     attributes = span.attributes
     return Step(
@@ -66,6 +66,7 @@ def model_call(span: Span, query: str, said: Message, convention: str) -> Step:
         said.text,
         model_call=True,
         requests_tool=said.calls,
+        unreadable=unreadable,
         model=first_text(attributes, *_MODELS),
         response_id=first_text(attributes, "gen_ai.response.id", "ai.response.id"),
         session_id=session(attributes),

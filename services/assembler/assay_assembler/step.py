@@ -24,7 +24,7 @@ class Reason(StrEnum):
 
     #: No content: the instrumentation does not capture it, or it was empty.
     NO_CONTENT = "no_content"
-    #: The output of a retrieval is in a form that no rule reads. It is not an empty result.
+    #: The output of a retrieval, or messages, are in a form that no rule reads. They are not empty.
     UNREADABLE = "unreadable"
     #: The producer's SDK dropped attributes, and the rest is not sufficient for an event.
     DROPPED_ATTRIBUTES = "dropped_attributes"
@@ -76,6 +76,7 @@ class Said(NamedTuple):
     query: str
     text: str
     uncertain: bool
+    unreadable: bool = False
 
 
 class Step(NamedTuple):
@@ -92,6 +93,8 @@ class Step(NamedTuple):
     requests_tool: bool = False
     #: True for a step whose text may be JSON or a printed object: the text of the last model call takes precedence.
     uncertain: bool = False
+    #: True if it has messages that are not JSON, and lacks a text.
+    unreadable: bool = False
     model: str = ""
     response_id: str = ""
     #: Hits of a retrieval; for an answer, what the project's `contexts_from_prompt` found in its prompt.
@@ -113,7 +116,7 @@ class Step(NamedTuple):
     verdicts: tuple[Verdict, ...] = ()
     #: Name of the convention that mapped it.
     convention: str = ""
-    #: How to read query, text and `uncertain` of an agent or chain; None if they are read. Few are needed: those of the
+    #: How to read query, text, `uncertain` and `unreadable` of an agent or chain; None if they are read. Few are needed: those of the
     #: outermost one, and of those around a retrieval without a query.
     unread: "Callable[[Span], Said] | None" = None
     #: Why a step of kind NONE has no event.

@@ -1,5 +1,6 @@
 """Assemble the spans of a trace: questions, answers, contexts, ids and limits."""
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -367,9 +368,51 @@ def test_an_event_names_the_spans_that_it_is_made_of() -> None:
 
 def test_long_texts_are_cut_between_characters() -> None:
     asked, said = "ä" * (QUERY_MAX_CHARS + 1), "ü" * TEXT_MAX_BYTES
-    [found] = payloads("answer", chat(1, asked, said))
+    [event] = events(chat(1, asked, said))
+    found = event["payload"]
     assert found["query"] == asked[:-1]
     assert found["answer"] == said[: TEXT_MAX_BYTES // 2]
+    assert event["partial"] is True
+
+
+_FITS, _LONG = "ü" * (TEXT_MAX_BYTES // 2), "ü" * (TEXT_MAX_BYTES // 2) + "x"
+
+
+@pytest.mark.parametrize(
+    ("made", "partial"),
+    [
+        (lambda: chat(1, "ä" * QUERY_MAX_CHARS, _FITS), False),
+        (lambda: chat(1, "ä" * (QUERY_MAX_CHARS + 1)), True),
+        (lambda: chat(1, said=_LONG), True),
+        (lambda: retrieval(1, ("a", _FITS)), False),
+        (lambda: retrieval(1, ("a", "short"), ("b", _LONG)), True),
+        (lambda: tool(1, more={"gen_ai.tool.call.arguments": {"a": "x"}}), False),
+        (lambda: tool(1, more={"gen_ai.tool.call.arguments": {"a": "x" * 300_000}}), True),
+    ],
+    ids=["within", "query", "answer", "passage within", "passage", "arguments within", "arguments"],
+)
+def test_an_event_is_partial_if_a_text_of_its_span_was_cut(made: Callable[[], Span], partial: bool) -> None:
+    assert [event["partial"] for event in events(made())] == [partial]
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"gen_ai.input.messages": "hello", "gen_ai.output.messages": "hi"}, "unreadable"),
+        ({"gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "te'}, "unreadable"),
+        ({"gen_ai.output.messages": "[]"}, "no_content"),
+        ({"gen_ai.output.messages": " "}, "no_content"),
+    ],
+    ids=["plain text", "cut JSON", "no messages", "blank"],
+)
+@pytest.mark.parametrize("operation", ["chat", "invoke_agent"])
+def test_messages_that_are_not_json_are_unreadable(more: dict[str, Any], reason: str, operation: str) -> None:
+    silent = span(more | {OPERATION: operation}, number=1)
+    assert reasons(silent) == {reason: 1}
+
+
+def test_a_question_that_is_not_json_is_unreadable() -> None:
+    assert reasons(chat(1, "", more={"gen_ai.input.messages": '[{"role": "user", "pa'})) == {"unreadable": 1}
 
 
 def test_passages_that_do_not_fit_in_an_entry_are_left_out_from_the_end() -> None:

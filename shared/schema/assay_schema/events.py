@@ -423,7 +423,8 @@ class Envelope(Model):
         default=None, description="How the event was sent: by the SDK, plain HTTP or OpenTelemetry. Null if unknown."
     )
     partial: bool = Field(
-        default=False, description="True if the producer's side dropped a part, such as attributes of a span."
+        default=False,
+        description="True if a part was left out before scrubbing: attributes of a span, or what is over a limit in one.",
     )
 
 

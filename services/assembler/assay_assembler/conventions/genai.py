@@ -1,7 +1,7 @@
 """OpenTelemetry's GenAI conventions, of all generations: `gen_ai.operation.name`."""
 
 from assay_assembler import shapes
-from assay_assembler.content import answered, asked
+from assay_assembler.content import answered, asked, has_unreadable
 from assay_assembler.documents import Document, documents
 from assay_assembler.messages import question
 from assay_assembler.span import Attributes, Span
@@ -48,7 +48,9 @@ def step(span: Span) -> Step | None:
 
 def model_call(span: Span, convention: str = NAME) -> Step:
     """Map a call of a model with content in any generation."""
-    return shapes.model_call(span, asked(span), answered(span), convention)
+    query, said = asked(span), answered(span)
+    silent = not query or not (said.text or said.calls)
+    return shapes.model_call(span, query, said, convention, unreadable=silent and has_unreadable(span.attributes))
 
 
 def agent(span: Span, convention: str) -> Step:
@@ -60,7 +62,8 @@ def _said(span: Span) -> Said:
     said = answered(span)
     output = first(span.attributes, "gen_ai.output.messages", "final_result", "traceloop.entity.output", "output.value")
     uncertain = "gen_ai.output.messages" not in span.attributes and container(output) is not None
-    return Said(asked(span), said.text, uncertain)
+    query = asked(span)
+    return Said(query, said.text, uncertain, not (query and said.text) and has_unreadable(span.attributes))
 
 
 def retriever(span: Span, convention: str, *, reranks: bool = False) -> Step:

@@ -69,6 +69,8 @@ def create(
         lifetime_ms=None if expires_in is None else duration_ms(expires_in, "--expires-in"),
     )
     _show(apply_create(plan, local_actor(comment)), as_json)
+    if kind is KeyKind.FEEDBACK and not origin:
+        echo("no web page can use this key, but any program that has it; for pages, pass --origin", err=True)
 
 
 @keys.command("list")
