@@ -15,7 +15,7 @@ from assay_operations.prune import apply, plan_prune
 from assay_operations.time_bounds import duration_ms
 from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
-from assay_schema.events import Kind
+from assay_schema.fields import Kind
 from tests.support.cli import Cli, stop
 from tests.support.sample_rows import MAKE, Json, candidate, event_id_at, failure, iso, lines, score
 from tests.support.store import StoreServer

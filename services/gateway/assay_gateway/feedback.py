@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from assay_access.api_keys import KeyRecord
 from assay_gateway.events import derived_id
 from assay_gateway.refusal import malformed
-from assay_schema.events import EventId, Name
+from assay_schema.fields import EventId, Name
 from assay_schema.ids import event_ms, new_event_id
 from assay_schema.limits import SCHEMA_VERSION
 from assay_schema.validation import event_time_ok
