@@ -28,7 +28,7 @@ from tests.support.demo import planted_in, run_demo
 from tests.support.stack import System, running
 from tests.support.wait import until
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("main-job")]
+pytestmark = [pytest.mark.slow, pytest.mark.bare_only, pytest.mark.timeout(900), pytest.mark.xdist_group("main-job")]
 
 #: One of each family. None is real: documentation addresses, test card numbers, the telephone numbers of films.
 PLANTED = {

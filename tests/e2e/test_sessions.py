@@ -20,7 +20,13 @@ from tests.support.opencode_logs import START_MS, Session, assistant, database, 
 from tests.support.stack import System, running
 from tests.support.wait import until
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("sessions"), pytest.mark.server]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.bare_only,
+    pytest.mark.server,
+    pytest.mark.timeout(900),
+    pytest.mark.xdist_group("sessions"),
+]
 
 #: Documentation addresses and invented keys, one in each place where a log can hold one.
 PLANTED = {

@@ -218,6 +218,7 @@ def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_secon
             assert stat.S_IMODE((up.data / "agent/sessions.jsonl").stat().st_mode) == 0o600
 
 
+@pytest.mark.bare_only
 @pytest.mark.one_day
 def test_a_service_that_refuses_most_questions_opens_an_alert_though_what_it_still_says_is_right(
     tmp_path: Path,
@@ -282,6 +283,7 @@ def test_it_stops_in_order_on_a_signal(whole: Up) -> None:
     assert "Traceback" not in whole.output
 
 
+@pytest.mark.bare_only
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends children with their parent")
 def test_killed_it_leaves_nothing_behind_and_starts_again_with_the_same_data(tmp_path: Path) -> None:
     with running(tmp_path) as up:
@@ -296,6 +298,7 @@ def test_killed_it_leaves_nothing_behind_and_starts_again_with_the_same_data(tmp
         assert again.wait() == 0
 
 
+@pytest.mark.bare_only
 def test_it_stops_in_order_when_its_parent_dies(tmp_path: Path) -> None:
     parent = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
     with running(tmp_path, prefix=(sys.executable, "-c", parent)) as up:
@@ -306,6 +309,7 @@ def test_it_stops_in_order_when_its_parent_dies(tmp_path: Path) -> None:
         up.leaves_nothing(processes)
 
 
+@pytest.mark.bare_only
 def test_interrupted_while_starting_it_leaves_nothing(tmp_path: Path) -> None:
     with running(tmp_path) as up:
         up.says("redis ready")
@@ -315,6 +319,7 @@ def test_interrupted_while_starting_it_leaves_nothing(tmp_path: Path) -> None:
         up.leaves_nothing(processes)
 
 
+@pytest.mark.bare_only
 def test_it_keeps_running_when_nobody_reads_its_output_any_more(tmp_path: Path) -> None:
     data, base = tmp_path / "data", free_ports(PORTS)
     with subprocess.Popen(
