@@ -114,7 +114,7 @@ class Reader:
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+def reader(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     folder = tmp_path_factory.mktemp("checkout")
     for name, text in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     for path in (folder / "golden.jsonl", folder / "evals/golden.jsonl"):
         path.parent.mkdir(exist_ok=True)
         path.write_text(golden)
-    with running(folder, "--demo", "--scenario", "regression") as system:
+    with running(folder, "--demo", "--scenario", "regression", tables=tables) as system:
         reader = Reader(folder, system, {})
         session = _play_agent(reader)
         reader.ids.update(_ids(reader) | {SESSION: f"sessions show {session}"})

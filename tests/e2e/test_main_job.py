@@ -47,8 +47,8 @@ TEXT = (
 
 
 @pytest.fixture(scope="module")
-def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    with running(tmp_path_factory.mktemp("system"), "--no-quality") as system:
+def system(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    with running(tmp_path_factory.mktemp("system"), "--no-quality", tables=tables) as system:
         yield system
 
 
