@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from assay_schema.export import RetrievalRow
 from assay_schema.ids import new_event_id
 from assay_schema.published import published_schema
 from assay_schema.streams import CAPTURE, DEAD, EVENTS, FAILURES, FIELD
+from tests.support.cli import called
 from tests.support.demo import planted_in, run_demo
 from tests.support.stack import System, running
 from tests.support.wait import until
@@ -63,9 +63,8 @@ def capture(system: System) -> Iterator[Capture]:
 
 
 def assay(system: System, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
-    command = [sys.executable, "-m", "assay_cli", *arguments, "--data", str(system.data)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    done = called(*arguments, "--data", str(system.data))
+    return subprocess.CompletedProcess(arguments, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def export(system: System, *arguments: str) -> tuple[list[dict[str, Any]], str]:
