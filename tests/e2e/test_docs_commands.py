@@ -110,7 +110,7 @@ class Reader:
             said = output.read().decode()
         expected = command.exit_codes | ({130} if command.runs_until_interrupted else set())
         assert code in expected, f"{command.text}: exit code {code}\n{said}"
-        assert "Traceback" not in said, said
+        assert "Traceback (most recent call last)" not in said, said
 
 
 @pytest.fixture(scope="module")

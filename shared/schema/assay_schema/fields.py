@@ -1,4 +1,4 @@
-"""Types of single fields (kinds, names, texts, numbers, times, ids) with their limits, and the base class of models.
+"""Types of single fields with their limits, such as names, texts and times, and the base class of models.
 
 Events, rows, scores, alerts and settings share them. It is apart from `events`, because settings and most commands need no event.
 """
@@ -200,6 +200,9 @@ SchemaVersion = Annotated[
 
 
 class Model(BaseModel):
-    """Base model: strict about types, ignores unknown keys. Its validator is built on first use, since a process needs few."""
+    """Base model: strict about types, ignores unknown keys.
+
+    Its validator is built on first use, because a process needs few.
+    """
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True, defer_build=True)
