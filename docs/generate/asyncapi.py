@@ -13,6 +13,14 @@ from typing import Any
 from assay_schema.settings import Settings
 from docs.generate.keep import keep
 
+#: Everything that an optional service can read: a document describes what it may do.
+_SETTINGS = Settings.model_validate(
+    {
+        "otlp_exporter": {
+            "endpoint": "http://127.0.0.1:4318", "retrievals": True, "answers": True, "verdicts": True,
+        },
+    }
+)  # fmt: skip
 #: Addresses and consumer names differ on every machine and are not part of the contract.
 _LOCAL = {"host": "redis", "consumerName": "<host>-<process>"}
 
@@ -20,7 +28,7 @@ _LOCAL = {"host": "redis", "consumerName": "<host>-<process>"}
 def document(service: str) -> str:
     """Return the document of `assay_<service>` as JSON, the same on every machine."""
     build = importlib.import_module(f"assay_{service}.app").build
-    specification = build(Settings()).application().schema.to_specification().to_jsonable()
+    specification = build(_SETTINGS).application().schema.to_specification().to_jsonable()
     return (
         re.sub(r"[ \t]+$", "", json.dumps(_portable(specification), indent=2, sort_keys=True), flags=re.MULTILINE)
         + "\n"

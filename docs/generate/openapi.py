@@ -26,6 +26,7 @@ _REASONS = {
     "400": "No event was accepted, or the body cannot be read.",
     "401": "No valid key.",
     "403": "The key must not do this.",
+    "404": "No such answer is known, or not yet: send it again some seconds later.",
     "405": "Another method is used.",
     "408": "The body took too long.",
     "413": "The body is over the limit.",
@@ -127,7 +128,7 @@ def _feedback() -> dict[str, Any]:
             },
             "responses": {
                 "202": _answer("The verdict is stored.", _ref("FeedbackAccepted")),
-                **_errors("400", "401", "403", "408", "413", "415", "429", "500", "503"),
+                **_errors("400", "401", "403", "404", "408", "413", "415", "429", "500", "503"),
             },
         },
         "options": {
@@ -158,7 +159,7 @@ def _metrics() -> dict[str, Any]:
 def _errors(*statuses: str) -> dict[str, Any]:
     waits = {"Retry-After": {"schema": {"type": "integer", "minimum": 1, "maximum": 5}}}
     found = {status: _answer(_REASONS[status], _ref("Error")) for status in statuses if status != "500"}
-    for status in {"429", "503"} & found.keys():
+    for status in {"404", "429", "503"} & found.keys():
         found[status]["headers"] = waits
     return found | {"500": _answer(_REASONS["500"], _object({"request_id": {"type": "string"}}))}
 

@@ -1,6 +1,7 @@
 """Generate the reference of all settings: a page, and a commented example file. Pure."""
 
 from collections.abc import Iterator
+from inspect import getdoc
 from typing import Any
 
 import orjson
@@ -45,7 +46,7 @@ def settings_page() -> str:
     parts = [_PAGE]
     for section, model in _sections():
         parts.append(
-            f"\n## `[{section}]`\n\n{model.__doc__}\n\n| setting | environment variable | default | meaning |\n|---|---|---|---|\n"
+            f"\n## `[{section}]`\n\n{getdoc(model)}\n\n| setting | environment variable | default | meaning |\n|---|---|---|---|\n"
         )
         for name, field in model.model_fields.items():
             variable = by_setting.get((section, name))
@@ -63,7 +64,8 @@ def example_file() -> str:
     """
     parts = [_EXAMPLE]
     for section, model in _sections():
-        parts.append(f"\n# {model.__doc__}\n[{section}]\n")
+        described = [f"# {line}".rstrip() for line in str(getdoc(model)).splitlines()]
+        parts.append("\n".join(["", *described, f"[{section}]", ""]))
         for name, field in model.model_fields.items():
             default = _value(field)
             if isinstance(default, dict):  # a separate table, which must follow the section's plain settings in TOML

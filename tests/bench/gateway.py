@@ -21,7 +21,7 @@ import redis
 
 from assay_schema.streams import CAPTURE, FIELD
 from assay_schema.validation import parse_event
-from tests.bench import spans
+from tests.bench import exported_spans, open_traces, receivers, spans
 from tests.bench.result import result
 from tests.support.gateway import Gateway, event, redis_with_identities
 
@@ -78,6 +78,9 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
             result("p99 at half load / its limit", p99, P99_MS, "ms", "<= 1", n),
             result("resident memory / its limit", rss, RSS_MIB, "MiB", "<= 1", 1),
             *spans.rows(quick),
+            *exported_spans.rows(quick),
+            *receivers.rows(quick),
+            *open_traces.rows(quick),
         ]
 
 

@@ -26,11 +26,11 @@ SERVICES: dict[str, dict[str, Any]] = PLAIN["services"]
 OURS = {name: service for name, service in SERVICES.items() if "build" in service}
 LASTING = {name: service for name, service in SERVICES.items() if service["restart"] == "always"}
 #: What reads streams.
-CONSUMERS = ("assembler", "scrubber", "writer", "judge", "drift", "notifier")
+CONSUMERS = ("assembler", "scrubber", "writer", "judge", "drift", "notifier", "otlp_exporter")
 #: What other hosts and web pages can reach.
 PUBLISHED = ("redis", "clickhouse", "gateway")
-#: What speaks to somebody outside: the judge to its model's API, the notifier to receivers of alerts.
-REACH_OUT = {"judge", "notifier"}
+#: What speaks to somebody outside: the judge to its model's API, the notifier to receivers of alerts, the exporter to a backend.
+REACH_OUT = {"judge", "notifier", "otlp_exporter"}
 #: What may differ from the embedded default: where things are, and who one is.
 ADDRESSES = {
     "redis.url", "redis.password_file", "redis.tls_ca_file", "store.url", "store.user", "store.password_file",
@@ -313,7 +313,8 @@ def test_monitoring_is_a_profile_of_its_own() -> None:
         "migrate",
         "gateway",
         *CONSUMERS,
-    }
+    } - {"otlp_exporter"}
+    assert profiles["otlp_exporter"] == ["otlp"]
 
 
 def test_the_example_of_an_override_changes_services_that_exist_and_declares_each_secret_that_it_gives() -> None:

@@ -104,6 +104,7 @@ def test_its_packages_are_those_the_services_are_made_of() -> None:
             "judge",
             "drift",
             "notifier",
+            "otlp-exporter",
             "evals",
             "sessions",
             "operations",

@@ -75,7 +75,7 @@ def test_every_expression_names_metrics_and_labels_that_exist(where: str) -> Non
 @pytest.mark.parametrize("where", expressions())
 def test_every_label_value_an_expression_compares_with_is_one_that_occurs(where: str) -> None:
     known = {
-        "outcome": OUTCOMES | {"sent", "given_up"},
+        "outcome": OUTCOMES | {"sent", "given_up", "refused", "rejected"},
         "stream": {stream.name for stream in STREAMS},
         "reason": {reason.value for reason in Reason},
         "severity": {severity.value for severity in Severity},
@@ -135,6 +135,7 @@ def test_prometheus_scrapes_services_of_compose_at_the_ports_they_serve() -> Non
         "notifier": 9105,
         "gateway": 9106,
         "assembler": 9107,
+        "otlp_exporter": 9108,
     }
     for name in reached:
         assert str(reached[name]) in " ".join(SERVICES[name]["healthcheck"]["test"])

@@ -152,16 +152,24 @@ def test_entries_that_cannot_be_decoded_are_failures_and_leave_the_stream(
 
 
 @pytest.mark.slow
-def test_kills_at_any_moment_lose_nothing_and_repeat_nothing(fresh: RedisServer, tmp_path: Path) -> None:
-    running = Assembler(tmp_path, fresh).start(ready=False)
-    traces = [f"{number:032x}" for number in range(1, 25)]
-    for number, trace in enumerate(traces):
-        for each in (SEARCH, CALL, SAID, OUTER, ROOT):
-            append(fresh, entry(each._replace(trace_id=trace), trace=trace))
-        if number % 8 == 7:
-            running.kill()
-            running.start(ready=False)
+def test_a_process_that_is_killed_while_it_takes_spans_and_while_it_closes_traces_loses_nothing(
+    fresh: RedisServer, tmp_path: Path
+) -> None:
+    traces = [f"{number:032x}" for number in range(1, 41)]
+    sent = [
+        entry(each._replace(trace_id=trace), trace=trace) for trace in traces for each in (SEARCH, CALL, SAID, ROOT)
+    ]
+    # No health is asked for, so no port is needed that another test may have taken meanwhile.
+    running = Assembler(tmp_path, fresh, ASSAY_ASSEMBLER_PORT="0", ASSAY_ASSEMBLER_BATCH_ENTRIES="1")
+    append(fresh, *sent)
     try:
+        running.start(ready=False)
+        until(lambda: unread(fresh) < len(sent), "no span is taken")
+        running.kill()
+        running.start(ready=False)
+        until(lambda: kinds(fresh)["answer"], "no trace is closed")
+        running.kill()
+        running.start(ready=False)
         assert closed(fresh) == Counter({kind: len(traces) for kind in WHOLE})
     finally:
         running.kill()

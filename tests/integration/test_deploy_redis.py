@@ -18,9 +18,11 @@ from assay_schema.streams import (
     EVENTS,
     FIELD,
     STREAMS,
+    answer_of_trace_key,
     numbered_key,
     overflow_key,
     scrubbed_low_watermark_key,
+    trace_key,
     watermark_key,
 )
 from tests.support.deployed_redis import DeployedRedis
@@ -81,32 +83,35 @@ APPENDERS = {
     "capture": {"producer", "gateway", "assembler", "operator"},
     "spans": {"gateway", "operator"},
     "events": {"scrubber"},
-    "failures": {"assembler", "scrubber", "writer", "judge", "drift", "notifier", "operator"},
-    "dead": {"assembler", "scrubber", "writer", "judge", "drift", "notifier"},
+    "failures": {"assembler", "scrubber", "writer", "judge", "drift", "notifier", "otlp_exporter", "operator"},
+    "dead": {"assembler", "scrubber", "writer", "judge", "drift", "notifier", "otlp_exporter"},
     "alerts": {"writer", "judge", "drift", "operator"},
     "scores": {"judge"},
 }
 READERS = {
     "capture": {"scrubber"},
     "spans": {"assembler"},
-    "events": {"writer", "judge", "drift", "sre"},
+    "events": {"writer", "judge", "drift", "otlp_exporter", "sre"},
     "failures": {"writer", "drift"},
     "dead": {"operator"},
     "alerts": {"writer", "notifier"},
-    "scores": {"writer", "drift"},
+    "scores": {"writer", "drift", "otlp_exporter"},
 }
+ANSWER = answer_of_trace_key(0, "shop", "0af7651916cd43dd8448eb211c80319c")
 #: Who may set a key, and who may see it.
 SETTERS = {
     scrubbed_low_watermark_key(): {"scrubber", "writer"},
     overflow_key(): {"scrubber"},
     numbered_key(): {"scrubber"},
     watermark_key(): {"writer"},
+    ANSWER: {"assembler"},
 }
 GETTERS = {
     scrubbed_low_watermark_key(): {"scrubber", "writer", "drift", "owner", "admin"},
     overflow_key(): {"scrubber"},
     numbered_key(): {"scrubber"},
     watermark_key(): {"scrubber", "writer", "drift", "owner", "admin"},
+    ANSWER: {"gateway", "assembler"},
 }
 
 
@@ -138,6 +143,10 @@ def test_a_stream_is_read_by_those_whose_work_it_is(deployed: DeployedRedis, str
 def test_the_services_keys_are_theirs(deployed: DeployedRedis, key: str) -> None:
     assert allowed(deployed, lambda client: client.set(key, "0")) == SETTERS[key]
     assert allowed(deployed, lambda client: client.get(key)) == GETTERS[key]
+
+
+def test_only_the_assembler_reads_the_raw_spans_of_open_traces(deployed: DeployedRedis) -> None:
+    assert allowed(deployed, lambda client: client.hgetall(trace_key(0, "shop", "0" * 32))) == {"assembler"}
 
 
 @pytest.mark.parametrize(

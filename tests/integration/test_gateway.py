@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 
 from assay_access.api_keys import KeyKind
 from assay_operations.doctor import checks as doctor_checks
-from assay_operations.doctor.probes import problems_of
+from assay_operations.doctor.probes import state_of
 from assay_schema.ids import new_event_id
 from assay_schema.streams import CAPTURE
 from assay_schema.validation import parse_event
@@ -304,7 +304,7 @@ def test_a_preflight_of_a_listed_page_is_allowed_without_credentials(gateway: Ga
         b"",
         b"{",
         verdict(verdict="fine"),
-        verdict(target={"trace_id": "0" * 32}),
+        verdict(target={"span_id": "0" * 16}),
         verdict(target={"event_id": "7"}),
         verdict(target={"event_id": "ffffffff-ffff-7fff-bfff-ffffffffffff"}),
         verdict(text="x" * 4097),
@@ -330,9 +330,9 @@ def test_health_and_metrics_are_on_the_internal_port(gateway: Gateway) -> None:
 
 
 def test_doctor_says_whether_the_gateway_accepts_events(gateway: Gateway) -> None:
-    assert problems_of("127.0.0.1", gateway.health_port) == []
+    assert state_of("127.0.0.1", gateway.health_port) == ([], [])
     with pytest.raises(OSError, match="refused"):
-        problems_of("127.0.0.1", free_port())
+        state_of("127.0.0.1", free_port())
     assert doctor_checks.gateway([]).status == "ok"
     found = doctor_checks.gateway(["redis does not answer"])
     assert (found.status, found.summary) == ("fail", "redis does not answer")

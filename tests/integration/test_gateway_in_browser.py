@@ -6,11 +6,13 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from assay_access.api_keys import KeyKind
 from assay_schema.ids import new_event_id
+from assay_schema.streams import answer_of_trace_key
 from tests.programs import found, lacking
 from tests.support.gateway import Gateway, redis_with_identities
 from tests.support.wait import until
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=lacking("chromium"))
 SCRIPT = (Path(__file__).parents[2] / "deploy/web/assay-feedback.js").read_text()
 #: Puts the outcome into the page, which the browser prints when its script has ended.
 PAGE = """<!doctype html><title>working</title><script>%s</script><script>
-assayFeedback(%s, %s)({event_id: %s}, "negative", {text: "wrong price"}).then((stored) => {
+assayFeedback(%s, %s)(%s, "negative", {text: "wrong price"}).then((stored) => {
   document.title = "stored: " + stored;
 });
 </script>"""
@@ -48,10 +50,10 @@ class Site:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def visit(self, directory: Path) -> str:
-        """Open the page in the browser. Return it as the browser has it after five seconds of its own time."""
+        """Open the page in the browser. Return it as the browser has it after a minute of its own time."""
         command = [
             str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={directory / 'profile'}",
-            "--virtual-time-budget=20000", "--dump-dom", self.origin,
+            "--virtual-time-budget=60000", "--dump-dom", self.origin,
         ]  # fmt: skip
         return subprocess.run(command, capture_output=True, text=True, timeout=200, check=True).stdout
 
@@ -88,10 +90,24 @@ def test_a_page_can_send_a_verdict_only_if_the_key_lists_its_origin(
 ) -> None:
     origins = (site.origin if listed else "https://app.example.com",)
     key, target = gateway.key(KeyKind.FEEDBACK, origins=origins), new_event_id()
-    words = (json.dumps(text) for text in (f"http://127.0.0.1:{gateway.port}", key, target))
+    words = (json.dumps(each) for each in (f"http://127.0.0.1:{gateway.port}", key, {"event_id": target}))
     site.page = PAGE % (SCRIPT, *words)
     assert f"<title>stored: {str(listed).lower()}</title>" in site.visit(tmp_path)
     verdicts = [each["payload"] for each in gateway.stored() if each["payload"]["target_event_id"] == target]
     sent = {"target_event_id": target, "verdict": "negative", "text": "wrong price"}
     assert verdicts == ([sent] if listed else [])
     until(lambda: key.split("_")[2] in gateway.log(), "the request is not in the log")
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_page_can_name_the_trace_of_an_answer(gateway: Gateway, site: Site, tmp_path: Path, known: bool) -> None:
+    key, target, trace = gateway.key(KeyKind.FEEDBACK, origins=(site.origin,)), new_event_id(), uuid4().hex
+    if known:
+        with gateway.redis.client() as client:
+            client.set(answer_of_trace_key(0, "shop", trace), target)
+    words = (json.dumps(each) for each in (f"http://127.0.0.1:{gateway.port}", key, {"trace_id": trace}))
+    site.page = PAGE % (SCRIPT, *words)
+    assert f"<title>stored: {str(known).lower()}</title>" in site.visit(tmp_path)
+    assert [each["payload"]["target_event_id"] for each in gateway.stored()].count(target) == known
+    tries = [line for line in gateway.log().splitlines() if key.split("_")[2] in line]
+    assert len(tries) == (1 if known else 5), "an open trace may close meanwhile"

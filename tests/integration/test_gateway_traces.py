@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import http.client
 import json
 import logging
 from collections.abc import Iterator
@@ -158,3 +159,29 @@ def test_an_exporter_gets_503_while_the_spans_are_not_assembled(tmp_path: Any) -
 def test_an_answer_in_protobuf_is_readable(fresh: Gateway) -> None:
     answer = fresh.send("/v1/traces", b"", fresh.key(), Content_Type="application/x-protobuf")
     assert (answer.status, ExportTraceServiceResponse.FromString(answer.body)) == (200, ExportTraceServiceResponse())
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_body_in_chunks_without_a_length_is_read_as_exporters_for_javascript_send_it(
+    fresh: Gateway, zipped: bool
+) -> None:
+    named = {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}
+    raw = {
+        "traceId": "0AF7651916CD43DD8448EB211C80319C",
+        "spanId": "00F067AA0BA902B7",
+        "flags": 257,
+        "attributes": [named],
+    }
+    body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [raw]}]}]}).encode()
+    body = gzip.compress(body) if zipped else body
+    headers = {"Authorization": f"Bearer {fresh.key()}", "Content-Type": "application/json"}
+    headers |= {"Content-Encoding": "gzip"} if zipped else {}
+    connection = http.client.HTTPConnection("127.0.0.1", fresh.port, timeout=60)
+    try:
+        parts = (body[place : place + 20] for place in range(0, len(body), 20))
+        connection.request("POST", "/v1/traces", parts, headers, encode_chunked=True)
+        assert connection.getresponse().status == 200
+    finally:
+        connection.close()
+    (entry,) = stored(fresh)
+    assert entry.trace_id == raw["traceId"].lower()

@@ -126,7 +126,7 @@ class Consumers:
         try:
             yield
             assert all(subscriber.running for subscriber in broker.subscribers)
-            assert all(consumer.alive for consumer in consumers)
+            assert not any(consumer.ended_by for consumer in consumers)
         finally:
             quiet.cancel()
             await asyncio.gather(*(consumer.stop() for consumer in consumers))

@@ -6,7 +6,10 @@ from typing import Any
 
 import orjson
 
+from assay_assembler.open_traces import GROUP, OpenTraces, arrival_of
 from assay_assembler.span import Span
+from assay_runtime.connection import Client
+from assay_runtime.same_redis import redis_here
 from assay_schema.span_entry import SpanEntry
 from assay_schema.streams import CAPTURE, FIELD, SPANS
 from tests.support.redis import RedisServer
@@ -47,6 +50,16 @@ def append(redis: RedisServer, *entries: bytes) -> None:
     with redis.client() as client:
         for each in entries:
             client.xadd(SPANS.key(), {FIELD: each})
+
+
+async def take(client: Client, assembler: OpenTraces, count: int = 10_000, *, pending: bool = False) -> int:
+    """Hand entries to an assembler in this process: new ones, or those that were delivered before.
+
+    Returns the number that it finished.
+    """
+    found = await client.xreadgroup(GROUP, "one", {SPANS.key(): "0" if pending else ">"}, count=count)
+    arrivals = [arrival_of(each.decode(), fields[FIELD.encode()]) for _, new in found for each, fields in new]
+    return await assembler.finish(arrivals, await redis_here(client, SPANS.key()))
 
 
 def captured(redis: RedisServer) -> list[dict[str, Any]]:

@@ -26,6 +26,16 @@ class Answered:
     sources: list[Node]
     #: When it began, in Unix nanoseconds.
     started_ns: int
+    #: Id of the response of the model with its text; may be empty.
+    response_id: str
+
+    @property
+    def rank(self) -> int:
+        """Place among the answers of its trace: a lower one is preferred.
+
+        Agents come before single model calls, and those below the trace's first span before others.
+        """
+        return 2 * (not self.node.is_agent) + bool(self.node.outermost.parent_id)
 
 
 class Answers:
@@ -77,7 +87,8 @@ class Answers:
         model = (named.step.model if named else "") or step.model
         before = self._before(named.start_ns if named else agent.end_ns, agent.span_id, owners)
         contexts = passages(before) or _in_prompts([*([last] if last else []), *sorted(calls, key=order), agent])
-        return Answered(agent, query, text, model, contexts, before, [agent, *calls], agent.start_ns)
+        response_id = named.step.response_id if named else ""
+        return Answered(agent, query, text, model, contexts, before, [agent, *calls], agent.start_ns, response_id)
 
     def _of_call(self, call: Node, owners: dict[str, str]) -> Answered | Reason:
         step = call.step
@@ -91,7 +102,9 @@ class Answers:
         before = self._before(call.start_ns, "", owners)
         opening = self._openings.get(call.span_id, call)
         contexts = passages(before) or _in_prompts([call, opening])
-        return Answered(call, query, step.text, step.model, contexts, before, [call, opening], opening.start_ns)
+        sources, began = [call, opening], opening.start_ns
+        response_id = step.response_id or opening.step.response_id
+        return Answered(call, query, step.text, step.model, contexts, before, sources, began, response_id)
 
     def _before(self, moment_ns: int, agent_id: str, owners: dict[str, str]) -> list[Found]:
         """Return the retrievals before a moment, except those of another agent that answers."""

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError as ProtobufError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from assay_assembler.decode_json import UndecodableError, decode_json
-from assay_assembler.marks import EVENT_PREFIXES, PREFIXES, UNREAD
+from assay_assembler.marks import UNREAD, is_marked
 from assay_assembler.span import STATUSES, Attributes, Link, Source, Span, SpanEvent, is_local_root
 
 __all__ = ["UndecodableError", "decode"]
@@ -45,19 +45,8 @@ def source_of(resource: Attributes, scope: str) -> Source:
     return Source(service if isinstance(service, str) else "", instance if isinstance(instance, str) else "", scope)
 
 
-def _is_marked(raw: Any) -> bool:
-    for pair in raw.attributes:
-        if pair.key.startswith(PREFIXES):
-            return True
-    # A loop without a generator: this runs once a span.
-    for event in raw.events:  # noqa: SIM110
-        if event.name.startswith(EVENT_PREFIXES):
-            return True
-    return False
-
-
 def _span(raw: Any, source: Source) -> Span | None:
-    marked = _is_marked(raw)
+    marked = is_marked((pair.key for pair in raw.attributes), (event.name for event in raw.events))
     raw_events, raw_links = raw.events if marked else (), raw.links if marked else ()
     events = tuple([SpanEvent(each.name, attributes_of(each.attributes)) for each in raw_events]) if raw_events else ()
     links = tuple([Link(each.trace_id.hex(), each.span_id.hex()) for each in raw_links]) if raw_links else ()

@@ -2,19 +2,13 @@
 
 import hashlib
 
-_VERSION_AND_VARIANT = 0x7 << 76 | 0x2 << 62
-#: The last Unix millisecond that a UUIDv7 can hold.
-MS_MAX = (1 << 48) - 1
+from assay_schema.ids import derived_event_id
 
 
 def span_event_id(project: str, trace_id: str, span_id: str, kind: str, start_ns: int) -> str:
     """Return the `event_id` of a span's event: a UUIDv7 of the span's start and a hash of the rest."""
-    milliseconds = min(max(0, start_ns // 1_000_000), MS_MAX)
     key = f"{project}\0{trace_id}\0{span_id}\0{kind}".encode("utf-8", "replace")
-    bits = int.from_bytes(hashlib.blake2b(key, digest_size=10).digest())
-    value = milliseconds << 80 | _VERSION_AND_VARIANT | (bits >> 62 & 0xFFF) << 64 | bits & (1 << 62) - 1
-    digits = f"{value:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    return derived_event_id(start_ns // 1_000_000, key)
 
 
 def text_id(text: str) -> str:

@@ -20,6 +20,7 @@ from assay_assembler.documents import in_prompt
 from assay_assembler.span import Span
 from assay_assembler.step import Reason, Step, StepKind, no_step
 from assay_assembler.verdicts import has_verdicts, verdicts
+from assay_schema.span_entry import EXPORTER_SCOPE
 
 
 def _named_tool(span: Span) -> Step | None:
@@ -64,6 +65,8 @@ def step_of(span: Span, feedback_names: Collection[str] = (), context_names: Col
     Evaluations with one of `feedback_names` count as feedback of a person. Variables of a prompt with one of
     `context_names` are documents of the call.
     """
+    if span.source.scope == EXPORTER_SCOPE:
+        return no_step(Reason.EXPORTED)
     found = None
     for convention in CONVENTIONS:
         found = convention(span)

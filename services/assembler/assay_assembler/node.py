@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 from assay_assembler.span import Source, Span
 from assay_assembler.step import Step, StepKind
 
-#: With more agents in one trace, a span whose parent never came has none: the search takes the cube of their number.
-AGENTS_MAX = 50
-
 
 @dataclass(slots=True, eq=False)
 class Node:
@@ -28,6 +25,8 @@ class Node:
     span: Span | None
     parent: "Node | None" = None
     children: list["Node"] = field(default_factory=list)
+    #: True if all its ancestors are known, up to the first span of its process.
+    complete: bool = False
 
     @classmethod
     def of(cls, span: Span, step: Step) -> "Node":
@@ -45,6 +44,11 @@ class Node:
             step,
             span if step.unread else None,
         )
+
+    def remap(self, span: Span, step: Step) -> None:
+        """Take another step of the same span."""
+        self.step = step
+        self.span = span if step.unread else None
 
     def read(self) -> Step:
         """Return the step with the texts of an agent or chain, which are read when they are first needed."""
@@ -73,6 +77,14 @@ class Node:
             seen.add(node.span_id)
             node = node.parent
 
+    @property
+    def outermost(self) -> "Node":
+        """The last of its ancestors that is known; without one, the node itself."""
+        last = self
+        for ancestor in self.ancestors():
+            last = ancestor
+        return last
+
     def descendants(self) -> Iterator["Node"]:
         """Yield everything below, in the order of start."""
         seen = {self.span_id}
@@ -95,43 +107,3 @@ def order(node: Node) -> tuple[int, int, str]:
 def by_end(node: Node) -> tuple[int, int, str]:
     """Return the place of a node among others by its end."""
     return node.end_ns, node.start_ns, node.span_id
-
-
-def connect(nodes: dict[str, Node]) -> None:
-    """Set parents and children.
-
-    A parent that never came is replaced by the one agent around the span in time.
-
-    Spans without marks are not read, so that the way from a model call to its agent may have gaps.
-    """
-    for node in nodes.values():
-        node.parent, node.children = None, []
-    agents = [node for node in nodes.values() if node.is_agent]
-    if len(agents) > AGENTS_MAX:
-        agents = []
-    for node in nodes.values():
-        parent = nodes.get(node.parent_id)
-        if parent is None and node.parent_id:
-            around = _around(node, agents)
-            if len(around) == 1:
-                parent = around[0]
-        if parent is not None and parent is not node:
-            node.parent = parent
-            parent.children.append(node)
-
-
-def _around(node: Node, agents: list[Node]) -> list[Node]:
-    """Return the innermost of the nested agents that contain a span in time; several if agents overlap."""
-    holding = [
-        agent
-        for agent in agents
-        if agent is not node
-        and agent.start_ns <= node.start_ns
-        and node.end_ns <= agent.end_ns
-        and (agent.start_ns, agent.end_ns) != (node.start_ns, node.end_ns)
-    ]
-    return [agent for agent in holding if not any(_contains(agent, other) for other in holding if other is not agent)]
-
-
-def _contains(outer: Node, inner: Node) -> bool:
-    return outer.start_ns <= inner.start_ns and inner.end_ns <= outer.end_ns

@@ -24,7 +24,7 @@ from assay_assembler.step import Reason
 from assay_assembler.trace import OpenFeedback, Options, Trace
 from assay_runtime import metrics
 from assay_runtime.clock import clock
-from assay_runtime.connection import Client
+from assay_runtime.connection import Client, server_of
 from assay_runtime.dead_letter_writer import NO_ROOM
 from assay_runtime.entries import Entry, Outcome, failure_of
 from assay_runtime.lua import script
@@ -39,6 +39,8 @@ from assay_schema.streams import (
     DEAD,
     FAILURES,
     SPANS,
+    answer_of_response_key,
+    answer_of_trace_key,
     open_bytes_key,
     open_traces_key,
     trace_key,
@@ -54,6 +56,8 @@ KEPT = "kept as a dead letter for a while; see assay dead list"
 _TRIES = 20
 #: Traces read in one step, and steps of a tick.
 _PAGE, _PAGES = 100, 20
+#: Seconds for which a trace is postponed that should become dead letters while there is no room.
+_POSTPONED_S = 60
 TAKE = script("assay_assembler", "take")
 CLOSE = script("assay_assembler", "close")
 REFUSE = script("assay_assembler", "refuse")
@@ -180,16 +184,27 @@ class OpenTraces:
         return arguments + _listed((made.event_id, made.data) for made in known.trace.ready())
 
     async def close_due(self) -> None:
-        """Close the traces whose time has come; the next ones too while all need more memory than they may."""
+        """Close the traces whose time has come; the next ones too while all need more memory than they may.
+
+        The time is Redis's, which dated them. If it was set back, they wait no longer than a trace may.
+        """
         key = open_traces_key(self._shard)
+        now_ms = await self._now_ms()
+        latest_ms = now_ms + int(1000 * max(self._settings.grace_s, self._settings.idle_s, _POSTPONED_S))
+        for name in await self._client.zrangebyscore(key, f"({latest_ms}", "+inf", start=0, num=_PAGE * _PAGES):
+            await self._client.zadd(key, {name: latest_ms}, lt=True)
         for _ in range(_PAGES):
             over = int(await self._client.get(open_bytes_key(self._shard)) or 0) > self._settings.open_bytes
-            until: Any = "+inf" if over else clock.now_ms()
+            until: Any = "+inf" if over else now_ms
             names = await self._client.zrangebyscore(key, "-inf", until, start=0, num=_PAGE)
             closed = sum([await self._closed_or_given_up(name.decode()) for name in names])
             if not closed or (len(names) < _PAGE and not over):
                 break
         metrics.OPEN_TRACES.labels(str(self._shard)).set(await self._client.zcard(key))
+
+    async def _now_ms(self) -> int:
+        seconds, microseconds = await server_of(self._client, self._shard).time()
+        return int(seconds) * 1000 + int(microseconds) // 1000
 
     async def _closed_or_given_up(self, key: str) -> bool:
         """Close a trace; one that cannot be assembled becomes a failure. False if it has changed meanwhile."""
@@ -213,7 +228,8 @@ class OpenTraces:
             created_at=datetime.fromtimestamp(clock.now_ms() / 1000, UTC),
         )
         head = [entries, int(self._settings.memory_s * 1000), version, failure.model_dump_json(), error_class]
-        done = await self._close(keys=self._closing(key), args=[*head, self._dead_bytes, 0, 0, 0])
+        head += [self._dead_bytes, _POSTPONED_S * 1000]
+        done = await self._close(keys=self._closing(key), args=[*head, 0, "", 0, 0, 0, 0])
         if done == NO_ROOM:
             log.error("no room for another dead letter; a trace stays open: raise delivery.dead_bytes")
         return bool(done == 1)
@@ -223,7 +239,7 @@ class OpenTraces:
         trace = known.trace
         made = trace.close()
         for feedback in trace.open_feedback:
-            target = await self._target(trace.project, feedback)
+            target = await self._target(trace.project, feedback) or feedback.otherwise
             event = feedback.made(target) if target else None
             if event is None:
                 trace.counts[Reason.INVALID if target else Reason.NO_TARGET] += 1
@@ -231,20 +247,29 @@ class OpenTraces:
                 made.append(event)
         counts = {reason: count for reason, count in trace.counts.items() if count}
         targets = [(f"t{span_id}", event_id) for span_id, event_id in trace.targets.items()]
-        targets += [("t", trace.last_answer)] if trace.last_answer else []
-        arguments: list[Any] = [known.entries, int(self._settings.memory_s * 1000), known.version, "", "", 0]
+        arguments: list[Any] = [known.entries, int(self._settings.memory_s * 1000), known.version, "", "", 0, 0]
+        arguments += [int(self._settings.answer_memory_s * 1000), trace.answer, trace.answer_rank]
         arguments += _listed((each.event_id, each.data) for each in made) + _listed(targets)
         arguments += _listed((f"{trace.project}/{reason.value}", count) for reason, count in counts.items())
-        if not await self._close(keys=self._closing(key), args=arguments):
+        arguments += trace.responses.values()
+        responses = [answer_of_response_key(self._shard, trace.project, each) for each in trace.responses]
+        if not await self._close(keys=self._closing(key) + responses, args=arguments):
             return False  # it has more spans now, or another replica closed it
         for reason, count in counts.items():
             metrics.ASSEMBLER_SPANS.labels(metrics.project_label(trace.project), reason.value).inc(count)
         return True
 
     async def _target(self, project: str, feedback: OpenFeedback) -> str:
-        """Return the `event_id` that feedback on another trace is about; empty if it is not known."""
-        key = trace_key(self._shard, project, feedback.target_trace)
-        found = await self._client.hget(key, f"t{feedback.target_span}") or await self._client.hget(key, "t")
+        """Return the `event_id` that feedback is about; empty if it is not known."""
+        found = None
+        if response_id := feedback.verdict.response_id:
+            found = await self._client.get(answer_of_response_key(self._shard, project, response_id))
+        if not found and feedback.target_span:
+            key = trace_key(self._shard, project, feedback.target_trace)
+            found = await self._client.hget(key, f"t{feedback.target_span}")
+            if not found and not await self._client.hget(key, "closed"):
+                return ""  # its spans are forgotten, and the verdict may be about any of them
+        found = found or await self._client.get(answer_of_trace_key(self._shard, project, feedback.target_trace))
         return found.decode() if found else ""
 
     def _new(self, arrival: Arrival) -> Trace:
@@ -265,7 +290,8 @@ class OpenTraces:
         today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
         unassembled = unassembled_key(self._shard, today)
         streams = [stream.key(self._shard) for stream in (FAILURES, SPANS, DEAD)]
-        return [CAPTURE.key(self._shard), *self._keys(key), unassembled, *streams]
+        answer = answer_of_trace_key(self._shard, *_parts(key))
+        return [CAPTURE.key(self._shard), *self._keys(key), unassembled, *streams, answer]
 
     async def _read(self, key: str) -> _Known:
         """Return a trace as Redis has it."""

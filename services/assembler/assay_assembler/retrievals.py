@@ -1,5 +1,6 @@
 """Find the retrievals of a trace. Nested retrievers are one; a project may name tools that retrieve."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -26,11 +27,11 @@ class Found:
     reason: Reason | None
 
 
-def found_retrievals(nodes: dict[str, Node], retrieval_tools: tuple[str, ...]) -> list[Found]:
-    """Return the retrievals of a trace by their end."""
-    found = [_found(node) for node in nodes.values() if _is_outermost(node)]
+def found_retrievals(nodes: Collection[Node], retrieval_tools: tuple[str, ...]) -> list[Found]:
+    """Return the retrievals that these spans name, by their end."""
+    found = [_found(node) for node in nodes if _is_outermost(node)]
     if retrieval_tools:
-        found.extend(_of_tool(node) for node in nodes.values() if _is_retrieval_tool(node, retrieval_tools))
+        found.extend(_of_tool(node) for node in nodes if _is_retrieval_tool(node, retrieval_tools))
     return sorted(found, key=lambda each: by_end(each.node))
 
 

@@ -52,6 +52,8 @@ class Reason(StrEnum):
     LATE = "late"
     #: Its times or texts cannot be stored.
     INVALID = "invalid"
+    #: Assay exported it, and a collector or a setting sent it back.
+    EXPORTED = "exported"
 
 
 class Verdict(NamedTuple):

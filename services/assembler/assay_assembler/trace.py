@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 
 from assay_assembler import events
 from assay_assembler.answers import Answers
-from assay_assembler.calls import tool_groups
+from assay_assembler.calls import ToolCalls
 from assay_assembler.event_ids import span_event_id
 from assay_assembler.events import Envelope, Made
 from assay_assembler.mapping import step_of
-from assay_assembler.node import Node, connect, order
+from assay_assembler.node import Node, order
 from assay_assembler.retrievals import Found, found_retrievals
 from assay_assembler.span import Span, SpanEvent
 from assay_assembler.step import BARE, Reason, StepKind, Verdict
+from assay_assembler.tree import Tree
 from assay_schema.fields import Kind
 
 
@@ -39,7 +40,7 @@ class Options:
 
 @dataclass(frozen=True)
 class OpenFeedback:
-    """A verdict on a span of another trace, whose event has to be looked up."""
+    """A verdict whose event has to be looked up: its trace does not have it, or has closed before."""
 
     envelope: Envelope
     node: Node
@@ -49,6 +50,8 @@ class OpenFeedback:
     target_trace: str
     #: Empty if the whole trace is judged.
     target_span: str
+    #: `event_id` of the event that it is about if the look-up finds none; may be empty.
+    otherwise: str = ""
 
     def made(self, target_event_id: str) -> Made | None:
         """Return the event of the verdict on an event."""
@@ -69,12 +72,11 @@ class Trace:
     def __init__(self, project: str, trace_id: str, options: Options | None = None) -> None:
         self._options = options or Options()
         self._envelope = Envelope(project, trace_id, self._options.default_service, self._options.user_key)
-        self._nodes: dict[str, Node] = {}
+        self._tree = Tree()
+        self._nodes = self._tree.nodes
         self._spans: dict[str, Span] = {}
-        #: True if the parents and children of all nodes are set.
-        self._connected = False
-        #: True if the first span of a process has come. Nothing is complete before, and it usually comes last.
-        self._has_root = False
+        #: The tool calls that `ready` looked at.
+        self._early_calls = ToolCalls()
         #: Log records of spans that have not come.
         self._logged: dict[str, list[SpanEvent]] = {}
         #: Spans and kinds of the events that were returned. An event's id is a function of these.
@@ -86,8 +88,13 @@ class Trace:
         self.open_feedback: list[OpenFeedback] = []
         #: `event_id` by id of the span that it is about, after `close`: to find the target of later feedback.
         self.targets: dict[str, str] = {}
-        #: `event_id` of the trace's last answer, after `close`; empty without one.
-        self.last_answer = ""
+        #: `event_id` of the trace's answer, after `close`: that of its outermost agent, else that of its last model call.
+        #: Empty without one.
+        self.answer = ""
+        #: `Answered.rank` of that answer: a trace that closes twice has the answer with the lower one.
+        self.answer_rank = 0
+        #: `event_id` of the answer with a model's response, by the response's id, after `close`.
+        self.responses: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -100,10 +107,7 @@ class Trace:
     @property
     def rooted(self) -> bool:
         """True if all spans have all their ancestors, up to the first span of their process."""
-        if not self._has_root:
-            return not self._nodes
-        self._connect()
-        return all(_is_complete(node) for node in self._nodes.values())
+        return self._tree.is_complete
 
     def add(self, span: Span) -> None:
         """Add a span. Adding it again, or adding one after `close`, changes only the counts."""
@@ -130,33 +134,30 @@ class Trace:
         span = self._spans[span_id]
         known = bool(span.attributes or span.events)
         step = step_of(span, self._options.feedback_names, self._options.contexts_from_prompt) if known else BARE
-        self._nodes[span_id] = Node.of(span, step)
-        self._connected = False
-        self._has_root = self._has_root or span.local_root
-
-    def _connect(self) -> None:
-        """Set parents and children, unless no span has come since."""
-        if not self._connected:
-            connect(self._nodes)
-            self._connected = True
+        node = self._nodes.get(span_id)
+        if node is None:
+            self._tree.add(Node.of(span, step))
+        else:
+            node.remap(span, step)
+            self._tree.changed(node)
 
     def ready(self) -> list[Made]:
         """Return retrievals and tool calls that need not wait: those of processes whose first span has come.
 
-        A process exports its first span last. If an export is repeated out of order, such an event may lack what a later
-        span says; its id stays the same, so that it is still stored once. These spans stay in the trace until `close`,
-        because answers are made of them as well.
+        Each span is looked at once, when it has all its ancestors. A process exports its first span last. If an export is
+        repeated out of order, such an event may lack what a later span says; its id stays the same, so that it is still
+        stored once. These spans stay in the trace until `close`, because answers are made of them as well.
         """
-        if self._closed or not self._has_root:
+        if self._closed or not self._tree.has_root:
             return []
-        self._connect()
+        complete = self._tree.completed()
         made: list[Made] = []
-        for found in found_retrievals(self._nodes, self._options.retrieval_tools):
-            if _is_complete(found.node) and found.reason is None and found.node.step.query:
+        for found in found_retrievals(complete, self._options.retrieval_tools):
+            if found.reason is None and found.node.step.query:
                 made.extend(self._retrieval(found))
-        for group in tool_groups(self._nodes):
+        for group in self._early_calls.added(complete):
             # The other side of an MCP call is another process.
-            if _is_complete(group[0]) and all(node.step.convention != "mcp" for node in group):
+            if all(node.step.convention != "mcp" for node in group):
                 made.extend(self._tool_call(group))
         return made
 
@@ -167,14 +168,15 @@ class Trace:
         """
         if self._closed:
             return []
-        self._connect()
+        self._tree.settle()
         made: list[Made] = []
-        retrieved = found_retrievals(self._nodes, self._options.retrieval_tools)
+        nodes = list(self._nodes.values())
+        retrieved = found_retrievals(nodes, self._options.retrieval_tools)
         for found in retrieved:
-            self._set_targets(found.sources, events.node_event_id(self._envelope, found.node, Kind.RETRIEVAL))
+            self._set_targets(found.sources, self._event_id(found.node, Kind.RETRIEVAL, found.sources))
             made.extend(self._retrieval(found, last=True))
-        for group in tool_groups(self._nodes):
-            self._set_targets(group, events.node_event_id(self._envelope, group[0], Kind.TOOL_CALL))
+        for group in ToolCalls().added(nodes):
+            self._set_targets(group, self._event_id(group[0], Kind.TOOL_CALL, group))
             made.extend(self._tool_call(group, last=True))
         made.extend(self._answers(retrieved))
         made.extend(self._feedback())
@@ -187,7 +189,7 @@ class Trace:
         made: list[Made] = []
         for each in answers.found():
             last = each.retrieved[-1] if each.retrieved else None
-            retrieval_id = events.node_event_id(self._envelope, last.node, Kind.RETRIEVAL) if last else ""
+            retrieval_id = self._event_id(last.node, Kind.RETRIEVAL, last.sources) if last else ""
             payload = events.answer(
                 each.node, each.query, each.text, each.model, each.documents, retrieval_id, started_ns=each.started_ns
             )
@@ -196,7 +198,10 @@ class Trace:
                 self.counts[Reason.INVALID] += 1
                 continue
             made.append(event)
-            self.last_answer = event.event_id
+            if not self.answer or each.rank <= self.answer_rank:
+                self.answer, self.answer_rank = event.event_id, each.rank
+            if each.response_id:
+                self.responses[each.response_id] = event.event_id
             self._set_targets(each.sources, event.event_id)
         self.counts.update(answers.counts)
         return made
@@ -224,10 +229,10 @@ class Trace:
     def _once(
         self, node: Node, kind: Kind, payload: Callable[[], dict[str, object]], sources: list[Node], *, last: bool
     ) -> list[Made]:
-        """Return an event unless `ready` returned it before."""
+        """Return an event unless `ready` returned it before, perhaps under the name of another of its spans."""
         if last:
             self.counts[Reason.MERGED] += len(sources) - 1
-        if (node.span_id, kind) in self._sent:
+        if any((each.span_id, kind) in self._sent for each in sources):
             return []
         event = events.made(self._envelope, node, kind, payload(), sources)
         if event is None:
@@ -235,6 +240,11 @@ class Trace:
             return []
         self._sent.add((node.span_id, kind))
         return [event]
+
+    def _event_id(self, node: Node, kind: Kind, sources: list[Node]) -> str:
+        """Return the `event_id` of a node's event, or of the one that was returned for another of its spans."""
+        sent = next((each for each in sources if (each.span_id, kind) in self._sent), node)
+        return events.node_event_id(self._envelope, sent, kind)
 
     def _feedback(self) -> list[Made]:
         made: list[Made] = []
@@ -255,16 +265,20 @@ class Trace:
 
     def _open_feedback(self, node: Node, verdict: Verdict, place: int) -> OpenFeedback:
         trace, span = node.links[0] if len(node.links) == 1 else (self._envelope.trace_id, node.span_id)
-        return OpenFeedback(self._envelope, node, verdict, place, trace, "" if verdict.scope == "trace" else span)
+        otherwise = self.answer if trace == self._envelope.trace_id else ""
+        span = "" if verdict.scope == "trace" else span
+        return OpenFeedback(self._envelope, node, verdict, place, trace, span, otherwise)
 
     def _target(self, feedback: OpenFeedback) -> str:
+        """Return the event that a verdict is about; empty if it has to be looked up."""
         if feedback.target_trace != self._envelope.trace_id:
             return ""
         if feedback.verdict.response_id:
             for node in self._nodes.values():
                 if node.step.response_id == feedback.verdict.response_id and node.span_id in self.targets:
                     return self.targets[node.span_id]
-        return self.targets.get(feedback.target_span) or self.last_answer
+        found = self.targets.get(feedback.target_span, "")
+        return found if found or feedback.verdict.response_id else self.answer
 
     def _set_targets(self, sources: list[Node], event_id: str) -> None:
         for node in sources:
@@ -274,14 +288,3 @@ class Trace:
         for node in self._nodes.values():
             if node.step.kind is StepKind.NONE and node.step.reason is not None:
                 self.counts[node.step.reason] += 1
-
-
-def _is_complete(node: Node) -> bool:
-    """Return whether all ancestors of a node are known, up to the first span of its process.
-
-    A tool call that came from another process waits for the caller's span, which is the same call.
-    """
-    last = node
-    for ancestor in node.ancestors():
-        last = ancestor
-    return last.local_root and not (last.parent_id and last.step.kind is StepKind.TOOL_CALL)

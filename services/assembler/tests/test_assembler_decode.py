@@ -10,8 +10,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 import assay_assembler
 from assay_assembler.decode import UndecodableError, decode
 from assay_assembler.marks import UNREAD
-from assay_assembler.span import Link, SpanEvent
+from assay_assembler.span import Link, Span, SpanEvent
 from tests.support.spans import START_NS, TRACE, any_value, request, span, span_id
+from tests.support.traces import events
 
 EVERYTHING = span(
     {
@@ -92,6 +93,12 @@ def json_value(value: Any) -> dict[str, Any]:
             return {}
 
 
+def event_of(found: Span) -> dict[str, Any]:
+    """Return the event of a span as a tool call."""
+    (made,) = events(found._replace(attributes={"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"}))
+    return made
+
+
 def test_protobuf_is_decoded_with_all_its_values() -> None:
     assert decode(request(EVERYTHING).SerializeToString(), "protobuf") == [EVERYTHING]
 
@@ -122,6 +129,8 @@ def test_an_event_of_a_vector_store_is_a_mark() -> None:
         (0x100, "", True),
         (0x101, span_id(2), False),
         (0x300, span_id(2), True),
+        (0x301, span_id(2), True),
+        (0x001, span_id(2), False),
         (0x200, span_id(2), False),
     ],
 )
@@ -129,7 +138,10 @@ def test_a_span_is_a_local_root_without_a_parent_or_with_a_remote_one(flags: int
     made = request(EVERYTHING)
     raw = made.resource_spans[0].scope_spans[0].spans[0]
     raw.flags, raw.parent_span_id = flags, bytes.fromhex(parent)
-    assert decode(made.SerializeToString(), "protobuf")[0].local_root is expected
+    for body, encoding in ((made.SerializeToString(), "protobuf"), (orjson.dumps(as_json(made)), "json")):
+        (found,) = decode(body, encoding)  # type: ignore[arg-type]
+        assert found.local_root is expected
+        assert event_of(found)["traceparent"] == f"00-{TRACE}-{found.span_id}-01"  # an exported span was sampled
 
 
 @pytest.mark.parametrize(("field", "value"), [("trace_id", b""), ("trace_id", b"\0" * 16), ("span_id", b"\1" * 7)])

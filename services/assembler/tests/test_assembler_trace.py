@@ -5,8 +5,9 @@ from uuid import UUID
 
 import pytest
 
+from assay_assembler import calls, retrievals, tree
 from assay_assembler.event_ids import chunk_number, span_event_id
-from assay_assembler.node import connect
+from assay_assembler.node import Node
 from assay_assembler.span import Span
 from assay_assembler.trace import Options, Trace
 from assay_schema.ids import event_ms
@@ -271,16 +272,38 @@ def test_variables_of_a_prompt_are_no_contexts_beside_a_retrieval() -> None:
     assert [each["text"] for each in answer["contexts"]] == ["From the index."]
 
 
-def test_a_trace_whose_first_span_has_not_come_is_not_searched_with_each_span(monkeypatch: pytest.MonkeyPatch) -> None:
-    searches: list[int] = []
-    monkeypatch.setattr("assay_assembler.trace.connect", lambda nodes: searches.append(len(nodes)) or connect(nodes))
-    trace = opened()
-    for number in range(2, 102):
-        trace.add(tool(number, parent=1))
-        assert (trace.ready(), trace.rooted) == ([], False)
-    assert searches == []
-    trace.add(agent(1, "Q?", "A."))
-    assert (len(trace.ready()), trace.rooted, searches) == (100, True, [101])
+class Looks:
+    """Counts how often the steps of a search look at a span."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.number = 0
+        for module, name in ((calls, "_outer_first"), (retrievals, "_is_outermost"), (tree, "_is_first")):
+            self._count(monkeypatch, module, name)
+
+    def _count(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
+        function = getattr(module, name)
+
+        def counting(node: Node) -> Any:
+            self.number += 1
+            return function(node)
+
+        monkeypatch.setattr(module, name, counting)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_an_open_trace_looks_at_each_span_a_constant_number_of_times(
+    monkeypatch: pytest.MonkeyPatch, first: bool
+) -> None:
+    looks, root, trace = Looks(monkeypatch), agent(1, "Q?", "A."), opened()
+    others = [make(number, parent=1) for number in range(2, 402, 2) for make in (tool, chat)]
+    others = [each._replace(span_id=span_id(place)) for place, each in enumerate(others, start=2)]
+    ready = []
+    for each in [root, *others] if first else [*others, root]:
+        trace.add(each)
+        ready += trace.ready()
+        assert trace.rooted is (first or each is root)
+    assert len(ready) == 200
+    assert looks.number <= 4 * len(trace)
 
 
 def test_events_that_need_no_later_span_are_ready_before_the_trace_is_closed() -> None:
@@ -291,9 +314,50 @@ def test_events_that_need_no_later_span_are_ready_before_the_trace_is_closed() -
     assert trace.ready() == []
     assert [event.kind for event in trace.close()] == ["answer"]
     assert trace.targets == {
-        span_id(1): trace.last_answer,
+        span_id(1): trace.answer,
         **{key: trace.targets[key] for key in (span_id(2), span_id(3))},
     }
+
+
+@pytest.mark.parametrize(
+    ("spans", "place"),
+    [
+        ([chat(5, end_ms=50), chat(6, end_ms=60)], 6),
+        ([agent(1, "Q?"), chat(3, parent=1, end_ms=40), chat(6, end_ms=160)], 1),
+        ([agent(1, "Q?"), chat(3, parent=1), agent(2, "Q?", end_ms=150), chat(4, parent=2), chat(6, end_ms=160)], 2),
+        ([agent(1, "Q?"), chat(3, parent=1), agent(2, "Q?", parent=9, end_ms=150), chat(4, parent=2)], 1),
+        ([agent(1, "Q?"), agent(2, "Q?", parent=1), chat(4, parent=2)], 1),
+        ([chat(5, end_ms=50), chat(6, parent=9, end_ms=60)], 5),
+        ([agent(1, "Q?", parent=9), chat(3, parent=1), chat(6, end_ms=160)], 1),
+    ],
+)
+def test_the_answer_of_a_trace_is_that_of_its_outermost_agent_or_else_the_last(spans: list[Any], place: int) -> None:
+    for order in (spans, spans[::-1]):
+        trace = opened(*order)
+        trace.close()
+        assert trace.answer == trace.targets[span_id(place)]
+
+
+@pytest.mark.parametrize("sibling", [True, False])
+def test_a_call_is_one_event_although_its_outer_span_comes_after_the_event(sibling: bool) -> None:
+    call = {"gen_ai.tool.call.id": "call-1"}
+    bare = span({}, number=7, parent=1)
+    inner = tool(3, parent=7, more=call)
+    outer = tool(4, parent=1, more=call) if sibling else tool(7, parent=1)
+    trace = opened(agent(1, "Q?", "A."), *([bare] if sibling else []), inner)
+    early = trace.ready()
+    trace.add(outer)
+    late = trace.ready()
+    assert [event.kind for event in [*early, *late, *trace.close()]].count("tool_call") == 1  # type: ignore[arg-type]
+    assert {trace.targets[each.span_id] for each in (inner, outer)} == {(early or late)[0].event_id}
+
+
+def test_an_answer_is_known_by_the_response_that_has_its_text() -> None:
+    asked = chat(2, said="", parent=1, end_ms=20, more={"gen_ai.response.id": "first"})
+    said = chat(3, parent=1, start_ms=30, more={"gen_ai.response.id": "second"})
+    trace = opened(agent(1, "Q?"), asked, said)
+    trace.close()
+    assert trace.responses == {"second": trace.answer}
 
 
 def test_an_event_names_the_spans_that_it_is_made_of() -> None:

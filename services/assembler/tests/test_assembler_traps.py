@@ -7,6 +7,7 @@ import pytest
 
 from assay_assembler.span import Link, Source, Span, SpanEvent
 from assay_assembler.trace import Options, Trace
+from assay_schema.span_entry import EXPORTER_SCOPE
 from tests.support.spans import TRACE, span, span_id
 from tests.support.traces import events, opened, payloads, reasons
 
@@ -112,6 +113,14 @@ def test_a_wrapper_that_calls_nothing_makes_no_answer() -> None:
     assert reasons(wrapper) == {"no_content": 1}
 
 
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_step_that_prepares_a_call_is_merged_into_the_call(inside: bool) -> None:
+    prepares = span({KIND: "LLM", "input.value": '{"tools": []}'}, number=3, parent=2 if inside else 1, end_ms=5)
+    spans = [chain(1, "", end_ms=900), llm(2, parent=1, start_ms=10), prepares]
+    assert [each["answer"] for each in payloads("answer", *spans)] == [ANSWER]
+    assert reasons(*spans) == {"merged": 2}
+
+
 def test_a_vendors_kind_beats_a_wrong_operation() -> None:
     attributes = {
         "langsmith.span.kind": "retriever",
@@ -130,6 +139,7 @@ def test_a_vendors_kind_beats_a_wrong_operation() -> None:
         '{"output": 1}',
         "[Document(id='1')]",
         "<coroutine object f at 0x7f>",
+        '{"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "AIMessage"], "kwargs": {"content": ""}}',
     ],
 )
 def test_an_output_that_is_no_text_yields_to_the_last_call_of_a_model(output: str) -> None:
@@ -158,6 +168,12 @@ def test_an_exported_span_was_sampled() -> None:
 @pytest.mark.parametrize("service", ["unknown_service", "unknown_service:python", ""])
 def test_a_made_up_service_is_replaced_by_the_scope(service: str) -> None:
     assert events(llm(source=Source(service, "", "langfuse-sdk")))[0]["service"] == "langfuse-sdk"
+
+
+@pytest.mark.parametrize(("service", "expected"), [("unknown_service:node", "help"), ("", "help"), ("bot", "bot")])
+def test_the_service_of_the_key_replaces_only_a_made_up_one(service: str, expected: str) -> None:
+    made = events(llm(source=Source(service, "", "langfuse-sdk")), options=Options(default_service="help"))
+    assert made[0]["service"] == expected
 
 
 def test_two_services_share_a_trace_and_one_tool_call() -> None:
@@ -274,3 +290,12 @@ def test_an_evaluation_event_is_feedback_only_if_the_project_names_it() -> None:
     assert [each["verdict"] for each in payloads("feedback", judged, options=Options(feedback_names={"thumbs"}))] == [
         "positive"
     ]
+
+
+def test_spans_that_assay_exported_make_no_event_if_they_come_back() -> None:
+    ours = Source("s", "", EXPORTER_SCOPE)
+    tool = span({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find"}, number=1, source=ours)
+    verdict = span(
+        {"openinference.span.kind": "EVALUATOR", "evaluations.0.evaluation.name": "thumbs"}, number=2, source=ours
+    )
+    assert reasons(tool, verdict) == {"exported": 2}

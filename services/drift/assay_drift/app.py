@@ -92,13 +92,13 @@ def _characters(answer: Mapping[str, Any]) -> int:
 def failure_sample(entry: Entry) -> Outcome:
     """Return the sample in a failure: a lost event.
 
-    Incidents of a sink lose no events, nor do failures of services that only read: this one, the judge, the notifier.
+    Incidents of a sink lose no events, nor do failures of services that only read: this one, the judge, the notifier, the OTLP exporter.
     """
     try:
         failure = parse_failure(entry.data)
     except InvalidEvent:
         return Outcome(entry.id)  # the writer reports it
-    lost = failure.entry_id is not None and failure.stage not in (GROUP, "judge", "notifier")
+    lost = failure.entry_id is not None and failure.stage not in (GROUP, "judge", "notifier", "otlp_exporter")
     at_ms = failure.created_at.timestamp() * 1000
     return Sample(entry.id, key=failure.failure_id.bytes, at_ms=at_ms, content=failure if lost else None)
 

@@ -21,6 +21,7 @@ from assay_gateway.application import Application
 from assay_gateway.connection import bounded
 from assay_gateway.known_keys import LOOK_EVERY_S, KnownKeys
 from assay_gateway.rates import Rates
+from assay_gateway.targets import Targets
 from assay_runtime import memory, metrics
 from assay_runtime.clock import clock
 from assay_runtime.config import load_settings
@@ -54,7 +55,8 @@ class Gateway:
         self.keys = KnownKeys(self._client)
         self.lanes = [Lane(self._client, shard, settings) for shard in range(settings.redis.shards)]
         self.rates = Rates(settings.gateway.feedback_per_minute)
-        self.application = Application(settings.gateway, self.keys, self.lanes, self.rates)
+        targets = Targets(self._client, settings.redis.shards)
+        self.application = Application(settings.gateway, self.keys, self.lanes, targets, self.rates)
         self._evicts, self._evicts_due = "", 0.0
         self._full_since: float | None = None
         self._tasks: list[asyncio.Task[None]] = []

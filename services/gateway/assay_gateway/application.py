@@ -15,12 +15,13 @@ from assay_gateway import otlp_answer
 from assay_gateway.append import Lane
 from assay_gateway.events import Batch
 from assay_gateway.exchange import Exchange, Gone, InFlight, Receive, Scope, Send
-from assay_gateway.feedback import feedback_event
+from assay_gateway.feedback import feedback_event, verdict_of
 from assay_gateway.items import json_items, lines
 from assay_gateway.known_keys import KnownKeys
 from assay_gateway.rates import Rates
 from assay_gateway.refusal import RefusedError, unauthorized, unavailable
 from assay_gateway.spans import SpanBatch
+from assay_gateway.targets import Targets
 from assay_runtime import metrics
 from assay_runtime.clock import clock
 from assay_schema.settings import GatewaySettings
@@ -46,11 +47,17 @@ class Application:
     """An ASGI application."""
 
     def __init__(
-        self, settings: GatewaySettings, keys: KnownKeys, lanes: Sequence[Lane], rates: Rates | None = None
+        self,
+        settings: GatewaySettings,
+        keys: KnownKeys,
+        lanes: Sequence[Lane],
+        targets: Targets,
+        rates: Rates | None = None,
     ) -> None:
         self._settings = settings
         self._keys = keys
         self._lanes = lanes
+        self._targets = targets
         self.rates = rates or Rates(settings.feedback_per_minute)
         self._in_flight = InFlight(settings.in_flight_bytes)
         self._routes: Mapping[str, tuple[str, Handler]] = {
@@ -157,12 +164,14 @@ class Application:
         _expect_type(exchange, *JSON, *BEACON)
         self.rates.begin(record, time.monotonic())
         body = await exchange.body(FEEDBACK_BYTES, self._settings.body_timeout_s, self._in_flight)
-        event_id, event = feedback_event(body, record, clock.now_ms())
+        verdict = verdict_of(body)
+        self.rates.took(record, events=1, size=len(body), now=time.monotonic())
+        target = await self._targets.find(record.project, verdict.target)
+        event_id, event = feedback_event(verdict, target, record, clock.now_ms())
         batch = Batch(record, clock.now_ms())
         batch.add(event)
         if batch.rejected:
             raise RefusedError(400, "invalid_feedback", batch.rejected[0]["detail"])
-        self.rates.took(record, events=1, size=len(body), now=time.monotonic())
         await self._lane(record).append(batch.entries, CAPTURE)
         metrics.GATEWAY_EVENTS.labels(metrics.project_label(record.project), "accepted").inc()
         await exchange.answer(202, {"request_id": exchange.request_id, "event_id": event_id})

@@ -3,17 +3,16 @@
 Every event is validated as the scrubber will do it, so that a client learns at once what is wrong.
 """
 
-import hashlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 import orjson
 from pydantic_core import from_json
 
 from assay_access.api_keys import KeyRecord
 from assay_schema.events import Event
+from assay_schema.ids import derived_event_id
 from assay_schema.limits import ENTRY_MAX_BYTES, SCHEMA_VERSION
 from assay_schema.validation import InvalidEvent, event_time_ok, identity_of, parse_event
 
@@ -112,25 +111,14 @@ def _completed(item: bytes, record: KeyRecord, now_ms: int) -> bytes:
         moment = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(timespec="milliseconds")
         members["occurred_at"] = moment.replace("+00:00", "Z")
     if "event_id" not in document:
-        members["event_id"] = derived_id(record.project, item, _occurred_ms(document, now_ms))
+        # The same bytes have the same id, so that a request can be repeated without storing an event twice. Without
+        # `occurred_at` the time is that of the request, and each repetition is another event.
+        members["event_id"] = derived_event_id(_occurred_ms(document, now_ms), record.project.encode() + b"\0" + item)
     if not members:
         return item
     inner = item.lstrip()[1:]
     comma = b"" if inner.lstrip().startswith(b"}") else b","
     return orjson.dumps(members)[:-1] + comma + inner
-
-
-def derived_id(project: str, item: bytes, ms: int) -> str:
-    """Return the id of an event without one: a UUIDv7 of its time and a hash of its bytes.
-
-    The same bytes have the same id, so that a request can be repeated without storing an event twice. Without
-    `occurred_at` the time is that of the request, and each repetition is another event.
-    """
-    digest = int.from_bytes(hashlib.blake2b(project.encode() + b"\0" + item, digest_size=16).digest(), "big")
-    rest = digest & ((1 << 80) - 1)
-    rest = rest & ~(0xF << 76) | 0x7 << 76
-    rest = rest & ~(0x3 << 62) | 0x2 << 62
-    return str(UUID(int=(ms & ((1 << 48) - 1)) << 80 | rest))
 
 
 def _occurred_ms(document: dict[str, Any], now_ms: int) -> int:

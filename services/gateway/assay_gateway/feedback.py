@@ -1,16 +1,17 @@
 """Turn a verdict of a person in a web page into a feedback event. Pure."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic.json_schema import SkipJsonSchema
 
 from assay_access.api_keys import KeyRecord
-from assay_gateway.events import derived_id
 from assay_gateway.refusal import malformed
 from assay_schema.fields import EventId, Name
-from assay_schema.ids import event_ms, new_event_id
+from assay_schema.ids import derived_event_id, event_ms, new_event_id
 from assay_schema.limits import SCHEMA_VERSION
 from assay_schema.validation import event_time_ok
 
@@ -18,14 +19,32 @@ from assay_schema.validation import event_time_ok
 TEXT_MAX_BYTES = 4 * 1024
 #: `service` of verdicts whose key has none.
 SERVICE = "feedback"
+#: Longest id of a model's response, in characters.
+RESPONSE_ID_MAX_CHARS = 4_096
+
+TraceId = Annotated[str, StringConstraints(pattern="^[0-9A-Fa-f]{32}$")]
+ResponseId = Annotated[str, StringConstraints(min_length=1, max_length=RESPONSE_ID_MAX_CHARS)]
+
+
+def _exactly_one(schema: dict[str, Any]) -> None:
+    """Describe a model of which exactly one member is given."""
+    schema |= {"minProperties": 1, "maxProperties": 1}
+    for member in schema["properties"].values():
+        del member["default"]
 
 
 class Target(BaseModel):
-    """The event that a verdict is about."""
+    """The event that a verdict is about: exactly one of these."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(strict=True, extra="forbid", hide_input_in_errors=True, json_schema_extra=_exactly_one)
 
-    event_id: EventId = Field(description="The `event_id` of the answer.")
+    event_id: EventId | SkipJsonSchema[None] = Field(default=None, description="The `event_id` of the answer.")
+    trace_id: TraceId | SkipJsonSchema[None] = Field(
+        default=None, description="The id of the OpenTelemetry trace with the answer, in hexadecimal."
+    )
+    response_id: ResponseId | SkipJsonSchema[None] = Field(
+        default=None, description="The id of the model's response, as its API gave it."
+    )
 
 
 class Verdict(BaseModel):
@@ -44,8 +63,8 @@ class Verdict(BaseModel):
     user_hash: Name | None = Field(default=None, description="A pseudonym of the person.")
 
 
-def feedback_event(body: bytes, record: KeyRecord, now_ms: int) -> tuple[str, bytes]:
-    """Return the id and the JSON of the event of a verdict. Raises `RefusedError`."""
+def verdict_of(body: bytes) -> Verdict:
+    """Return the verdict in the body of a request. Raises `RefusedError`."""
     try:
         verdict = Verdict.model_validate_json(body)
     except ValidationError as error:
@@ -57,12 +76,20 @@ def feedback_event(body: bytes, record: KeyRecord, now_ms: int) -> tuple[str, by
         raise malformed("invalid_feedback", f"{place or 'body'}: {first['type']}") from None
     if verdict.text is not None and len(verdict.text.encode(errors="replace")) > TEXT_MAX_BYTES:
         raise malformed("invalid_feedback", f"text: longer than {TEXT_MAX_BYTES} bytes")
-    target = verdict.target.event_id
+    given = [name for name, value in verdict.target if value is not None]
+    if len(given) != 1:
+        raise malformed("invalid_feedback", f"target: give exactly one of {', '.join(Target.model_fields)}")
+    return verdict
+
+
+def feedback_event(verdict: Verdict, target: UUID, record: KeyRecord, now_ms: int) -> tuple[str, bytes]:
+    """Return the id and the JSON of the event of a verdict on an event. Raises `RefusedError`."""
     if not event_time_ok(target, now_ms):
         raise malformed("invalid_feedback", "target.event_id: its time is more than a day ahead of the server's clock")
     event_id = new_event_id()
     if verdict.id is not None:  # the time must be the same in each repetition, so it is that of the target
-        event_id = derived_id(record.project, f"feedback\0{target}\0{verdict.id}".encode(), event_ms(target))
+        key = f"{record.project}\0feedback\0{target}\0{verdict.id}"
+        event_id = derived_event_id(event_ms(target), key.encode())
     payload = {"target_event_id": str(target), "verdict": verdict.verdict}
     payload |= {} if verdict.text is None else {"text": verdict.text}
     payload |= {} if verdict.user_hash is None else {"user_hash": verdict.user_hash}

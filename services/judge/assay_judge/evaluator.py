@@ -48,6 +48,8 @@ def score_of(
             "project": event.project,
             "service": event.service,
             "event_time": datetime.fromtimestamp(event_ms(event.event_id) / 1000, UTC),
+            "traceparent": event.traceparent,
+            "origin": event.origin,
             "judged_at": clock.now(),
             "status": status,
             "base": draw.base,

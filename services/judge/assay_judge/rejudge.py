@@ -33,7 +33,8 @@ def stored_answer(row: Mapping[str, Any]) -> ScrubbedAnswer:
     }
     for name in ("occurred_at", "created_at"):
         envelope[name] = envelope[name].replace(tzinfo=UTC)  # the store's driver returns UTC without a time zone
-    document = envelope | {"kind": "answer", "schema_version": 1}
+    known = {name: row[name] for name in ("traceparent", "origin") if name in row}
+    document = envelope | known | {"kind": "answer", "schema_version": 1}
     return ScrubbedAnswer.model_validate(
         document | {"payload": payload | {"contexts": contexts, "citations": citations}}, strict=False
     )

@@ -125,7 +125,15 @@ def _prepare(options: Options) -> LocalStack:
     passwords = load_or_create(options.data / "secrets")
     ports, receiver = Ports.from_base(options.port_base), alertmanager() if options.scenario else None
     system = LocalStack(
-        options.data, ports, redis, passwords, settings.redis.shards, options.quality, receiver, settings.store.uid
+        options.data,
+        ports,
+        redis,
+        passwords,
+        settings.redis.shards,
+        options.quality,
+        settings.otlp_exporter.endpoint is not None,
+        receiver,
+        settings.store.uid,
     )
     changes = over(
         settings_of(options.scenario, ports.alertmanager if receiver else None), directory_of(_shown(options.data))

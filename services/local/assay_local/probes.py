@@ -99,7 +99,7 @@ async def run_counts(store: StoreQueries, service: str, since_ms: int) -> tuple[
     stored = await store.rows(f"SELECT name, n FROM ({kinds}) WHERE n > 0 ORDER BY name")  # noqa: S608
     failed = await store.rows(
         "SELECT reason AS name, count() AS n FROM assay.capture_failures "  # noqa: S608
-        f"WHERE service = {_quoted(service)} AND entry_id IS NOT NULL AND event_id IS NOT NULL "
+        f"WHERE service = {_quoted(service)} AND entry_id IS NOT NULL AND event_id IS NOT NULL AND stage != 'otlp_exporter' "
         f"AND UUIDv7ToDateTime(assumeNotNull(event_id), 'UTC') >= {_moment(since_ms)} GROUP BY reason ORDER BY reason"
     )
     return _counts(stored), _counts(failed)

@@ -1,7 +1,7 @@
 """Processes of the local system: order, identity, and readiness of each.
 
 A process starts after those that it writes to, so that stopping in reverse order drains the system: producer, gateway, assembler,
-scrubber, judge, drift, writer, notifier, store, Redis.
+scrubber, judge, OTLP exporter, drift, writer, notifier, store, Redis.
 """
 
 import json
@@ -34,6 +34,7 @@ _OWN = {
     ("gateway", "port"),
     ("gateway", "listen_port"),
     ("assembler", "port"),
+    ("otlp_exporter", "port"),
     ("telemetry", "host"),
     ("delivery", "consumer"),
     ("capture", "service"),
@@ -60,6 +61,7 @@ _STOP_DEADLINES_S = {
     "notifier": 45.0,
     "gateway": 15.0,
     "assembler": 15.0,
+    "otlp_exporter": 15.0,
 }
 
 
@@ -74,6 +76,8 @@ class LocalStack:
     shards: int = 1
     #: True if the services of `QUALITY` run.
     quality: bool = True
+    #: True if the OTLP exporter runs: the settings name a backend.
+    exports_spans: bool = False
     #: Path of an Alertmanager to start as well.
     alertmanager: str | None = None
     #: Account of the store if root starts it on a kernel without Landlock.
@@ -85,7 +89,10 @@ class LocalStack:
         return {
             name: port
             for name, port in vars(self.ports).items()
-            if name in _CORE or self.runs(name) or (name == "alertmanager" and self.alertmanager)
+            if name in _CORE
+            or self.runs(name)
+            or (name == "alertmanager" and self.alertmanager)
+            or (name == "otlp_exporter" and self.exports_spans)
         }
 
     def runs(self, service: str) -> bool:
@@ -159,7 +166,7 @@ class LocalStack:
         )
         names = [
             name
-            for name in ("notifier", "writer", "drift", "judge", "scrubber", "assembler", "gateway")
+            for name in ("notifier", "writer", "drift", "otlp_exporter", "judge", "scrubber", "assembler", "gateway")
             if name in self.ports_used
         ]
         receivers = [self._alertmanager(self.alertmanager, bare)] if self.alertmanager else []

@@ -68,3 +68,15 @@ def test_the_process_gets_the_variables_of_opentelemetry_and_no_secret_or_proxy(
         "OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20KEY",
     }
     assert "KEY" not in " ".join(spec.argv)
+
+
+@pytest.mark.parametrize("exports_spans", [False, True])
+def test_the_exporter_runs_only_if_a_backend_is_set(tmp_path: Path, exports_spans: bool) -> None:
+    passwords = Passwords(
+        {identity.name: "x" for identity in REDIS_IDENTITIES}, {identity.name: "x" for identity in STORE_IDENTITIES}
+    )
+    redis = RedisBinary("redis-server", (7, 0))
+    system = LocalStack(tmp_path, Ports.from_base(9200), redis, passwords, exports_spans=exports_spans)
+    *_, services = system.services({}, None)  # type: ignore[arg-type]  # nothing is started
+    assert ("otlp_exporter" in {spec.name for spec in services}) is exports_spans
+    assert ("otlp_exporter" in system.ports_used) is exports_spans

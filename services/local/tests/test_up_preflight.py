@@ -206,6 +206,7 @@ def test_ports_follow_from_their_base() -> None:
         "gateway_http",
         "gateway",
         "assembler",
+        "otlp_exporter",
     )
     assert vars(Ports.from_base(9200)) == {name: 9200 + place for place, name in enumerate(names)}
 

@@ -6,16 +6,13 @@ Errors name the fix without quoting an address.
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 import httpx
 
 from assay_notifier.channel import NotDeliveredError
+from assay_runtime.retry_after import retry_after
 
-#: Longest pause that a receiver may request, in seconds.
-LONGEST_RETRY_AFTER_S = 3_600.0
 #: Transient statuses in addition to 5xx: time-out, too early, too many requests.
 _PASSING = {408, 425, 429}
 #: Loopback is reached directly, even if the environment configures proxies.
@@ -74,19 +71,3 @@ class Post:
         return NotDeliveredError(
             f"HTTP {status}: {what}", passing=passing, retry_after_s=retry_after(answer.headers.get("retry-after"))
         )
-
-
-def retry_after(text: str | None, now: datetime | None = None) -> float:
-    """Return the bounded seconds in a `Retry-After` header; 0 if it cannot be parsed.
-
-    Pure except for the default clock.
-    """
-    if not text:
-        return 0.0
-    if text.strip().isdecimal():
-        return min(LONGEST_RETRY_AFTER_S, float(text))
-    try:
-        until = parsedate_to_datetime(text)
-    except ValueError:
-        return 0.0
-    return min(LONGEST_RETRY_AFTER_S, max(0.0, (until - (now or datetime.now(UTC))).total_seconds()))

@@ -54,6 +54,8 @@ _capture, _events, _failures, _dead, _scores = (stream.key() for stream in (CAPT
 _spans, _open_traces, _open_bytes = SPANS.key(), open_traces_key(), open_bytes_key()
 #: One key for each open trace, and one for each day of what made no event. Names contain projects and trace ids.
 _traces, _unassembled = f"{PREFIX}:{{0}}:trace:*", f"{PREFIX}:{{0}}:unassembled:*"
+#: One key for each answer of a trace, with its event id only.
+_answers = f"{PREFIX}:{{0}}:answer:*"
 _alerts, _alert_inbox = ALERTS.key(), alert_inbox_key()
 _low, _watermark, _overflow, _numbered = scrubbed_low_watermark_key(), watermark_key(), overflow_key(), numbered_key()
 _notices, _episodes = notices_key(), episodes_key()
@@ -98,11 +100,12 @@ IDENTITIES = (
     ),
     Identity(
         "gateway",
-        "Appends the events and spans of HTTP clients; reads their keys and no entry.",
+        "Appends the events and spans of HTTP clients; reads their keys and the ids of answers, and no entry.",
         (
             Grant(("time", "info", "wait")),
             Grant(("xadd", "xlen", "memory|usage"), (_capture, _spans)),
             Grant(("hget", "hgetall"), (_api_keys,)),
+            Grant(("get",), (_answers,)),
         ),
     ),
     Identity(
@@ -120,7 +123,11 @@ IDENTITIES = (
             Grant(("zadd", "zrem", "zscore", "zcard", "zrangebyscore"), (_open_traces,)),
             Grant(("get", "set", "incrby", "decrby"), (_open_bytes,)),
             Grant(("hincrby", "expire"), (_unassembled,)),
-            Grant(_RUN_SCRIPTS, (_spans, _capture, _failures, _dead, _traces, _open_traces, _open_bytes, _unassembled)),
+            Grant(("get", "set"), (_answers,)),
+            Grant(
+                _RUN_SCRIPTS,
+                (_spans, _capture, _failures, _dead, _traces, _open_traces, _open_bytes, _unassembled, _answers),
+            ),
         ),
     ),
     Identity(
@@ -197,6 +204,17 @@ IDENTITIES = (
             Grant(("zadd", "zmscore", "zremrangebyscore"), (_notices,)),
             Grant(("hget", "hset", "hmget", "hgetall", "hdel"), (_episodes,)),
             Grant(_RUN_SCRIPTS, (_alerts, _dead, _failures, _episodes)),
+        ),
+    ),
+    Identity(
+        "otlp_exporter",
+        "Reads scrubbed events and scores, and sends spans to an OpenTelemetry backend; sees no raw event and no row.",
+        (
+            Grant(_SERVICE),
+            Grant(_READ_AS_GROUP, (_events, _scores)),
+            Grant(("xadd",), (_failures,)),
+            Grant(("xadd", "xlen", "xtrim", "memory|usage"), (_dead,)),
+            Grant(_RUN_SCRIPTS, (_events, _scores, _dead, _failures)),
         ),
     ),
     Identity(

@@ -33,6 +33,7 @@ class Ports:
     #: Health of the gateway.
     gateway: int
     assembler: int
+    otlp_exporter: int
 
     @classmethod
     def from_base(cls, base: int) -> "Ports":

@@ -215,11 +215,16 @@ class Consumer:
         return self._batcher.held_back
 
     @property
-    def alive(self) -> bool:
-        """True if the tasks run. A task that ended by itself is a bug that only a restart fixes."""
+    def ended_by(self) -> str:
+        """Return the class of the error that ended a task; empty while all run. Only a restart helps."""
         recovery = self._recovery
-        recovery_failed = recovery and recovery.done() and (recovery.cancelled() or recovery.exception())
-        return not recovery_failed and not any(task.done() for task in self._tasks)
+        failed = [recovery] if recovery and recovery.done() and (recovery.cancelled() or recovery.exception()) else []
+        for task in (*failed, *(task for task in self._tasks if task.done())):
+            error = None if task.cancelled() else task.exception()
+            while isinstance(error, BaseExceptionGroup):  # of the batches that run at the same time
+                error = error.exceptions[0]
+            return type(error).__name__ if error else "CancelledError"
+        return ""
 
     # --- new entries
 

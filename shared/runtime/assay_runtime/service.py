@@ -318,7 +318,11 @@ class Service:
     def _dead(self) -> list[str]:
         if not self._started:
             return []
-        problems = [f"the work on {consumer.key} ended" for consumer in self.consumers if not consumer.alive]
+        problems = [
+            f"the work on {consumer.key} ended ({consumer.ended_by})"
+            for consumer in self.consumers
+            if consumer.ended_by
+        ]
         if any(task.done() for task in self._tasks):
             problems.append("a task of the service ended")
         if not all(subscriber.running for subscriber in self.broker.subscribers):

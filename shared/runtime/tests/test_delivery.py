@@ -100,6 +100,19 @@ async def test_entries_published_before_the_first_start_are_forwarded_in_order_w
     assert int(await client.get(scrubbed_low_watermark_key())) == row_id(ids[-1])
 
 
+async def test_an_error_that_ends_the_work_is_known_by_its_class(redis_server: RedisServer, client: Client) -> None:
+    async def broken(_: Sequence[Outcome], __: str) -> int:
+        raise ZeroDivisionError
+
+    await fill(client, CAPTURE, 1)
+    consumer = make(client, CAPTURE, passing_on)
+    assert consumer.ended_by == ""
+    consumer._finish = broken
+    async with running(redis_server, consumer):
+        await until_async(lambda: consumer.ended_by)
+        assert consumer.ended_by == "ZeroDivisionError"
+
+
 async def test_every_later_event_has_an_id_above_the_low_mark_of_an_earlier_one(
     redis_server: RedisServer, client: Client
 ) -> None:

@@ -10,6 +10,7 @@ back). The script that forwards it then assigns an odd `id` from a separate coun
 entry whose id is far ahead of the clock.
 """
 
+import hashlib
 import os
 import random
 import time
@@ -35,6 +36,8 @@ os.register_at_fork(after_in_child=_random.seed)
 _VERSION_AND_VARIANT = 0x7 << 76 | 0x2 << 62
 #: 4096 steps of this many nanoseconds cover a millisecond.
 _STEP_NS = 245
+#: The last Unix millisecond that a UUIDv7 can hold.
+EVENT_MS_MAX = (1 << 48) - 1
 
 
 def new_event_id() -> str:
@@ -46,7 +49,21 @@ def new_event_id() -> str:
     """
     milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
     bits = (milliseconds << 16 | nanoseconds // _STEP_NS) << 64 | _VERSION_AND_VARIANT | _random_bits(62)
-    digits = bits.to_bytes(16, "big").hex()
+    return _uuid(bits)
+
+
+def derived_event_id(milliseconds: int, key: bytes) -> str:
+    """Return the UUIDv7 of a time and of a hash of a key: always the same for the same arguments.
+
+    A time outside the range of a UUIDv7 becomes its first or last one.
+    """
+    bits = int.from_bytes(hashlib.blake2b(key, digest_size=10).digest())
+    moment = min(max(0, milliseconds), EVENT_MS_MAX)
+    return _uuid(moment << 80 | _VERSION_AND_VARIANT | (bits >> 62 & 0xFFF) << 64 | bits & (1 << 62) - 1)
+
+
+def _uuid(bits: int) -> str:
+    digits = bits.to_bytes(16).hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 

@@ -12,7 +12,18 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
-from assay_schema.fields import AnyUuid, EventId, Model, Name, Project, SchemaVersion, Service, UtcDatetime
+from assay_schema.fields import (
+    AnyUuid,
+    EventId,
+    Model,
+    Name,
+    Origin,
+    Project,
+    SchemaVersion,
+    Service,
+    Traceparent,
+    UtcDatetime,
+)
 from assay_schema.limits import SAFE_INTEGER_MAX
 
 
@@ -183,6 +194,8 @@ class Score(Model):
     verdicts: Annotated[list[ClaimVerdict], Field(max_length=VERDICTS_MAX)] = Field(
         default_factory=list, description="Verdict and evidence of each claim, in the answer's order."
     )
+    traceparent: Traceparent | None = Field(default=None, description="`traceparent` of the answer. It is not stored.")
+    origin: Origin | None = Field(default=None, description="`origin` of the answer. It is not stored.")
     session_id: Name | None = Field(default=None, description="The session that was judged; null for an answer.")
     revision: Count = Field(default=0, description="The revision of the session that was judged; 0 for an answer.")
     rubric: Annotated[list[RubricItem], Field(max_length=RUBRIC_ITEMS_MAX)] = Field(

@@ -333,6 +333,13 @@ class AssemblerSettings(Section):
         description="Seconds for which the events of a closed trace are known: a late span sends none again, and feedback finds them. "
         "It takes about 500 bytes of Redis's memory a trace.",
     )
+    answer_memory_s: float = Field(
+        604_800.0,
+        gt=0,
+        le=31_536_000,
+        description="Seconds for which feedback finds an answer by its trace id or response id. "
+        "It takes about 460 bytes of Redis's memory an answer.",
+    )
     trace_spans: int = Field(2_000, ge=1, le=100_000, description="Maximum number of spans of a trace.")
     trace_bytes: int = Field(8 * 1024 * 1024, ge=1024, description="Maximum bytes of a trace.")
     open_bytes: int = Field(
@@ -551,6 +558,55 @@ class NotifierSettings(Section):
     port: int = Field(9105, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
+class OtlpExporterSettings(Section):
+    """The OTLP exporter service: events and verdicts to an OpenTelemetry backend, as spans.
+
+    Only if `endpoint` is not set, the variables `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`, `_CERTIFICATE`,
+    `_CLIENT_CERTIFICATE`, `_CLIENT_KEY` and `_COMPRESSION`, and those for traces, supply what is not set here.
+    """
+
+    endpoint: str | None = Field(
+        None,
+        examples=["http://127.0.0.1:4318"],
+        description="Address of the backend; `/v1/traces` is added. `assay up` starts the service only if it is set here.",
+    )
+    headers: SecretStr = Field(
+        SecretStr(""),
+        description="Headers of every request, such as `x-api-key=KEY,x-project=NAME`. In a value, write a comma as `%2C` and a space "
+        "as `%20`.",
+    )
+    headers_file: Path | None = Field(
+        None, examples=["/etc/assay/otlp-headers"], description="File with the headers, instead of `headers`."
+    )
+    tls_ca_file: Path | None = Field(
+        None,
+        examples=["/etc/assay/ca.pem"],
+        description="CA bundle that verifies the backend's certificate; unset: the system's.",
+    )
+    tls_cert_file: Path | None = Field(None, examples=["/etc/assay/client.pem"], description="Client certificate.")
+    tls_key_file: Path | None = Field(None, examples=["/etc/assay/client.key"], description="Client key.")
+    timeout_s: float = Field(10.0, gt=0, le=600, description="Seconds that one request may take.")
+    tool_calls: ExactBool = Field(True, description="Export tool calls, as `execute_tool` spans.")
+    retrievals: ExactBool = Field(False, description="Export retrievals, as `retrieval` spans.")
+    answers: ExactBool = Field(False, description="Export answers, as `chat` spans.")
+    verdicts: ExactBool = Field(
+        False, description="Export the judge's verdicts, as `gen_ai.evaluation.result` events below the judged span."
+    )
+    content: ExactBool = Field(
+        False, description="Export the scrubbed texts too: arguments, results, queries, passages, questions, answers."
+    )
+    mode: Literal["child", "link"] = Field(
+        "child",
+        description="`child`: a span is a child of its caller's span, if that was sampled. `link`: it has its own trace with a link; "
+        "for a backend that does not receive the producer's spans.",
+    )
+    otlp_origin: ExactBool = Field(
+        False,
+        description="Export events too that came in over OTLP. Their spans exist already in the backend that the producer sends to.",
+    )
+    port: int = Field(9108, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
+
+
 def _single(value: Any) -> Any:
     if value == "openai-batch":
         raise ValueError("batches exist only for Anthropic's API; use openai, which makes single calls")
@@ -743,7 +799,7 @@ class Settings(Section):
     writer: WriterSettings = WriterSettings()
     drift: DriftSettings = DriftSettings()
     notifier: NotifierSettings = NotifierSettings()
-
+    otlp_exporter: OtlpExporterSettings = OtlpExporterSettings()
     judge: JudgeSettings = JudgeSettings()
     evals: EvalsSettings = EvalsSettings()
     retention: RetentionSettings = RetentionSettings()
@@ -758,6 +814,7 @@ _SENT_TO = (
     ("capture", ("url", "tls_ca_file"), ("key", "key_file")),
     ("judge", ("base_url", "backend"), ("api_key", "api_key_file")),
     ("notifier", ("alertmanager_urls", "alertmanager_urls_file", "tls_ca_file"), ("alertmanager_token_file",)),
+    ("otlp_exporter", ("endpoint", "tls_ca_file"), ("headers", "headers_file")),
     ("telemetry", ("otlp_endpoint",), ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")),
 )
 

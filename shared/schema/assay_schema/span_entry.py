@@ -8,6 +8,8 @@ from typing import Literal, cast, get_args
 
 import orjson
 
+#: Instrumentation scope of the spans that Assay itself exports. If they come back, they make no event.
+EXPORTER_SCOPE = "assay.otlp_exporter"
 Encoding = Literal["protobuf", "json"]
 #: `traces` for an `ExportTraceServiceRequest`, `logs` for an `ExportLogsServiceRequest`.
 Signal = Literal["traces", "logs"]

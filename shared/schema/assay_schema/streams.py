@@ -7,6 +7,7 @@ which puts all streams of one shard in the same Redis Cluster slot: the scripts 
 atomic there too.
 """
 
+import hashlib
 from dataclasses import dataclass
 from datetime import date
 from zlib import crc32
@@ -47,10 +48,12 @@ CAPTURE = Stream(
 SPANS = Stream(
     "spans", ("assembler",), "Spans of OpenTelemetry with AI content, raw. Emptied as they are assembled into events."
 )
-EVENTS = Stream("events", ("writer", "judge", "drift"), "Scrubbed events. A short history stays for live tail.")
+EVENTS = Stream(
+    "events", ("writer", "judge", "drift", "otlp_exporter"), "Scrubbed events. A short history stays for live tail."
+)
 FAILURES = Stream("failures", ("writer", "drift"), "Events that could not be stored, and the reasons.")
 DEAD = Stream("dead", (), "Dead letters: entries given up after too many deliveries, kept for a while to be requeued.")
-SCORES = Stream("scores", ("writer", "drift"), "The judge's scores of each answer.")
+SCORES = Stream("scores", ("writer", "drift", "otlp_exporter"), "The judge's scores of each answer.")
 ALERTS = Stream("alerts", ("writer", "notifier"), "Transitions of alert episodes, to be stored and sent to people.")
 STREAMS = (CAPTURE, SPANS, EVENTS, FAILURES, DEAD, SCORES, ALERTS)
 
@@ -71,6 +74,20 @@ def trace_key(shard: int, project: str, trace_id: str) -> str:
 def open_bytes_key(shard: int = 0) -> str:
     """Return the key of the number of bytes of all open traces."""
     return f"{PREFIX}:{{{shard}}}:open-bytes"
+
+
+def answer_of_trace_key(shard: int, project: str, trace_id: str) -> str:
+    """Return the key of the `event_id` of a trace's answer. It is kept for later feedback."""
+    return f"{PREFIX}:{{{shard}}}:answer:trace:{project}/{trace_id}"
+
+
+def answer_of_response_key(shard: int, project: str, response_id: str) -> str:
+    """Return the key of the `event_id` of the answer with a model's response.
+
+    It is kept for later feedback. Model APIs choose these ids, so that the name of the key has a hash of it.
+    """
+    digest = hashlib.sha256(response_id.encode("utf-8", "replace")).hexdigest()[:32]
+    return f"{PREFIX}:{{{shard}}}:answer:response:{project}/{digest}"
 
 
 def unassembled_key(shard: int, day: date) -> str:

@@ -56,7 +56,7 @@ def test_every_variable_sets_its_own_setting_and_no_other(variable: str) -> None
         "durability": "fsync",
         "scrub": "producer",
         "sink": "both",
-        "mode": "cluster",
+        "mode": "cluster" if section == "redis" else "link",
         "replicas": "2",
     }
     choices |= dict.fromkeys(

@@ -1,13 +1,17 @@
 -- Close a trace: publish the events that were not sent yet, and drop its spans. The ids of its events are remembered for
--- a while, so that a late span sends none of them again, and later feedback finds them.
--- KEYS: capture, open traces, the trace, bytes of all open traces, what made no event today, failures, spans, dead.
+-- a while, so that a late span sends none of them again, and later feedback finds them. Ids of answers are kept for longer,
+-- in separate keys: the trace may open again, and then it has raw texts, which the gateway must not read.
+-- KEYS: capture, open traces, the trace, bytes of all open traces, what made no event today, failures, spans, dead, the answer
+--   of the trace, then the answer with each response.
 -- ARGV: number of entries that the trace is expected to have, milliseconds of memory, its expected version, the JSON of its
---   failure if it cannot be assembled or '', its error class, the maximum bytes of `dead`, then three lists, each after its
---   length: events (id, JSON), targets of feedback (field, event id), counts of what made no event (name, number).
+--   failure if it cannot be assembled or '', its error class, the maximum bytes of `dead`, milliseconds until it is tried again
+--   if `dead` is full, milliseconds of memory of answers, event id of the trace's answer or '', its rank (a lower one is
+--   preferred), then three lists, each after its length: events (id, JSON), targets of feedback (field, event id), counts of
+--   what made no event (name, number); then the event id of the answer with each response.
 -- Returns 1, or 0 if the trace has changed; -1 if its entries should be dead letters and `dead` is full: it stays open.
 
 redis.replicate_commands()
-local capture, open, trace, total, unassembled, failures, spans, dead = unpack(KEYS)
+local capture, open, trace, total, unassembled, failures, spans, dead, answer = unpack(KEYS, 1, 9)
 if (redis.call('HGET', trace, 'entries') or '0') ~= ARGV[1] then return 0 end
 if (redis.call('HGET', trace, 'version') or '') ~= ARGV[3] then return 0 end
 if not redis.call('ZSCORE', open, trace) then return 0 end
@@ -15,7 +19,7 @@ local time = redis.call('TIME')
 if ARGV[4] ~= '' then
   local taken = redis.call('MEMORY', 'USAGE', dead, 'SAMPLES', 0)
   if taken and taken > tonumber(ARGV[6]) then
-    redis.call('ZADD', open, (tonumber(time[1]) + 60) * 1000, trace) -- behind the others
+    redis.call('ZADD', open, tonumber(time[1]) * 1000 + tonumber(ARGV[7]), trace) -- behind the others
     return -1
   end
   for i = 0, tonumber(ARGV[1]) - 1 do
@@ -24,7 +28,7 @@ if ARGV[4] ~= '' then
                'error_class', ARGV[5], 'deliveries', 1)
   end
 end
-local at = 7
+local at = 11
 local function list()
   local count = tonumber(ARGV[at])
   local first = at + 1
@@ -40,6 +44,11 @@ for i = 0, n_events - 1 do
   end
 end
 for i = 0, n_targets - 1 do redis.call('HSET', trace, ARGV[targets + 2 * i], ARGV[targets + 2 * i + 1]) end
+if ARGV[9] ~= '' and tonumber(ARGV[10]) <= tonumber(redis.call('HGET', trace, 'rank') or ARGV[10]) then
+  redis.call('HSET', trace, 'rank', ARGV[10])
+  redis.call('SET', answer, ARGV[9], 'PX', ARGV[8])
+end
+for i = 10, #KEYS do redis.call('SET', KEYS[i], ARGV[#ARGV - #KEYS + i], 'PX', ARGV[8]) end
 for i = 0, n_counts - 1 do
   redis.call('HINCRBY', unassembled, ARGV[counts + 2 * i], ARGV[counts + 2 * i + 1])
 end

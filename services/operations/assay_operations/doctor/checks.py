@@ -611,6 +611,14 @@ def gateway(problems: Sequence[str]) -> Finding:
     return Finding("gateway", Status.OK, "accepts events over HTTP")
 
 
+def otlp_exporter(problems: Sequence[str], notes: Sequence[str]) -> Finding:
+    """Check whether the OpenTelemetry backend takes spans."""
+    check, hint = "otlp exporter", "see docs/otel-export.md; nothing else waits for it"
+    if notes or problems:
+        return Finding(check, Status.WARN, "; ".join(notes or problems), hint)
+    return Finding(check, Status.OK, "the backend takes spans")
+
+
 def disk(free: int, total: int, where: str) -> Finding:
     """Check the free space for the store, Redis's append-only file and the spool."""
     summary = f"{size(free)} free of {size(total)} at {where}"

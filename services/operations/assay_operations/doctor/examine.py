@@ -46,6 +46,7 @@ def examine(data: Path) -> list[Finding]:
     _memory(settings, patient, streams or [])
     _channels(settings, data, patient)
     _gateway(settings, patient)
+    _otlp_exporter(settings, patient)
     patient.add(*policy.examine(settings, data))
     _host(settings, data, patient)
     return patient.findings
@@ -290,7 +291,11 @@ def _memory(settings: Settings, patient: Examination, streams: list[StreamFacts]
     with ThreadPoolExecutor() as threads:
         patient.add(
             *filter(
-                None, threads.map(ask, ("scrubber", "writer", "judge", "drift", "notifier", "gateway", "assembler"))
+                None,
+                threads.map(
+                    ask,
+                    ("scrubber", "writer", "judge", "drift", "notifier", "gateway", "assembler", "otlp_exporter"),
+                ),
             )
         )
 
@@ -325,8 +330,15 @@ def _channels(settings: Settings, data: Path, patient: Examination) -> None:
 def _gateway(settings: Settings, patient: Examination) -> None:
     """Check a gateway that answers on this host; it is optional, and may run elsewhere."""
     with contextlib.suppress(OSError):
-        if (problems := probes.problems_of(settings.telemetry.host, settings.gateway.port)) is not None:
-            patient.add(checks.gateway(problems))
+        if (state := probes.state_of(settings.telemetry.host, settings.gateway.port)) is not None:
+            patient.add(checks.gateway(state[0]))
+
+
+def _otlp_exporter(settings: Settings, patient: Examination) -> None:
+    """Check an OTLP exporter that answers on this host; it is optional, and may run elsewhere."""
+    with contextlib.suppress(OSError):
+        if (state := probes.state_of(settings.telemetry.host, settings.otlp_exporter.port)) is not None:
+            patient.add(checks.otlp_exporter(*state))
 
 
 def _runs_here(service: str, streams: list[StreamFacts]) -> bool:

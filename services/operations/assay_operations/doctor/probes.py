@@ -201,8 +201,8 @@ def _labelled(host: str, port: int, metric: str, label: str) -> tuple[dict[str, 
     return ({name: float(value) == 1 for name, value in found}, notes) if found else None
 
 
-def problems_of(host: str, port: int) -> list[str] | None:
-    """Return the reasons why a service is not ready; None if something else answers.
+def state_of(host: str, port: int) -> tuple[list[str], list[str]] | None:
+    """Return the reasons why a service is not ready, and its notes; None if something else answers.
 
     Raises `OSError` if nothing answers.
     """
@@ -214,8 +214,10 @@ def problems_of(host: str, port: int) -> list[str] | None:
     except HTTPException:
         return None
     try:
-        return [str(problem) for problem in json.loads(ready)["problems"]]
-    except (ValueError, KeyError, TypeError):
+        state = json.loads(ready)
+        problems, notes = state["problems"], state.get("notes", [])
+        return [str(problem) for problem in problems], [str(note) for note in notes]
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

@@ -32,6 +32,7 @@ _PAGE = 200
 _COLUMNS = (
     "toString(a.event_id) AS event_id, a.id AS id, a.service AS service, a.query AS query, a.answer AS answer,"
     " a.contexts AS contexts, a.citations AS citations, a.model AS model, a.latency_ms AS latency_ms, a.occurred_at AS occurred_at,"
+    " a.traceparent AS traceparent, a.origin AS origin,"
     " a.created_at AS created_at, a.policy AS policy, s.base AS base, s.inclusion_probability AS inclusion_probability,"
     " s.base_probability AS base_probability, s.checks AS checks, s.boosts AS boosts"
 )

@@ -1,0 +1,1 @@
+"""Send scrubbed events and the judge's verdicts to an OpenTelemetry backend, as spans over OTLP."""
