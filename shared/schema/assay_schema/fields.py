@@ -1,4 +1,4 @@
-"""Types of single fields with their limits, such as names, texts and times, and the base class of models.
+"""Types of single fields with their limits, such as names and times, and the models' base class.
 
 Events, rows, scores, alerts and settings share them. It is apart from `events`, because settings and most commands need no event.
 """
