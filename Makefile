@@ -108,8 +108,8 @@ $(SITE)/.installed: docs/site/site.lock
 bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline memory agents gateway,$(or $(SUITE),all)),peers)  ## Run the benchmarks, Assay and references in the same run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline|memory|agents|gateway)
 	@$(BIN)/python -m tests.bench $(SUITE)
 
-fuzz: setup  ## Attack the embedded store for ten minutes while a writer runs (SUITE=scrub: find texts that scrub slowly; SUITE=wall: every function in every position without the check of statements; SECONDS=n, SEED=n)
-	@$(BIN)/python -m $(if $(filter scrub,$(SUITE)),tests.bench.fuzz_scrub,$(if $(filter wall,$(SUITE)),tests.security.every_position,tests.security.fuzz_store)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
+fuzz: setup  ## Attack the embedded store for ten minutes while a writer runs (SUITE=gateway: send a gateway 10,000 hostile requests; SUITE=scrub: find texts that scrub slowly; SUITE=wall: every function in every position without the check of statements; SECONDS=n, SEED=n)
+	@$(BIN)/python -m $(if $(filter gateway,$(SUITE)),tests.security.fuzz_gateway,$(if $(filter scrub,$(SUITE)),tests.bench.fuzz_scrub,$(if $(filter wall,$(SUITE)),tests.security.every_position,tests.security.fuzz_store))) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
 chaos: setup  ## Break every component under load and count the events that arrive, up to 40 minutes (CHAOS="--only NAME --events N --seed N")
 	@$(BIN)/python -m tests.chaos $(CHAOS)

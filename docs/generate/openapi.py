@@ -51,7 +51,13 @@ def document() -> str:
         "info": {"title": "Assay gateway", "version": "1", "description": "Events over HTTP. See docs/gateway.md."},
         "servers": [{"url": f"http://127.0.0.1:{GatewaySettings().listen_port}"}],
         "security": [{"bearer": []}, {"basic": []}, {"header": []}],
-        "paths": {"/v1/events": _events(), "/v1/feedback": _feedback(), "/v1/metrics": _metrics()},
+        "paths": {
+            "/v1/events": _events(),
+            "/v1/traces": _otlp("sendSpans", "Send spans", _exported("resourceSpans", "scopeSpans", "spans")),
+            "/v1/logs": _otlp("sendLogs", "Send log records", _exported("resourceLogs", "scopeLogs", "logRecords")),
+            "/v1/metrics": _otlp("sendMetrics", "Take metrics, which are not stored", {}),
+            "/v1/feedback": _feedback(),
+        },
         "components": {
             "schemas": models,
             "securitySchemes": {
@@ -82,6 +88,7 @@ def _answers() -> dict[str, Any]:
     return {
         "Accepted": _object(accepted),
         "Error": _object({"error": error, "request_id": text}),
+        "ExportError": _object({"error": error, "request_id": text, "message": text}),
         "FeedbackAccepted": _object({"request_id": text, "event_id": {"type": "string", "format": "uuid"}}),
     }
 
@@ -140,18 +147,36 @@ def _feedback() -> dict[str, Any]:
     }
 
 
-def _metrics() -> dict[str, Any]:
-    content: dict[str, Any] = {media_type: {"schema": {}} for media_type in JSON}
+def _exported(resources: str, scopes: str, items: str) -> dict[str, Any]:
+    """Return the schema of the parts of an export request that the gateway reads itself."""
+    identifiers = {
+        "traceId": {"type": "string", "pattern": "^[0-9A-Fa-f]{32}$"},
+        "spanId": {"type": "string", "pattern": "^[0-9A-Fa-f]{16}$"},
+    }
+    item = {"type": "object", "properties": identifiers, "required": sorted(identifiers)}
+    scope = {"type": "object", "properties": {"scope": {"type": "object"}, items: {"type": "array", "items": item}}}
+    resource = {"resource": {"type": "object"}, scopes: {"type": "array", "items": scope}}
+    return {
+        "type": "object",
+        "properties": {resources: {"type": "array", "items": {"type": "object", "properties": resource}}},
+    }
+
+
+def _otlp(operation: str, summary: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a route of OpenTelemetry exporters: the answer has the type of the request."""
+    content: dict[str, Any] = {media_type: {"schema": schema} for media_type in JSON}
     binary = {media_type: {"schema": {"type": "string", "format": "binary"}} for media_type in PROTOBUF}
+    answer = {media_type: {"schema": {"type": "object"}} for media_type in JSON} | binary
+    refused = _errors("400", "401", "403", "405", "408", "413", "415", "429", "500", "503")
+    for status in refused.keys() - {"500"}:
+        refused[status]["content"] = {"application/json": {"schema": _ref("ExportError")}} | binary
     return {
         "post": {
-            "operationId": "sendMetrics",
-            "summary": "Take OpenTelemetry metrics, which are not stored",
+            "operationId": operation,
+            "summary": f"{summary} of OpenTelemetry (OTLP/HTTP)",
+            "description": f"At most {GatewaySettings().otlp_bytes} bytes by default, plain, gzip or deflate.",
             "requestBody": {"required": True, "content": content | binary},
-            "responses": {
-                "200": {"description": "Not stored.", "content": content | binary},
-                **_errors("400", "401", "403", "408", "413", "415", "500", "503"),
-            },
+            "responses": {"200": {"description": "Nothing to send again.", "content": answer}, **refused},
         }
     }
 

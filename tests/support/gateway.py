@@ -65,10 +65,10 @@ def event(**changes: Any) -> dict[str, Any]:
 class Gateway(ServiceProcess):
     """The process, and clients of it."""
 
-    def __init__(self, directory: Path, redis: RedisServer, **settings: str) -> None:
+    def __init__(self, directory: Path, redis: RedisServer, module: str = "", **settings: str) -> None:
         self.port = free_port()
         own = {"ASSAY_GATEWAY_LISTEN_PORT": str(self.port), "ASSAY_TELEMETRY_LOG_LEVEL": "DEBUG"}
-        super().__init__("gateway", directory, redis, "gateway.log", **own | settings)
+        super().__init__("gateway", directory, redis, "gateway.log", module, **own | settings)
         self.scheme = "https" if "ASSAY_GATEWAY_TLS_CERT_FILE" in settings else "http"
 
     def metric(self, name: str) -> float:

@@ -17,10 +17,13 @@ from tests.support.wait import until
 class ServiceProcess:
     """`python -m assay_<service>` against a real Redis in which the service has its own user."""
 
-    def __init__(self, service: str, directory: Path, redis: RedisServer, log: str, **settings: str) -> None:
+    def __init__(
+        self, service: str, directory: Path, redis: RedisServer, log: str, module: str = "", **settings: str
+    ) -> None:
         self.health_port = free_port()
         self.redis = redis
-        self._service, self._log = service, directory / log
+        self._log = directory / log
+        self._module = module or f"assay_{service}"
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")} | {
             "ASSAY_REDIS_URL": f"redis://{service}:{service}-password@127.0.0.1:{redis.port}/0",
             "ASSAY_REDIS_COMMAND_TIMEOUT_S": "5",
@@ -32,14 +35,14 @@ class ServiceProcess:
     def start(self, *, ready: bool = True) -> Self:
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", f"assay_{self._service}"],
+                [sys.executable, "-m", self._module],
                 env=self._environment,
                 stdout=log,
                 stderr=log,
                 cwd=self._log.parent,
             )
         if ready:
-            until(lambda: self.health("/readyz")[0] == 200, f"the {self._service} is not ready")
+            until(lambda: self.health("/readyz")[0] == 200, f"{self._module} is not ready")
         return self
 
     def terminate(self) -> None:

@@ -39,6 +39,7 @@ class Imitation(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.bodies: list[bytes] = []
+        self.binary = True
         self.numbers = itertools.count(1)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -62,6 +63,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             body = gzip.decompress(body)
         if self.path.endswith("/traces"):
             self.server.bodies.append(body)
+            self.server.binary = self.headers.get("content-type") == "application/x-protobuf"
             self._send_raw(b"", self.headers.get("content-type", ""))
         elif self.path.endswith("/chat/completions"):
             self._chat(json.loads(body))
@@ -181,12 +183,35 @@ def anthropic(given: dict[str, Any]) -> dict[str, Any]:
 
 def record(name: str, work: Path) -> None:
     """Run a program in its environment and keep what it sent."""
+    api = Imitation()
+    run(name, work, api)
+    api.shutdown()
+    if not api.bodies:
+        raise SystemExit(f"{name}: no spans arrived")
+    if api.binary:
+        keep(name, b"".join(cleaned(body, work) for body in api.bodies), "protobuf")
+    else:
+        keep(name, cleaned_json(api.bodies, work), "json")
+
+
+def send(name: str, work: Path, gateway: str, key: str) -> None:
+    """Run a program in its environment and let it send to a gateway."""
+    api = Imitation()
+    headers = f"authorization=Bearer%20{key}"
+    run(name, work, api, OTEL_EXPORTER_OTLP_ENDPOINT=gateway, OTEL_EXPORTER_OTLP_HEADERS=headers)
+    api.shutdown()
+
+
+def run(name: str, work: Path, api: Imitation, **changes: str) -> None:
+    """Run a program in its environment."""
     program = next(PROGRAMS.glob(f"{name}.*"))
     lines = program.read_text().splitlines()
     packages = [word for line in lines if "packages:" in line for word in line.partition("packages:")[2].split()]
-    in_python = program.suffix == ".py"
-    command = environment(name, packages, work) if in_python else node_environment(name, packages, program, work)
-    api = Imitation()
+    command = (
+        environment(name, packages, work)
+        if program.suffix == ".py"
+        else node_environment(name, packages, program, work)
+    )
     variables = {
         "PATH": os.environ["PATH"],
         "HOME": str(work),
@@ -199,15 +224,8 @@ def record(name: str, work: Path) -> None:
         "ANTHROPIC_BASE_URL": api.url,
         "ANTHROPIC_API_KEY": "none",
         "IMITATION": api.url,
-    }
+    } | changes
     subprocess.run(command, env=variables, cwd=work, check=True, timeout=TIMEOUT_S)
-    api.shutdown()
-    if not api.bodies:
-        raise SystemExit(f"{name}: no spans arrived")
-    if in_python:
-        keep(name, b"".join(cleaned(body, work) for body in api.bodies), "protobuf")
-    else:
-        keep(name, cleaned_json(api.bodies, work), "json")
 
 
 def environment(name: str, packages: list[str], work: Path) -> list[str]:
@@ -223,9 +241,11 @@ def environment(name: str, packages: list[str], work: Path) -> list[str]:
 def node_environment(name: str, packages: list[str], program: Path, work: Path) -> list[str]:
     """Return the command of a JavaScript program in a folder with its packages."""
     folder = work / name
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "node_modules").exists():
         subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", *packages], cwd=folder, check=True)
+    for shared in PROGRAMS.glob("_*.mjs"):
+        shutil.copy(shared, folder)
     return ["node", str(shutil.copy(program, folder))]
 
 
@@ -292,12 +312,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="programs to record; default: all")
     parser.add_argument("--work", type=Path, default=None, help="folder for environments; default: a temporary one")
+    parser.add_argument("--gateway", help="send to this gateway instead, with the key in ASSAY_CAPTURE_KEY")
     arguments = parser.parse_args()
     names = arguments.names or sorted(path.stem for path in PROGRAMS.glob("[a-z]*.*"))
     with tempfile.TemporaryDirectory() as temporary:
         work = (arguments.work or Path(temporary)).resolve()
         for name in names:
-            record(name, work)
+            if arguments.gateway:
+                send(name, work, arguments.gateway, os.environ["ASSAY_CAPTURE_KEY"])
+            else:
+                record(name, work)
 
 
 if __name__ == "__main__":

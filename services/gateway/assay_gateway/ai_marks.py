@@ -4,6 +4,7 @@ A shared collector sends many spans of other kinds. They are accepted and droppe
 """
 
 from collections import Counter
+from collections.abc import Generator
 
 #: Every convention that is read has one of these in each of its spans. Names of attributes, or their beginnings.
 MARKS = (
@@ -40,9 +41,44 @@ _REMEDIES = (
 )
 
 
-def is_about_ai(data: bytes, marks: tuple[bytes, ...] = MARKS) -> bool:
-    """True if an encoded span, or a whole body, contains the name of an attribute about AI."""
-    return any(mark in data for mark in marks)
+#: Bytes that one step searches.
+_SEARCHED = 1024 * 1024
+
+
+class Marks:
+    """Find the marks in a body, from its beginning to its end.
+
+    A search from one span on usually passes many others, which are then known to have none.
+    """
+
+    def __init__(self, body: bytes, marks: tuple[bytes, ...] = MARKS) -> None:
+        self._body = body
+        self._marks = marks
+        #: For each mark, the position before which it is not found again, and whether it is at that position.
+        self._next = [0] * len(marks)
+        self._hit = [False] * len(marks)
+        #: No mark begins before this position, except in what was asked about before.
+        self.clear = 0
+
+    def within(self, begin: int, end: int) -> Generator[None, None, bool]:
+        """Return whether a mark is in a part of the body, and yield where others should run.
+
+        The parts are asked about in their order. One that ends before `clear` needs no question.
+        """
+        for number, mark in enumerate(self._marks):
+            while (position := self._next[number]) + len(mark) <= end:
+                if position >= begin and self._hit[number]:
+                    return True
+                start = max(begin, position)
+                found = self._body.find(mark, start, start + _SEARCHED)
+                self._hit[number] = found >= 0
+                if found >= 0:
+                    self._next[number] = found
+                else:
+                    self._next[number] = start + _SEARCHED - len(mark) + 1
+                    yield
+        self.clear = min(self._next)
+        return False
 
 
 def without_content(span: bytes) -> str:

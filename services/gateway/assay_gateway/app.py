@@ -42,6 +42,9 @@ LOOK_AT_STREAMS_S = 0.5
 FITNESS_EVERY_S = 5.0
 #: Seconds over a high-water mark after which the gateway is not ready.
 FULL_S = 10.0
+#: Connections that are accepted in a turn of the event loop: uvloop accepts one for each listening socket. With one
+#: alone, clients that connect wait for all who came before, a turn each.
+ACCEPTED_AT_ONCE = 16
 #: Seconds that an idle connection is kept.
 KEEP_ALIVE_S = 75
 
@@ -79,9 +82,10 @@ class Gateway:
             asyncio.create_task(self._repeat(memory.GIVE_BACK_EVERY_S, _give_back)),
         ]
         health_task = asyncio.create_task(health.serve(sockets=[inner]))
-        api_task = asyncio.create_task(api.serve(sockets=[outer]))
+        doors = [outer, *(outer.dup() for _ in range(ACCEPTED_AT_ONCE - 1))]
+        api_task = asyncio.create_task(api.serve(sockets=doors))
         gc.freeze()  # as in every service: collecting these objects takes a tenth of a second each time
-        gc.set_threshold(100_000, 50, 50)
+        gc.set_threshold(20_000, 50, 50)  # collecting so many young objects takes milliseconds
         log.info("listening on port %d", gateway.listen_port)
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait({stopped, health_task, api_task, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)

@@ -4,7 +4,6 @@ Order: path, method, key, kind of the key, back-pressure, type of the body, rate
 with 200 only after Redis has acknowledged every event that it reports as accepted.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from assay_gateway.rates import Rates
 from assay_gateway.refusal import RefusedError, unauthorized, unavailable
 from assay_gateway.spans import SpanBatch
 from assay_gateway.targets import Targets
+from assay_gateway.turns import Turns
 from assay_runtime import metrics
 from assay_runtime.clock import clock
 from assay_schema.settings import GatewaySettings
@@ -37,8 +37,6 @@ BEACON = ("text/plain",)
 PROTOBUF = (otlp_answer.PROTOBUF,)
 #: Largest body of feedback, in bytes.
 FEEDBACK_BYTES = 16 * 1024
-#: Seconds of work on a batch after which other requests run.
-SLICE_S = 0.01
 
 Handler = Callable[[Exchange], Awaitable[None]]
 
@@ -60,6 +58,7 @@ class Application:
         self._targets = targets
         self.rates = rates or Rates(settings.feedback_per_minute)
         self._in_flight = InFlight(settings.in_flight_bytes)
+        self._turns = Turns()
         self._routes: Mapping[str, tuple[str, Handler]] = {
             "/v1/events": ("events", self._events),
             "/v1/feedback": ("feedback", self._feedback),
@@ -119,6 +118,9 @@ class Application:
             raise unavailable("backpressure", "too many events wait to be scrubbed; send it again", 5)
         return record
 
+    async def _body(self, exchange: Exchange, limit: int) -> bytes:
+        return await exchange.body(limit, self._settings.body_timeout_s, self._in_flight, self._turns)
+
     def _lane(self, record: KeyRecord) -> Lane:
         return self._lanes[shard_of(record.project, len(self._lanes))]
 
@@ -127,9 +129,9 @@ class Application:
         record = await self._admitted(exchange, KeyKind.INGEST)
         cut = lines if _expect_type(exchange, *JSON, *NDJSON) in NDJSON else json_items
         self.rates.begin(record, time.monotonic())
-        body = await exchange.body(self._settings.body_bytes, self._settings.body_timeout_s, self._in_flight)
+        body = await self._body(exchange, self._settings.body_bytes)
         batch = Batch(record, clock.now_ms())
-        await _fill(batch, cut(body))
+        await self._turns.take(_checks(batch, cut(body)))
         self.rates.took(record, events=len(batch.entries), size=len(body), now=time.monotonic())
         if batch.entries:
             await self._lane(record).append(batch.entries, CAPTURE)
@@ -163,7 +165,7 @@ class Application:
             self.rates.feedback_from(exchange.client, time.monotonic())
         _expect_type(exchange, *JSON, *BEACON)
         self.rates.begin(record, time.monotonic())
-        body = await exchange.body(FEEDBACK_BYTES, self._settings.body_timeout_s, self._in_flight)
+        body = await self._body(exchange, FEEDBACK_BYTES)
         verdict = verdict_of(body)
         self.rates.took(record, events=1, size=len(body), now=time.monotonic())
         target = await self._targets.find(record.project, verdict.target)
@@ -185,9 +187,9 @@ class Application:
     async def _spans(self, exchange: Exchange, signal: Signal) -> None:
         record, binary = await self._exporter(exchange)
         self.rates.begin(record, time.monotonic())
-        body = await exchange.body(self._settings.otlp_bytes, self._settings.body_timeout_s, self._in_flight)
+        body = await self._body(exchange, self._settings.otlp_bytes)
         batch = SpanBatch(record, signal, binary)
-        await _in_slices(batch.read(body))
+        await self._turns.take(batch.read(body))
         self.rates.took(record, events=batch.accepted, size=len(body), now=time.monotonic())
         if batch.entries:
             await self._lane(record).append(batch.entries, SPANS)
@@ -205,7 +207,7 @@ class Application:
     async def _metrics(self, exchange: Exchange) -> None:
         """Accept metrics and store nothing: a refusal would fill the producers' logs."""
         _, binary = await self._exporter(exchange)
-        await exchange.body(self._settings.otlp_bytes, self._settings.body_timeout_s, self._in_flight)
+        await self._body(exchange, self._settings.otlp_bytes)
         await self._exported(exchange, otlp_answer.success("metrics", 0, "metrics are not stored", binary=binary))
 
     async def _exporter(self, exchange: Exchange) -> tuple[KeyRecord, bool]:
@@ -230,25 +232,12 @@ async def _not_found(_exchange: Exchange) -> None:
     raise RefusedError(404, "not_found", "there is nothing at this path; events go to /v1/events, spans to /v1/traces")
 
 
-async def _fill(batch: Batch, items: Iterator[bytes | None]) -> None:
-    """Check events."""
-
-    def checked() -> Iterator[None]:
-        for item in items:
-            if item is not None:
-                batch.add(item)
-            yield
-
-    await _in_slices(checked())
-
-
-async def _in_slices(steps: Iterator[None]) -> None:
-    """Take steps, and let other requests run in between."""
-    until = time.perf_counter() + SLICE_S
-    for _ in steps:
-        if time.perf_counter() > until:
-            await asyncio.sleep(0)
-            until = time.perf_counter() + SLICE_S
+def _checks(batch: Batch, items: Iterator[bytes | None]) -> Iterator[None]:
+    """Check events, step by step."""
+    for item in items:
+        if item is not None:
+            yield from batch.steps(item)
+        yield
 
 
 def _expect_type(exchange: Exchange, *types: str) -> str:

@@ -3,14 +3,14 @@
 A small body that inflates without end is stopped at the limit.
 """
 
-import asyncio
 import zlib
 from collections.abc import AsyncIterator
 
 from assay_gateway.refusal import RefusedError, malformed, too_large
+from assay_gateway.turns import Turns
 
 #: Bytes that one step inflates.
-STEP_BYTES = 1024 * 1024
+STEP_BYTES = 512 * 1024
 #: Window bits of zlib by encoding.
 ENCODINGS = {"gzip": 31, "deflate": 15}
 
@@ -18,7 +18,7 @@ ENCODINGS = {"gzip": 31, "deflate": 15}
 class Collector:
     """The parts of one body."""
 
-    def __init__(self, encoding: str, limit: int) -> None:
+    def __init__(self, encoding: str, limit: int, turns: Turns) -> None:
         """Raises `RefusedError` for an encoding that is not read."""
         self._encoding = encoding.strip().lower()
         if self._encoding not in (*ENCODINGS, "identity"):
@@ -29,6 +29,7 @@ class Collector:
                 headers={"Accept-Encoding": "gzip"},
             )
         self._limit = limit
+        self._turns = turns
         self._inflate = zlib.decompressobj(ENCODINGS[self._encoding]) if self._encoding in ENCODINGS else None
         self._parts: list[bytes] = []
         self._wire = self._size = 0
@@ -42,7 +43,8 @@ class Collector:
             self._parts.append(chunk)
             yield chunk
             return
-        while chunk:
+        while chunk and not self._inflate.eof:
+            await self._turns.room()
             try:
                 part = self._inflate.decompress(chunk, STEP_BYTES)
             except zlib.error:
@@ -53,9 +55,7 @@ class Collector:
             self._parts.append(part)
             yield part
             chunk = self._inflate.unconsumed_tail
-            if chunk:
-                await asyncio.sleep(0)
-        if self._inflate.unused_data:
+        if self._inflate.eof and (chunk or self._inflate.unused_data):
             raise malformed("invalid_encoding", f"there is more after the {self._encoding} data")
 
     def whole(self) -> bytes:

@@ -3,6 +3,7 @@
 Every event is validated as the scrubber will do it, so that a client learns at once what is wrong.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +12,7 @@ import orjson
 from pydantic_core import from_json
 
 from assay_access.api_keys import KeyRecord
+from assay_gateway.json_cut import parts
 from assay_schema.events import Event
 from assay_schema.ids import derived_event_id
 from assay_schema.limits import ENTRY_MAX_BYTES, SCHEMA_VERSION
@@ -18,6 +20,8 @@ from assay_schema.validation import InvalidEvent, event_time_ok, identity_of, pa
 
 #: Ends an event that does not say how it was sent. The last of two equal members counts.
 _ORIGIN = b',"origin":"http"}'
+#: Most commas and opening brackets of an event, outside of texts. They determine how long it takes to decode.
+PARTS_MAX = 65_536
 #: Most rejections that an answer lists.
 LISTED_MAX = 100
 
@@ -43,12 +47,31 @@ class Batch:
 
     def add(self, item: bytes) -> None:
         """Check one event. It becomes an entry or a rejection."""
+        for _ in self.steps(item):
+            pass
+
+    def steps(self, item: bytes) -> Iterator[None]:
+        """Check one event, step by step: each decodes it once, which takes long for a large one."""
+        record, whole = self.record, item
         try:
-            self.entries.append(accepted(item, self.record, self.now_ms))
+            _expect_few_parts(item)
+            try:
+                event: Event | None = parse_event(item)
+            except InvalidEvent:
+                if len(item) > ENTRY_MAX_BYTES:  # decoding it would hold up everyone else
+                    raise
+                event = None
+            if event is None:
+                yield
+                whole = _completed(item, record, self.now_ms)
+                yield
+                event = parse_event(whole)
+            self.entries.append(_entry(whole, event, record, self.now_ms))
         except InvalidEvent as error:
             self.rules[error.rule] = self.rules.get(error.rule, 0) + 1
             if len(self.rejected) < LISTED_MAX:
-                event_id = identity_of(item)[0]
+                yield
+                event_id = identity_of(item)[0] if error.rule != "too_complex" else None
                 self.rejected.append(
                     {
                         "index": self._count,
@@ -60,20 +83,18 @@ class Batch:
         self._count += 1
 
 
-def accepted(item: bytes, record: KeyRecord, now_ms: int) -> bytes:
-    """Return the entry of an event: its bytes, with what it lacks added around them.
+def _expect_few_parts(item: bytes) -> None:
+    if PARTS_MAX < len(item) <= ENTRY_MAX_BYTES and parts(item) > PARTS_MAX:
+        raise InvalidEvent("too_complex", f"more than {PARTS_MAX} commas and opening brackets")
+
+
+def _entry(item: bytes, event: Event, record: KeyRecord, now_ms: int) -> bytes:
+    """Return the entry of a valid event: its bytes, with project and origin added if it lacks them.
 
     Raises `InvalidEvent`.
 
     The project is the key's. An event that names another one is rejected, so a key cannot write into other projects.
     """
-    try:
-        event: Event = parse_event(item)
-    except InvalidEvent:
-        if len(item) > ENTRY_MAX_BYTES:  # decoding it would hold up everyone else
-            raise
-        item = _completed(item, record, now_ms)
-        event = parse_event(item)
     if event.project != record.project:
         if "project" in event.model_fields_set:
             raise InvalidEvent("project_forbidden", "project: the key belongs to another project; leave it out")

@@ -14,6 +14,7 @@ import orjson
 from assay_gateway import otlp_answer
 from assay_gateway.body import Collector
 from assay_gateway.refusal import RefusedError, too_large, unavailable
+from assay_gateway.turns import Turns
 from assay_runtime import metrics
 
 Scope = MutableMapping[str, Any]
@@ -97,12 +98,12 @@ class Exchange:
         query = parse_qs(self._query.decode("latin-1")) if in_query else {}
         return query.get("key", [""])[0]
 
-    async def body(self, limit: int, seconds: float, in_flight: InFlight) -> bytes:
+    async def body(self, limit: int, seconds: float, in_flight: InFlight, turns: Turns) -> bytes:
         """Receive and inflate the body.
 
         Raises `RefusedError` as soon as a limit is exceeded, and `Gone` if the client leaves.
         """
-        collector = Collector(self.headers.get("content-encoding", "identity"), limit)
+        collector = Collector(self.headers.get("content-encoding", "identity"), limit, turns)
         length = self.headers.get("content-length", "")
         if length.isdigit() and int(length) > limit:
             raise too_large(limit)
@@ -114,6 +115,7 @@ class Exchange:
                         self._counted += len(part)
         except TimeoutError:
             raise RefusedError(408, "too_slow", f"the body took longer than {seconds:g} s") from None
+        await turns.room()
         return collector.whole()
 
     def release(self, in_flight: InFlight) -> None:

@@ -1,10 +1,9 @@
 """The two forms of an OTLP request, protobuf and JSON, as the gateway sees them. Pure."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
-from assay_gateway.otlp_wire import Item
 from assay_schema.span_entry import Encoding
 
 #: Attributes of a resource that are kept.
@@ -16,7 +15,19 @@ PLACE_MAX_BYTES = 256 * 1024
 #: Resources and scopes whose names are remembered; items of one come one after the other.
 PLACES_CACHED = 16
 
-__all__ = ["NAME_MAX", "PLACES_CACHED", "PLACE_MAX_BYTES", "RESOURCE_NAMES", "Form", "Ids", "Item", "OtlpError"]
+#: Most spans, or log records, of a request, and of one step.
+ITEMS_MAX, GROUP = 50_000, 256
+
+#: Begin and end of an encoded item in its request.
+Range = tuple[int, int]
+
+
+class Group(NamedTuple):
+    """Items of one encoded resource and scope, in their order."""
+
+    resource: bytes
+    scope: bytes
+    places: list[Range]
 
 
 class OtlpError(ValueError):
@@ -40,20 +51,24 @@ class Form(ABC):
     encoding: Encoding
 
     @abstractmethod
-    def items(self, body: bytes) -> Iterator[Item | None]:
-        """Yield the items, and None where others should run. Raises `OtlpError` if the body is not a request."""
+    def groups(self, body: bytes) -> Iterator[Group | None]:
+        """Yield the items, at most `GROUP` at once, and None where others should run.
 
-    @abstractmethod
-    def count(self, body: bytes) -> Iterator[int]:
-        """Yield numbers of items, whose sum is how many there are. Raises `OtlpError` as `items` does."""
+        Raises `OtlpError` if the body is not a request, or has more than `ITEMS_MAX` items.
+        """
 
     @abstractmethod
     def ids(self, data: bytes) -> Ids:
         """Return the ids of an item. Raises `OtlpError` if it cannot be decoded."""
 
     @abstractmethod
-    def trace_of(self, data: bytes) -> bytes:
-        """Return the trace id of a span without decoding it; empty if it is not at the usual place."""
+    def of_traces(
+        self, body: bytes, places: list[Range], traces: Container[bytes]
+    ) -> Iterator[tuple[bytes, Range] | None]:
+        """Yield the spans of some traces, each with its trace, and None where others should run.
+
+        A span whose id is at the usual place is not decoded.
+        """
 
     @abstractmethod
     def skeleton(self, data: bytes) -> bytes:

@@ -3,24 +3,40 @@
 OTLP JSON writes ids in hexadecimal and 64-bit integers as texts (opentelemetry-proto, docs/specification.md).
 """
 
-from collections.abc import Iterator, Mapping
+import contextlib
+import re
+from collections.abc import Container, Generator, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 import orjson
 
-from assay_gateway.otlp_form import NAME_MAX, PLACES_CACHED, RESOURCE_NAMES, Form, Ids, Item, OtlpError
+from assay_gateway.json_cut import CutError, Cutter
+from assay_gateway.otlp_form import (
+    GROUP,
+    ITEMS_MAX,
+    NAME_MAX,
+    PLACES_CACHED,
+    RESOURCE_NAMES,
+    Form,
+    Group,
+    Ids,
+    OtlpError,
+    Range,
+)
 from assay_schema.span_entry import Signal
 
-#: Most brackets and commas of a body: these bound the time that decoding takes.
-BRACKETS_MAX, COMMAS_MAX = 100_000, 200_000
-_NAMES: Mapping[Signal, tuple[str, str, str]] = {
-    "traces": ("resourceSpans", "scopeSpans", "spans"),
-    "logs": ("resourceLogs", "scopeLogs", "logRecords"),
+#: Deepest nesting of brackets in an item.
+DEPTH_MAX = 254
+#: Most members of a request that are not items.
+OTHERS_MAX = 100_000
+_NAMES: Mapping[Signal, tuple[bytes, bytes, bytes]] = {
+    "traces": (b"resourceSpans", b"scopeSpans", b"spans"),
+    "logs": (b"resourceLogs", b"scopeLogs", b"logRecords"),
 }
+_TRACE_FIRST = re.compile(rb'{[ \t\r\n]{0,80}"traceId"[ \t\r\n]{0,8}:[ \t\r\n]{0,8}"([0-9A-Fa-f]{32})"')
+_NOTHING, _OPEN = b"{}", ord("{")
 _BONES = ("traceId", "spanId", "parentSpanId", "flags", "startTimeUnixNano", "endTimeUnixNano")
-
-_Object = dict[str, Any]
 
 
 class Json(Form):
@@ -31,49 +47,37 @@ class Json(Form):
     def __init__(self, signal: Signal) -> None:
         self._names = _NAMES[signal]
 
-    def items(self, body: bytes) -> Iterator[Item | None]:
+    def groups(self, body: bytes) -> Iterator[Group | None]:
         """Yield what is in a request."""
-        yield None
-        for group, scopes in self._groups(body):
-            resource = _encoded(group.get("resource") or {})
-            for scoped, spans in scopes:
-                scope = _encoded(scoped.get("scope") or {})
-                for item in spans:
-                    yield Item(resource, scope, _encoded(item))
-            yield None
-
-    def count(self, body: bytes) -> Iterator[int]:
-        """Yield numbers of items."""
-        yield 0
-        for _, scopes in self._groups(body):
-            yield sum(len(spans) for _, spans in scopes)
-
-    def _groups(self, body: bytes) -> Iterator[tuple[_Object, list[tuple[_Object, list[_Object]]]]]:
-        """Yield each resource with its scopes, and each of these with its items."""
-        if body.count(b"[") + body.count(b"{") > BRACKETS_MAX or body.count(b",") > COMMAS_MAX:
-            raise OtlpError("the request is too complex; send smaller batches")
         try:
-            document = orjson.loads(body)
-        except orjson.JSONDecodeError:
-            raise OtlpError("the body is not JSON") from None
-        if not isinstance(document, dict):
-            raise OtlpError("the body is not an object")
-        resources, scopes, spans = self._names
-        for group in _objects(document, resources):
-            yield group, [(scoped, _objects(scoped, spans)) for scoped in _objects(group, scopes)]
+            yield from _Walk(body, self._names).groups()
+        except CutError as error:
+            raise OtlpError(str(error)) from None
 
     def ids(self, data: bytes) -> Ids:
-        """Return the ids of an item."""
-        item = orjson.loads(data)
+        """Return the ids of an item, which is decoded as a whole."""
+        item = _decoded(data)
         return Ids(_hexadecimal(item.get("traceId")), _hexadecimal(item.get("spanId")))
 
-    def trace_of(self, data: bytes) -> bytes:
-        """Return the trace id of a span."""
-        return self.ids(data).trace
+    def of_traces(
+        self, body: bytes, places: list[Range], traces: Container[bytes]
+    ) -> Iterator[tuple[bytes, Range] | None]:
+        """Yield the spans of some traces. One whose first member is not its trace id is decoded."""
+        for begin, end in places:
+            match = _TRACE_FIRST.match(body, begin, end)
+            if match is not None:
+                trace = bytes.fromhex(match[1].decode())
+            else:
+                yield None
+                trace = b""
+                with contextlib.suppress(OtlpError):
+                    trace = self.ids(body[begin:end]).trace
+            if trace in traces:
+                yield trace, (begin, end)
 
     def skeleton(self, data: bytes) -> bytes:
         """Return a span without name, attributes and events."""
-        span = orjson.loads(data)
+        span = _decoded(data)
         return orjson.dumps({name: span[name] for name in _BONES if name in span})
 
     def names(self, resource: bytes, scope: bytes) -> tuple[bytes, bytes]:
@@ -82,7 +86,7 @@ class Json(Form):
 
     def request(self, groups: Iterator[tuple[bytes, bytes, list[bytes]]]) -> bytes:
         """Return a request."""
-        resources, scopes, spans = (name.encode() for name in self._names)
+        resources, scopes, spans = self._names
         made = [
             b'{"resource":%b,"%b":[{"scope":%b,"%b":[%b]}]}' % (resource, scopes, scope, spans, b",".join(items))
             for resource, scope, items in groups
@@ -90,20 +94,105 @@ class Json(Form):
         return b'{"%b":[%b]}' % (resources, b",".join(made))
 
 
-def _objects(document: _Object, name: str) -> list[_Object]:
-    found = document.get(name)
-    if found is None:
-        return []
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise OtlpError(f"{name} is not an array of objects")
-    return found
+class _Walk:
+    """The way through a request: its members may have any order."""
+
+    def __init__(self, body: bytes, names: tuple[bytes, bytes, bytes]) -> None:
+        self._cutter = Cutter(body, depth_max=DEPTH_MAX)
+        self._resources, self._scopes, self._items = names
+        self._items_left, self._left = ITEMS_MAX, OTHERS_MAX
+
+    def groups(self) -> Iterator[Group | None]:
+        """Yield the items, and None. Raises `OtlpError` and `CutError`."""
+        for name in self._members("the body is not an object"):
+            if name == self._resources:
+                for _ in self._list(name):
+                    yield from self._resource()
+            else:
+                yield from self._cutter.value()
+        if not self._cutter.ends():
+            raise OtlpError("there is more after the JSON")
+
+    def _resource(self) -> Iterator[Group | None]:
+        resource, found = _NOTHING, []
+        for name in self._members(f"{self._resources.decode()} is not an array of objects"):
+            if name == b"resource":
+                resource = yield from self._raw()
+            elif name == self._scopes:
+                for _ in self._list(name):
+                    scoped = yield from self._scope()
+                    found.append(scoped)
+            else:
+                yield from self._cutter.value()
+        for scope, places in found:
+            for first in range(0, len(places), GROUP):
+                yield Group(resource, scope, places[first : first + GROUP])
+
+    def _scope(self) -> Generator[None, None, tuple[bytes, list[Range]]]:
+        scope, places = _NOTHING, []
+        for name in self._members(f"{self._scopes.decode()} is not an array of objects"):
+            if name == b"scope":
+                scope = yield from self._raw()
+            elif name == self._items and self._is_list(name):
+                for found in self._cutter.ranges():
+                    if found is None:
+                        yield None
+                    else:
+                        places.append(self._item(*found))
+            elif name != self._items:
+                yield from self._cutter.value()
+        return scope, places
+
+    def _item(self, begin: int, end: int) -> Range:
+        self._items_left -= 1
+        if self._items_left < 0:
+            raise OtlpError(f"more than {ITEMS_MAX} spans or log records; send smaller batches")
+        body = self._cutter.body
+        while body[begin] in b" \t\r\n":  # within one step of the cutter
+            begin += 1
+        if body[begin] != _OPEN:
+            raise OtlpError(f"{self._items.decode()} is not an array of objects")
+        return begin, end
+
+    def _members(self, otherwise: str) -> Iterator[bytes]:
+        if not self._cutter.begins(b"{"):
+            raise OtlpError(otherwise)
+        for name in self._cutter.members():
+            self._pass()
+            yield name
+
+    def _list(self, name: bytes) -> Iterator[None]:
+        if self._is_list(name):
+            for _ in self._cutter.elements():
+                self._pass()
+                yield None
+
+    def _is_list(self, name: bytes) -> bool:
+        """Return whether an array is here; pass null."""
+        cutter = self._cutter
+        if cutter.begins(b"["):
+            return True
+        if not cutter.begins(b"null"):
+            raise OtlpError(f"{name.decode(errors='replace')} is not an array of objects")
+        cutter.at += len(b"null")
+        return False
+
+    def _raw(self) -> Generator[None, None, bytes]:
+        begin, end = yield from self._cutter.value()
+        return self._cutter.body[begin:end]
+
+    def _pass(self) -> None:
+        """Count something other than an item."""
+        self._left -= 1
+        if self._left < 0:
+            raise OtlpError(f"more than {OTHERS_MAX} members that are not spans or log records")
 
 
-def _encoded(value: Any) -> bytes:
+def _decoded(data: bytes) -> Any:
     try:
-        return orjson.dumps(value)
-    except TypeError:  # nested deeper than it writes
-        raise OtlpError("it is nested too deeply") from None
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise OtlpError("it cannot be decoded") from None
 
 
 def _hexadecimal(text: Any) -> bytes:
@@ -116,7 +205,7 @@ def _hexadecimal(text: Any) -> bytes:
 
 @lru_cache(PLACES_CACHED)
 def _place(resource: bytes, scope: bytes) -> tuple[bytes, bytes]:
-    whole, named = orjson.loads(resource), orjson.loads(scope)
+    whole, named = _decoded(resource) or {}, _decoded(scope) or {}
     if not isinstance(whole, dict) or not isinstance(named, dict):
         raise OtlpError("its resource or scope is not an object")
     given = whole.get("attributes")

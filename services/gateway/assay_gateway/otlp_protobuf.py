@@ -1,6 +1,6 @@
 """Cut OTLP requests in protobuf into spans and log records, and check these. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import lru_cache
 
 from google.protobuf.message import DecodeError
@@ -10,14 +10,11 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from assay_gateway import otlp_wire
-from assay_gateway.otlp_form import NAME_MAX, PLACES_CACHED, RESOURCE_NAMES, Form, Ids, Item, OtlpError
+from assay_gateway.otlp_form import NAME_MAX, PLACES_CACHED, RESOURCE_NAMES, Form, Group, Ids, OtlpError, Range
 from assay_schema.span_entry import Signal
 
 #: The first fields of a span, which every exporter writes first: a trace id of 16 bytes, a span id of 8.
 _TRACE, _SPAN = b"\x0a\x10", b"\x12\x08"
-
-#: Items that are counted in one step.
-_COUNTED = 256
 
 
 class Protobuf(Form):
@@ -28,31 +25,24 @@ class Protobuf(Form):
     def __init__(self, signal: Signal) -> None:
         self._message: type[Span | LogRecord] = Span if signal == "traces" else LogRecord
 
-    def items(self, body: bytes) -> Iterator[Item | None]:
+    def groups(self, body: bytes) -> Iterator[Group | None]:
         """Yield what is in a request."""
         try:
-            yield from otlp_wire.items(body)
+            yield from otlp_wire.groups(body)
         except otlp_wire.WireError as error:
             raise OtlpError(str(error)) from None
-
-    def count(self, body: bytes) -> Iterator[int]:
-        """Yield numbers of items."""
-        count = 0
-        for item in self.items(body):
-            count += item is not None
-            if count == _COUNTED:
-                yield count
-                count = 0
-        yield count
 
     def ids(self, data: bytes) -> Ids:
         """Return the ids of an item, which is decoded as a whole."""
         message = self._decoded(data)
         return Ids(message.trace_id, message.span_id)
 
-    def trace_of(self, data: bytes) -> bytes:
-        """Return the trace id at the usual place of a span."""
-        return data[2:18] if data.startswith(_TRACE) and data[18:20] == _SPAN else b""
+    def of_traces(self, body: bytes, places: list[Range], traces: Container[bytes]) -> Iterator[tuple[bytes, Range]]:
+        """Yield the spans of some traces whose first fields are their ids."""
+        for begin, end in places:
+            trace = body[begin + 2 : begin + 18]
+            if trace in traces and body.startswith(_TRACE, begin) and body.startswith(_SPAN, begin + 18):
+                yield trace, (begin, end)
 
     def skeleton(self, data: bytes) -> bytes:
         """Return a span without name, attributes and events."""

@@ -6,7 +6,8 @@ trace/v1, logs/v1).
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from assay_gateway.otlp_form import GROUP, ITEMS_MAX, Group, Range
 
 #: The first field, and the second, of each level: their tags.
 _FIRST, _SECOND = 0x0A, 0x12
@@ -14,25 +15,15 @@ _FIRST, _SECOND = 0x0A, 0x12
 _VARINT_MAX = 10
 #: Most fields of a request that are not items: a resource with one item has about six.
 OTHERS_MAX = 100_000
-#: Items before their scope that wait for it.
-_EARLY_MAX = 4_096
 
 
 class WireError(ValueError):
     """The bytes are not the expected message. The message never quotes them."""
 
 
-class Item(NamedTuple):
-    """An encoded span or log record, and the encoded resource and scope that it is in."""
-
-    resource: bytes
-    scope: bytes
-    data: bytes
-
-
-def items(body: bytes) -> Iterator[Item | None]:
+def groups(body: bytes) -> Iterator[Group | None]:
     """Yield the items of a request, and None where nothing is to be yielded for long. Raises `WireError`."""
-    return _Walk(body).items()
+    return _Walk(body).groups()
 
 
 class _Walk:
@@ -41,12 +32,14 @@ class _Walk:
     def __init__(self, body: bytes) -> None:
         self._body = body
         self._left = OTHERS_MAX
+        self._items_left = ITEMS_MAX
 
-    def items(self) -> Iterator[Item | None]:
+    def groups(self) -> Iterator[Group | None]:
         """Yield the items, and None."""
         body = self._body
         for number, begin, end in self._fields(0, len(body)):
             self._pass()
+            yield None
             if number != _FIRST:
                 continue
             resource, scopes = b"", []
@@ -56,25 +49,33 @@ class _Walk:
                     resource = body[start:stop]
                 elif inner == _SECOND:
                     scopes.append((start, stop))
-            yield None
             for start, stop in scopes:
                 yield from self._items_of(start, stop, resource)
 
-    def _items_of(self, begin: int, end: int, resource: bytes) -> Iterator[Item | None]:
-        body, scope = self._body, b""
-        early: list[bytes] = []
-        for number, start, stop in self._fields(begin, end):
-            if number == _SECOND and (scope or len(early) == _EARLY_MAX):
-                yield Item(resource, scope, body[start:stop])
-            elif number == _SECOND:  # the scope, if there is one, usually is first
-                early.append(body[start:stop])
+    def _items_of(self, begin: int, end: int, resource: bytes) -> Iterator[Group | None]:
+        """Yield the items of a scope once it has been read: the scope itself may come after them."""
+        body, scope, position = self._body, b"", begin
+        places: list[Range] = []
+        while position < end:
+            position = _run(body, position, end, places)
+            yield None
+            if len(places) > self._items_left:
+                break
+            for number, start, stop in self._fields(position, end):
+                if number == _SECOND:
+                    places.append((start, stop))
+                else:
+                    self._pass()
+                    scope = body[start:stop] if number == _FIRST else scope
+                position = stop
+                break
             else:
-                self._pass()
-                if number == _FIRST:
-                    scope = body[start:stop]
-        for data in early:
-            yield Item(resource, scope, data)
-        yield None
+                position = end
+        self._items_left -= len(places)
+        if self._items_left < 0:
+            raise WireError(f"more than {ITEMS_MAX} spans or log records; send smaller batches")
+        for first in range(0, len(places), GROUP):
+            yield Group(resource, scope, places[first : first + GROUP])
 
     def _pass(self) -> None:
         """Count a field other than an item."""
@@ -114,6 +115,24 @@ class _Walk:
                 raise WireError("a field without a number")
         if position > end:
             raise WireError("a field is longer than its message")
+
+
+def _run(data: bytes, position: int, end: int, places: list[Range]) -> int:
+    """Add the items that come one after the other, at most a group of less than 16 KB each. Return the position after."""
+    last = end - 3
+    for _ in range(GROUP):
+        if position > last or data[position] != _SECOND:
+            break
+        size, begin = data[position + 1], position + 2
+        if size > 0x7F:
+            if data[begin] > 0x7F:
+                break
+            size, begin = size & 0x7F | data[begin] << 7, begin + 1
+        if begin + size > end:
+            break
+        position = begin + size
+        places.append((begin, position))
+    return position
 
 
 def _rest(data: bytes, first: int, position: int, end: int, shift: int = 7) -> tuple[int, int]:

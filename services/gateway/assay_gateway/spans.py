@@ -5,26 +5,23 @@ only: they show which of the others is inside which.
 """
 
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay_access.api_keys import KeyRecord
-from assay_gateway.ai_marks import LOG_MARKS, MARKS, is_about_ai, warning, without_content
-from assay_gateway.otlp_form import Form, Item, OtlpError
+from assay_gateway.ai_marks import LOG_MARKS, MARKS, Marks, warning, without_content
+from assay_gateway.otlp_form import Form, Group, OtlpError
 from assay_gateway.otlp_json import Json
 from assay_gateway.otlp_protobuf import Protobuf
 from assay_gateway.refusal import malformed
 from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.span_entry import Signal, SpanEntry
 
-#: Most spans of a request.
-SPANS_MAX = 50_000
 #: Largest span, and most bytes of the spans of an entry: the rest is for its head, resource and scope.
 SPANS_MAX_BYTES = ENTRY_MAX_BYTES - 16 * 1024
-
-#: Bytes that are searched in one step, and those of two steps: longer than any mark.
-_SEARCHED, _OVERLAP = 1024 * 1024, 64
+#: Most spans of an entry.
+GATHERED_MAX = 1_000
 
 FORMS: dict[tuple[Signal, bool], Form] = {
     ("traces", True): Protobuf("traces"),
@@ -32,6 +29,14 @@ FORMS: dict[tuple[Signal, bool], Form] = {
     ("logs", True): Protobuf("logs"),
     ("logs", False): Json("logs"),
 }
+
+
+class Item(NamedTuple):
+    """An encoded span or log record, and the encoded names of its resource and scope."""
+
+    resource: bytes
+    scope: bytes
+    data: bytes
 
 
 @dataclass
@@ -65,30 +70,28 @@ class SpanBatch:
 
     def read(self, body: bytes) -> Iterator[None]:
         """Sort a body, step by step. Raises `RefusedError` if it is not a request as a whole."""
-        form, marks = FORMS[self.signal, self.binary], MARKS if self.signal == "traces" else LOG_MARKS
+        form, marks = FORMS[self.signal, self.binary], Marks(body, MARKS if self.signal == "traces" else LOG_MARKS)
         traces: dict[bytes, list[Item]] = {}
-        others: list[Item] = []
+        others: list[Group] = []
         try:
-            if not (yield from _search(body, marks)):
-                for count in form.count(body):
-                    self.plain += count
-                    yield
-                return
-            for number, item in enumerate(form.items(body)):
-                if number > SPANS_MAX:
-                    raise malformed("too_many_spans", f"more than {SPANS_MAX} spans in a request; send smaller batches")
-                if item is not None and (yield from _search(item.data, marks)):
-                    self._sort(form, item, traces)
-                    yield
-                elif item is not None:
-                    self.plain += 1
-                    if len(item.data) <= SPANS_MAX_BYTES:
-                        others.append(item)
+            for group in form.groups(body):
                 yield
+                if group is None:
+                    continue
+                plain = []
+                for place in group.places:
+                    begin, end = place
+                    if end <= marks.clear or not (yield from marks.within(begin, end)):
+                        plain.append(place)
+                    else:
+                        self._sort(form, Item(group.resource, group.scope, body[begin:end]), traces)
+                        yield
+                self.plain += len(plain)
+                others.append(group._replace(places=plain))
         except OtlpError as error:
             raise malformed("invalid_otlp", f"{error}; nothing was stored") from None
         if self.signal == "traces" and traces:
-            yield from self._bones(form, others, traces)
+            yield from self._bones(form, body, others, traces)
         for trace, members in traces.items():
             for entry in self._entries(form, trace.hex(), members):
                 self.entries.append(entry)
@@ -118,25 +121,29 @@ class SpanBatch:
         self._detail = self._detail or detail
 
     @staticmethod
-    def _bones(form: Form, others: list[Item], traces: dict[bytes, list[Item]]) -> Iterator[None]:
+    def _bones(form: Form, body: bytes, others: list[Group], traces: dict[bytes, list[Item]]) -> Iterator[None]:
         """Add the ids and times of the other spans to their traces."""
-        for item in others:
-            members = traces.get(form.trace_of(item.data))
-            if members is not None:
+        for group in others:
+            yield
+            places = [place for place in group.places if place[1] - place[0] <= SPANS_MAX_BYTES]
+            for found in form.of_traces(body, places, traces):
+                yield
+                if found is None:
+                    continue
+                trace, (begin, end) = found
                 try:
-                    bare, (resource, scope) = form.skeleton(item.data), form.place(item.resource, item.scope)
+                    bare, (resource, scope) = form.skeleton(body[begin:end]), form.place(group.resource, group.scope)
                 except OtlpError:
                     continue
                 if form.ids(bare).valid(with_span=True):
-                    members.append(Item(resource, scope, bare))
-            yield
+                    traces[trace].append(Item(resource, scope, bare))
 
     def _entries(self, form: Form, trace_id: str, members: list[Item]) -> Iterator[bytes]:
         group: list[Item] = []
         size = 0
         for item in members:
             weight = len(item.data) + len(item.resource) + len(item.scope)
-            if group and size + weight > SPANS_MAX_BYTES:
+            if group and (size + weight > SPANS_MAX_BYTES or len(group) == GATHERED_MAX):
                 yield self._entry(form, trace_id, group)
                 group, size = [], 0
             group.append(item)
@@ -150,14 +157,3 @@ class SpanBatch:
         body = form.request((resource, scope, items) for (resource, scope), items in places.items())
         record = self.record
         return SpanEntry(record.project, record.service or "", trace_id, self.signal, form.encoding, body).encoded()
-
-
-def _search(data: bytes, marks: tuple[bytes, ...]) -> Generator[None, None, bool]:
-    """Return whether something is about AI, step by step: a search takes as long as the worst text makes it."""
-    if len(data) <= _SEARCHED:
-        return is_about_ai(data, marks)
-    for start in range(0, len(data), _SEARCHED):
-        if is_about_ai(data[start : start + _SEARCHED + _OVERLAP], marks):
-            return True
-        yield
-    return False

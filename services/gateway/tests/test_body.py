@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from assay_gateway.body import STEP_BYTES, Collector
 from assay_gateway.refusal import RefusedError
+from assay_gateway.turns import Turns
 
 LIMIT = 3 * STEP_BYTES
 GZIP, DEFLATE = gzip.compress, zlib.compress
@@ -17,7 +18,7 @@ GZIP, DEFLATE = gzip.compress, zlib.compress
 
 def collect(encoding: str, *chunks: bytes, limit: int = LIMIT) -> tuple[bytes, int]:
     """Return the body, and the most bytes that were kept."""
-    collector = Collector(encoding, limit)
+    collector = Collector(encoding, limit, Turns())
 
     async def run() -> int:
         return sum([len(part) for chunk in chunks async for part in collector.parts(chunk)])
@@ -69,3 +70,10 @@ def test_a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() -> None
 )
 def test_an_encoding_that_cannot_be_read_is_refused(encoding: str, chunks: tuple[bytes, ...], code: str) -> None:
     assert code_of(encoding, *chunks)[1] == code
+
+
+@pytest.mark.parametrize("more", [b"x", GZIP(b"more"), bytes(1_000)], ids=["byte", "member", "zeros"])
+@pytest.mark.parametrize("size", [10, STEP_BYTES - 1, STEP_BYTES, STEP_BYTES + 1, 2 * STEP_BYTES + 5])
+def test_what_comes_after_the_data_is_refused_however_many_steps_the_data_takes(size: int, more: bytes) -> None:
+    whole = GZIP(bytes(size))
+    assert code_of("gzip", whole + more) == code_of("gzip", whole, more) == (400, "invalid_encoding")

@@ -1,5 +1,6 @@
 """What an event may leave out, what rejects it, and that its bytes stay as they are."""
 
+import gc
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -10,7 +11,8 @@ import orjson
 import pytest
 
 from assay_access.api_keys import KeyKind, KeyRecord
-from assay_gateway.events import LISTED_MAX, Batch, accepted
+from assay_gateway import events
+from assay_gateway.events import LISTED_MAX, PARTS_MAX, Batch
 from assay_schema.ids import event_ms
 from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.published import examples
@@ -29,6 +31,15 @@ def encoded(**changes: Any) -> bytes:
 
 def without(*names: str, **changes: Any) -> bytes:
     return orjson.dumps({name: value for name, value in event(**changes).items() if name not in names})
+
+
+def accepted(item: bytes, record: KeyRecord, now_ms: int) -> bytes:
+    batch = Batch(record, now_ms)
+    batch.add(item)
+    if batch.rejected:
+        raise InvalidEvent(batch.rejected[0]["rule"], batch.rejected[0]["detail"])
+    (entry,) = batch.entries
+    return entry
 
 
 def rule_of(item: bytes, record: KeyRecord = RECORD) -> str:
@@ -172,3 +183,52 @@ def test_at_most_a_hundred_rejections_are_listed_and_all_are_counted() -> None:
     for _ in range(LISTED_MAX + 50):
         batch.add(b"{}")
     assert (len(batch.rejected), batch.rejected_total) == (LISTED_MAX, LISTED_MAX + 50)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        b"[" + b"[]," * 40_000 + b"[]]",
+        b"{" + b",".join(b'"%d":{}' % number for number in range(40_000)) + b"}",
+        b"[" + b"0," * PARTS_MAX + b"0]",
+    ],
+)
+def test_an_event_of_too_many_parts_is_rejected_without_decoding_it(
+    monkeypatch: pytest.MonkeyPatch, inner: bytes
+) -> None:
+    item = encoded(payload={"args_summary": "INNER"}).replace(b'"INNER"', inner)
+    for decoder in ("parse_event", "from_json", "identity_of"):
+        monkeypatch.setattr(events, decoder, None)
+    assert rule_of(item) == "too_complex"
+
+
+def test_commas_and_brackets_in_texts_count_for_nothing() -> None:
+    payload = {**event()["payload"], "query": '[{,\\"' * 8_000, "params": {"csv": "1,2,3,[" * 60_000}}
+    item = encoded(project="shop", origin="sdk", payload=payload)
+    assert len(item) > PARTS_MAX
+    assert accepted(item, RECORD, NOW_MS) == item
+
+
+def test_as_many_parts_as_full_lists_have_are_accepted() -> None:
+    payload = {
+        **event()["payload"],
+        "retrieved_slugs": [str(number) for number in range(10_000)],
+        "source_ids": [str(number) for number in range(10_000)],
+        "retrieved_ids": [str(number) for number in range(10_000)],
+        "retrieved_chunk_ids": [1] * 10_000,
+        "retrieved_scores": [0.5] * 10_000,
+    }
+    assert accepted(encoded(project="shop", payload=payload), RECORD, NOW_MS)
+
+
+@pytest.mark.parametrize("item", [b"{}", b"{", b'{"kind":"answer"}', b'{"kind":"retrieval","payload":{}}'])
+def test_a_rejected_event_is_forgotten_without_a_garbage_collection(item: bytes) -> None:
+    Batch(RECORD, NOW_MS).add(item)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(10):
+            Batch(RECORD, NOW_MS).add(item)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

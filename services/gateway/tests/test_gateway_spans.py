@@ -1,12 +1,16 @@
 """Which spans of an OTLP request become entries, in both encodings, and what is rejected or dropped."""
 
 import contextlib
+import itertools
 import json
 import os
-from collections.abc import Iterator
+import random
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,11 +21,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from assay_access.api_keys import KeyKind, KeyRecord
-from assay_gateway import otlp_answer
-from assay_gateway.otlp_json import BRACKETS_MAX
+from assay_gateway import otlp_answer, otlp_json
+from assay_gateway.ai_marks import MARKS, Marks
+from assay_gateway.json_cut import STEPS_MAX
+from assay_gateway.otlp_form import ITEMS_MAX
 from assay_gateway.otlp_wire import OTHERS_MAX, field
 from assay_gateway.refusal import RefusedError
-from assay_gateway.spans import SPANS_MAX, SPANS_MAX_BYTES, SpanBatch
+from assay_gateway.spans import GATHERED_MAX, SPANS_MAX_BYTES, SpanBatch
 from assay_schema.limits import ENTRY_MAX_BYTES
 from assay_schema.span_entry import SpanEntry, SpanEntryError, parse_span_entry
 
@@ -188,7 +194,7 @@ def test_bytes_that_are_no_protobuf_are_refused_as_a_whole(body: bytes) -> None:
 @pytest.mark.parametrize(
     "body",
     [b"", b"[", b"[]", b"1", b'{"resourceSpans":{}}', b'{"resourceSpans":[7]}', b'{"resourceSpans":[{"scopeSpans":"gen_ai."}]}',
-     b"[" * (BRACKETS_MAX + 1), b'{"resourceSpans":[{"scopeSpans":[{"spans":["gen_ai."]}]}]}'],
+     b"[" * (STEPS_MAX + 1), b'{"resourceSpans":[{"scopeSpans":[{"spans":["gen_ai."]}]}]}'],
     ids=lambda body: body[:24].decode(),
 )  # fmt: skip
 def test_json_that_is_no_request_is_refused_as_a_whole(body: bytes) -> None:
@@ -254,6 +260,96 @@ def test_ids_with_spaces_are_rejected() -> None:
     assert sorted_(body, binary=False).rules == {"invalid_ids": 1}
 
 
+def shuffled(value: Any, choices: random.Random) -> Any:
+    """Return a document with the members of its objects in another order."""
+    if isinstance(value, dict):
+        return {name: shuffled(value[name], choices) for name in choices.sample(list(value), len(value))}
+    return [shuffled(each, choices) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("indent", [None, 1, "\t"])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_members_of_json_may_have_any_order_and_white_space(seed: int, indent: Any) -> None:
+    choices = random.Random(seed)  # noqa: S311
+    texts = ['"spans":[{"', "\\\\", "]}]}", "\u00e9\ud83d\ude00", "x" * choices.randrange(200_000)]
+    made = [span(number, CHAT | {"x": choices.choice(texts)}, f"{number:032x}") for number in range(1, 20)]
+    made += [span(number, PLAIN | {"x": choices.choice(texts)}) for number in range(20, 40)]
+    later = {"later": [{"spans": [1]}, None, 1.5e3], "schemaUrl": "https://example.com/1", "none": None}
+    document = {"resourceSpans": [{**group, **later} for group in request(made)["resourceSpans"]] * 2, **later}
+    body = json.dumps(shuffled(document, choices), indent=indent).encode()
+    batch = sorted_(body, binary=False)
+    assert (batch.accepted, batch.plain, batch.rejected) == (38, 40, 0)
+    expected = {json.dumps(each, sort_keys=True) for each in made[:19]}
+    for entry in batch.entries:
+        (group,) = json.loads(parse_span_entry(entry).body)["resourceSpans"]
+        (scoped,) = group["scopeSpans"]
+        assert group["resource"]["attributes"] == [{"key": "service.name", "value": {"stringValue": "search"}}]
+        assert scoped["scope"] == {"name": "lib", "version": "2"}
+        assert {json.dumps(each, sort_keys=True) for each in scoped["spans"]} <= expected
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [("resourceSpans", "resource\\u0053pans"), ("spans", "sp\\u0061ns"), ("traceId", "\\u0074raceId")],
+)
+def test_the_name_of_a_member_may_have_escapes(name: str, written: str) -> None:
+    body = encoded(request([span(1, CHAT), span(2, PLAIN)]), binary=False)
+    batch = sorted_(body.replace(f'"{name}"'.encode(), f'"{written}"'.encode()), binary=False)
+    assert (batch.accepted, batch.plain, batch.rejected) == (1, 1, 0)
+    assert len(list(spans_in(batch.entries[0]))) == 2
+
+
+@pytest.mark.parametrize("ai", [True, False])
+def test_no_step_decodes_more_than_one_span_of_json(monkeypatch: pytest.MonkeyPatch, ai: bool) -> None:
+    decoded: list[int] = []
+
+    def loads(data: bytes) -> Any:
+        decoded.append(len(data))
+        return json.loads(data)
+
+    monkeypatch.setattr(
+        otlp_json, "orjson", SimpleNamespace(loads=loads, dumps=orjson.dumps, JSONDecodeError=ValueError)
+    )
+    spans = [span(number, CHAT if ai else PLAIN) for number in range(1, 200)]
+    spans += [span(200, CHAT | {"x": "y" * 500_000}), span(201, PLAIN | {"x": "y" * 5_000_000})]
+    batch = sorted_(encoded(request(spans), binary=False), binary=False)
+    assert batch.accepted == (200 if ai else 1)
+    assert 0 < max(decoded) < SPANS_MAX_BYTES
+
+
+@BOTH
+def test_a_trace_of_many_spans_is_several_entries(binary: bool) -> None:
+    made = [span(number, CHAT) for number in range(1, GATHERED_MAX + 10)]
+    batch = sorted_(encoded(request(made), binary=binary), binary=binary)
+    assert [len(list(spans_in(entry))) for entry in batch.entries] == [GATHERED_MAX, 9]
+
+
+@given(
+    st.lists(
+        st.sampled_from([b"gen_ai.", b"gen_", b"ai.", b"x", b"ai.toolCall", b"mcp.method.nam", b"e"]), max_size=60
+    ),
+    st.data(),
+)
+def test_marks_are_found_in_the_parts_of_a_body_that_have_them(pieces: list[bytes], data: st.DataObject) -> None:
+    body = b"".join(pieces)
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(body)), max_size=8)))
+    marks = Marks(body)
+    for begin, end in itertools.pairwise(cuts):
+        expected = any(mark in body[begin:end] for mark in MARKS)
+        if end <= marks.clear:
+            assert not expected
+            continue
+        assert answered(marks.within(begin, end)) == expected
+
+
+def answered(steps: Generator[None, None, bool]) -> bool:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return bool(end.value)
+
+
 @BOTH
 def test_an_empty_request_is_fine(binary: bool) -> None:
     batch = sorted_(b"" if binary else b"{}", binary=binary)
@@ -264,7 +360,7 @@ def test_a_request_of_countless_spans_is_refused() -> None:
     request = ExportTraceServiceRequest()
     scope = request.resource_spans.add().scope_spans.add()
     scope.scope.name = "gen_ai."
-    for _ in range(SPANS_MAX + 10):
+    for _ in range(ITEMS_MAX + 10):
         scope.spans.add()
     with pytest.raises(RefusedError, match="send smaller batches"):
         sorted_(request.SerializeToString(), binary=True)

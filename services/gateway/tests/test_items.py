@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay_gateway.items import DEPTH_MAX, ITEMS_MAX, PAUSE_STEPS, STEPS_MAX, WINDOW_BYTES, json_items, lines
+from assay_gateway.items import DEPTH_MAX, ITEMS_MAX, LINES_MAX, json_items, lines
+from assay_gateway.json_cut import PAUSE_STEPS, SPACE_MAX, STEPS_MAX, WINDOW_BYTES
 from assay_gateway.refusal import RefusedError
 
 JSON = st.recursive(
@@ -81,6 +82,8 @@ def test_an_empty_batch_has_no_events(body: bytes) -> None:
         (b"[" * 1000, "nested_too_deep"),
         (b"[" + b"0," * ITEMS_MAX + b"0]", "too_many_events"),
         (b"[" + b"{}," * ITEMS_MAX + b"{}]", "too_many_events"),
+        (b" " * (SPACE_MAX + 1) + b"[]", "invalid_body"),
+        (b"[]" + b" " * (SPACE_MAX + 1), "invalid_json"),
     ],
 )
 def test_a_body_that_is_not_a_batch_is_refused_as_a_whole(body: bytes, code: str) -> None:
@@ -116,3 +119,10 @@ def test_lines_that_are_blank_are_no_events() -> None:
 def test_more_lines_than_allowed_are_refused() -> None:
     with pytest.raises(RefusedError):
         list(lines(b"{}\n" * (ITEMS_MAX + 1)))
+    with pytest.raises(RefusedError):
+        list(lines(b" \n" * (LINES_MAX + 1)))
+
+
+def test_a_run_of_blank_lines_is_passed_in_steps() -> None:
+    found = list(lines(b"\n" * (64 * 1024 * PAUSE_STEPS) + b"{}"))
+    assert found == [None, b"{}"]

@@ -117,6 +117,10 @@ def _prepare(options: Options) -> LocalStack:
     settings = load_settings()
     if options.quality:
         check_channels(settings.notifier)
+    if settings.otlp_exporter.endpoint:
+        from assay_otlp_exporter.endpoint import check
+
+        check(settings.otlp_exporter)
     # The store's account passes through to its own directory; the content stays private.
     make_private(options.data, passable=account.can_change() and landlock.version() < landlock.OLDEST_VERSION)
     for name in ("redis", "store", "spool"):
@@ -131,7 +135,7 @@ def _prepare(options: Options) -> LocalStack:
         passwords,
         settings.redis.shards,
         options.quality,
-        settings.otlp_exporter.endpoint is not None,
+        bool(settings.otlp_exporter.endpoint),
         receiver,
         settings.store.uid,
     )

@@ -9,9 +9,10 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from assay_otlp_exporter.backend import Backend
 from assay_otlp_exporter.batch import BYTES_MOST, SPANS_MOST, Item
-from assay_otlp_exporter.endpoint import endpoint_of
-from assay_otlp_exporter.export import STAGE, Backend, Export
+from assay_otlp_exporter.endpoint import check
+from assay_otlp_exporter.export import STAGE, Export
 from assay_otlp_exporter.sender import Sender
 from assay_otlp_exporter.spans import span_of
 from assay_otlp_exporter.verdicts import verdict_span
@@ -21,7 +22,7 @@ from assay_runtime.finishing import settle_finish
 from assay_runtime.service import Service, main
 from assay_schema.events import ScrubbedEvent
 from assay_schema.scores import Score
-from assay_schema.settings import OtlpExporterSettings, Settings, SettingsError
+from assay_schema.settings import OtlpExporterSettings, Settings
 from assay_schema.streams import EVENTS, SCORES, Stream
 from assay_schema.validation import InvalidEvent, parse_score, parse_scrubbed
 
@@ -61,35 +62,31 @@ def score_item(settings: OtlpExporterSettings) -> ItemOf:
     """Return the function from an entry of `scores` to the span of its verdict: None without a metric."""
 
     def item_of(entry: Entry) -> Item | None:
+        if not settings.verdicts:
+            return None
         try:
             score = parse_score(entry.data)
         except InvalidEvent:
             return None  # the writer records it
-        span = verdict_span(score, as_child=settings.mode == "child", answers_sent=settings.answers)
+        is_sent = settings.answers and (score.origin != "otlp" or settings.otlp_origin)
+        span = verdict_span(score, as_child=settings.mode == "child", is_sent=is_sent)
         return span and Item(entry, score.project, score.service, span)
 
     return item_of
 
 
 def sources(settings: OtlpExporterSettings) -> list[tuple[Stream, Any, ItemOf]]:
-    """Return each stream to read, its document, and what makes its spans. Raises `SettingsError`."""
-    found: list[tuple[Stream, Any, ItemOf]] = []
-    if settings.tool_calls or settings.retrievals or settings.answers:
-        found.append((EVENTS, ScrubbedEvent, event_item(settings)))
-    if settings.verdicts:
-        found.append((SCORES, Score, score_item(settings)))
-    if not found:
-        raise SettingsError(
-            "nothing to export: set one of otlp_exporter.tool_calls, retrievals, answers and verdicts to true"
-        )
-    return found
+    """Return each stream, its document, and what makes its spans.
+
+    Both are always read. An entry that is not exported is acknowledged, so that nothing is kept for this group.
+    """
+    return [(EVENTS, ScrubbedEvent, event_item(settings)), (SCORES, Score, score_item(settings))]
 
 
 def build(settings: Settings) -> Service:
     """Build the service, ready to run. Raises `SettingsError`."""
     own = settings.otlp_exporter
-    chosen = sources(own)
-    endpoint = endpoint_of(own, os.environ)
+    endpoint = check(own, os.environ)
     sender = Sender(endpoint, own.timeout_s)
     service = Service(STAGE, settings, own.port)
     backend = Backend(sender)
@@ -97,7 +94,7 @@ def build(settings: Settings) -> Service:
     service.notes(backend.notes)
     bounds = Bounds(SPANS_MOST, 4 * BYTES_MOST, BATCH_AGE_S)
     for shard in range(settings.redis.shards):
-        for stream, document, item_of in chosen:
+        for stream, document, item_of in sources(own):
             service.consume(
                 stream,
                 shard,

@@ -1,21 +1,24 @@
 """The backend's address and headers, from the settings or the variables of OpenTelemetry.
 
-Pure, except for files of secrets. The variables count only if no endpoint is
-set: the headers of a shell may be a key for a different receiver.
+Pure, except for files of secrets. Settings and variables are not mixed: the headers of a shell may be a key for a
+different receiver, and the key in the settings is not for the receiver of a shell.
 """
 
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
-
-from opentelemetry.util.re import parse_env_headers
+from urllib.parse import unquote, urlsplit
 
 from assay_schema.settings import OtlpExporterSettings, SettingsError
 
 _PREFIX = "OTEL_EXPORTER_OTLP_"
 _PATH = "/v1/traces"
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VALUE = re.compile(r"[ -~]*")
+#: Headers that the request itself decides.
+_OWN = {"content-length", "content-type", "content-encoding", "transfer-encoding", "host", "connection"}
 
 
 @dataclass(frozen=True)
@@ -31,34 +34,38 @@ class Endpoint:
     @property
     def name(self) -> str:
         """Return host and port, which contain no secret."""
-        parts = urlsplit(self.url)
-        return f"{parts.hostname}:{parts.port}" if parts.port else f"{parts.hostname}"
+        return urlsplit(self.url).netloc.rpartition("@")[2]
+
+
+def check(settings: OtlpExporterSettings, environment: Mapping[str, str] | None = None) -> Endpoint:
+    """Return the endpoint, if there is something to export to it. Raises `SettingsError`."""
+    if not (settings.tool_calls or settings.retrievals or settings.answers or settings.verdicts):
+        raise SettingsError(
+            "nothing to export: set one of otlp_exporter.tool_calls, retrievals, answers and verdicts to true"
+        )
+    return endpoint_of(settings, environment or {})
 
 
 def endpoint_of(settings: OtlpExporterSettings, environment: Mapping[str, str]) -> Endpoint:
-    """Return the endpoint. Raises `SettingsError`.
+    """Return the endpoint: by the settings, or by variables if none is set, those for traces first.
 
-    Without `otlp_exporter.endpoint`, variables supply what is not set, those for traces before the general ones.
+    Raises `SettingsError`.
     """
     if settings.endpoint:
         environment = {}
+    elif settings.headers_file or settings.headers.get_secret_value():
+        raise SettingsError(
+            "otlp_exporter.headers is set without otlp_exporter.endpoint: set both, or use variables for both"
+        )
     if (protocol := _variable(environment, "PROTOCOL")) not in ("", "http/protobuf"):
         raise SettingsError(f"{_PREFIX}PROTOCOL={protocol} is not supported; use http/protobuf")
-    headers = _variable(environment, "HEADERS")
+    if (compression := _variable(environment, "COMPRESSION")) not in ("", "gzip", "none"):
+        raise SettingsError(f"{_PREFIX}COMPRESSION={compression} is not supported; use gzip or none")
+    headers = settings.headers.get_secret_value() or _variable(environment, "HEADERS")
     if settings.headers_file:
         headers = _secret(settings.headers_file)
-    elif settings.headers.get_secret_value():
-        headers = settings.headers.get_secret_value()
-    parsed = parse_env_headers(headers, liberal=True)
-    if len(parsed) < len([each for each in headers.split(",") if each.strip()]):
-        raise SettingsError(
-            f"otlp_exporter.headers (or {_PREFIX}HEADERS): write NAME=VALUE, separated by commas; a comma in a value is %2C"
-        )
     return Endpoint(
-        url=_address(settings, environment),
-        headers=parsed,
-        trust=_trust(settings, environment),
-        is_compressed=_variable(environment, "COMPRESSION") != "none",
+        _address(settings, environment), _headers(headers), _trust(settings, environment), compression != "none"
     )
 
 
@@ -82,9 +89,29 @@ def _address(settings: OtlpExporterSettings, environment: Mapping[str, str]) -> 
         fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         fits = False
-    if not fits:
-        raise SettingsError("otlp_exporter.endpoint must look like http://host:4318 or https://host/path")
+    if not fits or re.search(r"[^!-~]|[?#]", address):
+        raise SettingsError(
+            "otlp_exporter.endpoint must look like http://host:4318 or https://host/path, without a query; "
+            "OTLP is sent over HTTP, not gRPC"
+        )
     return address
+
+
+def _headers(text: str) -> dict[str, str]:
+    """Parse `NAME=VALUE`, separated by commas or on lines. Errors quote nothing: it may be a key."""
+    found = {}
+    for part in filter(None, map(str.strip, re.split(r"[,\n]", text))):
+        name, is_pair, value = part.partition("=")
+        name, value = unquote(name).strip().lower(), unquote(value).strip()
+        if not is_pair or not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+            raise SettingsError(
+                f"otlp_exporter.headers (or {_PREFIX}HEADERS): write NAME=VALUE, not NAME: VALUE, separated by commas, in ASCII; "
+                "in a value, a comma is %2C and a space %20"
+            )
+        if name in _OWN:
+            raise SettingsError(f"otlp_exporter.headers (or {_PREFIX}HEADERS): remove {name}, which the exporter sets")
+        found[name] = value
+    return found
 
 
 def _trust(settings: OtlpExporterSettings, environment: Mapping[str, str]) -> ssl.SSLContext:

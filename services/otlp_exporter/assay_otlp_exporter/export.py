@@ -1,115 +1,89 @@
 """Export the entries of a shard: each is acknowledged after the backend took its span.
 
-A backend that is away, busy, or refuses the credentials, is an outage: entries wait, and none is to blame. A request
-that it refuses is halved, so that one span which it cannot take keeps no other back; that span is recorded as a failure.
-If the exporter dies between the backend's answer and the acknowledgement, a span is sent again with the same id.
+A backend that is away, busy, or refuses everything is an outage: entries wait, and none is to blame. A span is to blame
+only if the backend refuses it and at the same time takes another one. Its request is halved until it is alone; then it
+is recorded as a failure, and keeps no other back. If the exporter dies between the backend's answer and the
+acknowledgement, a span is sent again with the same id.
 """
 
-import asyncio
-import contextlib
+import time
 from collections.abc import Callable, Sequence
 
-from assay_otlp_exporter.batch import Item, packed, request
-from assay_otlp_exporter.sender import Answer, Sender
-from assay_runtime import metrics
+from assay_otlp_exporter.backend import Backend
+from assay_otlp_exporter.batch import Item, packed
+from assay_otlp_exporter.sender import Answer
 from assay_runtime.entries import Entry, Outcome, Process, SinkUnavailableError, acquit, failure_of
 from assay_schema.failures import Reason
 
 STAGE = "otlp_exporter"
-#: Statuses that refuse the credentials.
-UNAUTHORIZED = (401, 403)
-#: Longest pause that is waited for at once, in seconds; the next attempt may be asked to wait again.
-LONGEST_PAUSE_S = 60.0
-#: Attempts after which an internal error is taken to be the fault of a span, if the backend takes an empty request.
-ATTEMPTS = 5
-_HINTS = {
-    400: "it refuses every request; check otlp_exporter.endpoint and otlp_exporter.headers",
-    401: "it rejects the credentials; check otlp_exporter.headers",
-    403: "it does not permit this; check otlp_exporter.headers",
-    404: "it has nothing at that path; check otlp_exporter.endpoint",
-    405: "it takes no spans at that path; check otlp_exporter.endpoint",
-    415: "it does not take protobuf over HTTP; check otlp_exporter.endpoint",
-    429: "it asks for fewer requests; spans wait",
-}
+#: Statuses that refuse the content of a request.
+REFUSED = (400, 413, 422)
+#: Statuses that are never a span's fault: credentials, and what OTLP says to retry.
+NEVER_BLAMED = (401, 403, 429, 502, 503, 504)
+#: Seconds after which any other failure of a request may be the fault of a span in it: an internal error, no answer.
+SUSPECT_AFTER_S = 60.0
 
 
-class Backend:
-    """The backend as all shards see it: whether it works, and the end of waiting for it."""
-
-    def __init__(self, sender: Sender) -> None:
-        self._sender = sender
-        #: Set at a stop: nothing waits for the backend any more.
-        self.stopping = asyncio.Event()
-        #: True if it took a request of this process.
-        self.has_taken = False
-        self._problem = ""
-
-    def notes(self) -> list[str]:
-        """Return why spans wait, and what to fix; nothing while the backend takes them."""
-        return [self._problem] if self._problem else []
-
-    async def send(self, items: Sequence[Item]) -> Answer:
-        """Send one request."""
-        answer = await self._sender.send(request(items))
-        if answer.is_success:
-            self.has_taken, self._problem = True, ""
-        return answer
-
-    async def takes_none(self) -> bool:
-        """True if the backend takes a request without spans."""
-        return (await self.send([])).is_success
-
-    async def wait(self, answer: Answer) -> None:
-        """Note the problem, and wait as long as the backend asks for, within bounds."""
-        name = self._sender.endpoint.name
-        if answer.status:
-            hint = _HINTS.get(answer.status, "spans wait; check otlp_exporter.endpoint if this lasts")
-            self._problem = f"{name} answers HTTP {answer.status}: {hint}"
-        else:
-            self._problem = f"{name} cannot be reached ({answer.error}); is it running? check otlp_exporter.endpoint"
-        if answer.retry_after_s:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(answer.retry_after_s, LONGEST_PAUSE_S)):
-                    await self.stopping.wait()
+class _StoppingError(Exception):
+    """Ends the work on a batch at a stop; what the backend has not answered stays pending."""
 
 
 class Export:
     """The work on one shard of a stream. `item_of` returns the span of an entry, or None for none."""
 
-    def __init__(self, backend: Backend, item_of: Callable[[Entry], Item | None]) -> None:
+    def __init__(
+        self, backend: Backend, item_of: Callable[[Entry], Item | None], suspect_after_s: float = SUSPECT_AFTER_S
+    ) -> None:
         self._backend = backend
         self._item_of = item_of
-        #: Entries of the current batch that a retry does not send again: the backend took or refused their spans.
+        self._suspect_after_s = suspect_after_s
+        #: The current batch, by entry: the span, or None. A retry makes none again.
+        self._items: dict[tuple[str, str], Item | None] = {}
+        #: Entries of the current batch whose spans the backend took or refused: a retry does not send them again.
         self._outcomes: dict[tuple[str, str], Outcome] = {}
-        #: Attempts of the current batch that ended in an internal error of the backend.
-        self._internal_errors = 0
+        #: When the first request of the current batch failed for no clear reason; None if none did.
+        self._failing_since: float | None = None
 
     def process(self) -> Process:
         """Return the handler of the shard."""
 
         async def export(entries: Sequence[Entry]) -> list[Outcome]:
-            names = {entry.name for entry in entries}
-            self._outcomes = {name: outcome for name, outcome in self._outcomes.items() if name in names}
-            items = [item for entry in entries if entry.name not in self._outcomes and (item := self._item_of(entry))]
+            self._begin(entries)
+            items = [self._items[entry.name] for entry in entries if entry.name not in self._outcomes]
             await acquit()  # the backend may be slow
-            for part in packed(items):
-                await self._deliver(part)
-            self._internal_errors = 0
-            return [self._outcomes.get(entry.name, Outcome(entry.id)) for entry in entries]
+            try:
+                for part in packed([item for item in items if item]):
+                    await self._deliver(part)
+            except (_StoppingError, SinkUnavailableError):
+                if not self._backend.stopping.is_set():
+                    raise
+            outcomes = [outcome for entry in entries if (outcome := self._outcome(entry))]
+            self._items, self._outcomes, self._failing_since = {}, {}, None
+            return outcomes
 
         return export
 
+    def _begin(self, entries: Sequence[Entry]) -> None:
+        """Make the spans of a batch, unless this is a retry of it, or of a part of it."""
+        if not all(entry.name in self._items for entry in entries):
+            self._items = {entry.name: self._item_of(entry) for entry in entries}
+            self._outcomes, self._failing_since = {}, None
+
+    def _outcome(self, entry: Entry) -> Outcome | None:
+        """Return the outcome of an entry; None if its span was not answered."""
+        return self._outcomes.get(entry.name) or (None if self._items[entry.name] else Outcome(entry.id))
+
     async def _deliver(self, items: Sequence[Item]) -> None:
         """Send items until the backend took or refused each. Raises `SinkUnavailableError`."""
+        if self._backend.stopping.is_set():
+            raise _StoppingError
         answer = await self._backend.send(items)
         if answer.is_success:
             self._outcomes |= {item.entry.name: Outcome(item.entry.id) for item in items}
-            rejected = min(answer.rejected, len(items))
-            metrics.EXPORTED_SPANS.labels("sent").inc(len(items) - rejected)
-            metrics.EXPORTED_SPANS.labels("rejected").inc(rejected)
+            self._failing_since = None
         elif not await self._is_fault_of_spans(answer):
-            await self._backend.wait(answer)
-            reason = Reason.RLS_REJECT if answer.status in UNAUTHORIZED else Reason.OTHER
+            self._backend.failed(answer)
+            reason = Reason.RLS_REJECT if answer.status in (401, 403) else Reason.OTHER
             raise SinkUnavailableError(reason, answer.error_class)
         elif len(items) > 1:
             middle = len(items) // 2
@@ -117,22 +91,17 @@ class Export:
             await self._deliver(items[middle:])
         else:
             entry = items[0].entry
-            detail = f"the OTLP backend refused the span: HTTP {answer.status}"
+            detail = f"the OTLP backend refused the span: {answer.error_class}"
             failure = failure_of(entry, STAGE, Reason.OTHER, answer.error_class, detail)
             self._outcomes[entry.name] = Outcome(entry.id, failure=failure)
-            metrics.EXPORTED_SPANS.labels("refused").inc()
+            self._backend.refused()
 
     async def _is_fault_of_spans(self, answer: Answer) -> bool:
-        """True if the backend refuses these spans, but not others.
-
-        A 400 to everything is a wrong setting, and a 500 may pass: neither costs a span.
-        """
-        match answer.status:
-            case 413:
-                return True
-            case 400 | 422:
-                return self._backend.has_taken or await self._backend.takes_none()
-            case 500:
-                self._internal_errors += 1
-                return self._internal_errors >= ATTEMPTS and await self._backend.takes_none()
-        return False
+        """True if the backend does not take these spans, but takes another one."""
+        if answer.status in NEVER_BLAMED:
+            return False
+        if answer.status not in REFUSED:
+            self._failing_since = self._failing_since or time.monotonic()
+            if time.monotonic() - self._failing_since < self._suspect_after_s:
+                return False
+        return await self._backend.takes_another()

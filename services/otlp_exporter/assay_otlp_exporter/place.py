@@ -41,8 +41,8 @@ class Place(NamedTuple):
 
 
 def context_of(traceparent: str | None) -> Context | None:
-    """Return the context in a `traceparent`; None without one, or if an id is zero, which means no span."""
-    if traceparent is None:
+    """Return the context in a `traceparent`; None without a valid one: an id of zeros means no span."""
+    if traceparent is None or traceparent.startswith("ff"):
         return None
     _, trace_id, span_id, flags = traceparent.split("-")
     context = Context(bytes.fromhex(trace_id), bytes.fromhex(span_id), int(flags, 16))

@@ -18,6 +18,8 @@ from assay_schema.fields import Kind
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+#: Longer durations, which the contract allows, begin before 1970 in any case.
+_LONGEST_MS = 1e13
 #: Results of a tool call that are errors; all others are a success.
 _FAILED = ("error", "refused")
 _JSON = "application/json"
@@ -39,12 +41,14 @@ def span_of(event: ScrubbedEvent, *, as_child: bool, content: bool) -> Span | No
             ended, duration_ms = event.occurred_at, event.payload.latency_ms
         case _:
             return None
-    put(span, place_of(event.event_id, context_of(event.traceparent), as_child=as_child))
+    # The caller of an event that came over OTLP is the span that it was, which cannot be the parent of itself.
+    put(span, place_of(event.event_id, context_of(event.traceparent), as_child=as_child and event.origin != "otlp"))
     span.span_id = event_span_id(event.event_id, event.kind)
     span.end_time_unix_nano = nanoseconds(ended)
-    span.start_time_unix_nano = max(0, span.end_time_unix_nano - int(duration_ms * 1_000_000))
+    span.start_time_unix_nano = max(0, span.end_time_unix_nano - int(min(duration_ms, _LONGEST_MS) * 1_000_000))
     common: dict[str, Value | None] = {
         "gen_ai.conversation.id": event.session_id,
+        "session.id": event.session_id,
         "assay.event_id": str(event.event_id),
         "assay.project": event.project,
         "assay.policy": event.policy,

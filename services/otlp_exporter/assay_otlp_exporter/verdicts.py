@@ -12,17 +12,17 @@ from assay_schema.fields import Kind
 from assay_schema.scores import Score
 
 
-def verdict_span(score: Score, *, as_child: bool, answers_sent: bool) -> Span | None:
+def verdict_span(score: Score, *, as_child: bool, is_sent: bool) -> Span | None:
     """Return the span of a verdict; None without a metric.
 
-    `answers_sent`: the answers are exported too, so the judged span is one of them, unless it came by OTLP.
+    `is_sent`: the answer is exported too, so that its span is the one that was judged.
     """
     if not score.metrics:
         return None
     span = Span(
         name="evaluate", kind=Span.SPAN_KIND_INTERNAL, span_id=span_id_of(f"{score.score_id}/{score.judged_at}")
     )
-    put(span, _place(score, as_child=as_child, answers_sent=answers_sent))
+    put(span, _place(score, as_child=as_child, is_sent=is_sent))
     span.start_time_unix_nano = span.end_time_unix_nano = nanoseconds(score.judged_at)
     values: dict[str, Value | None] = {
         "gen_ai.conversation.id": score.session_id,
@@ -32,6 +32,7 @@ def verdict_span(score: Score, *, as_child: bool, answers_sent: bool) -> Span | 
         "assay.judge.fingerprint": score.fingerprint,
         "openinference.span.kind": "EVALUATOR",
     }
+    annotator = "CODE" if score.backend == "lexical" else "LLM"
     for number, (metric, value) in enumerate(score.metrics.items()):
         result: dict[str, Value | None] = {
             "gen_ai.evaluation.name": metric.value,
@@ -40,15 +41,18 @@ def verdict_span(score: Score, *, as_child: bool, answers_sent: bool) -> Span | 
         event = span.events.add(name="gen_ai.evaluation.result", time_unix_nano=span.end_time_unix_nano)
         set_attributes(event.attributes, result)
         prefix = f"evaluations.{number}.evaluation"
-        values |= {f"{prefix}.name": metric.value, f"{prefix}.score": value, f"{prefix}.annotator_kind": "LLM"}
+        values |= {f"{prefix}.name": metric.value, f"{prefix}.score": value, f"{prefix}.annotator_kind": annotator}
     set_attributes(span.attributes, values)
     return span
 
 
-def _place(score: Score, *, as_child: bool, answers_sent: bool) -> Place:
+def _place(score: Score, *, as_child: bool, is_sent: bool) -> Place:
     caller = context_of(score.traceparent)
+    is_sent = is_sent and score.session_id is None
+    # As in `span_of`; but if the answer is not sent, the span that came over OTLP is the judged one.
+    as_child = as_child and not (is_sent and score.origin == "otlp")
     place = place_of(score.event_id, caller, as_child=as_child)
-    if answers_sent and score.origin != "otlp" and score.session_id is None:
+    if is_sent:
         judged = event_span_id(score.event_id, Kind.ANSWER)
         return Place(place.trace_id, judged, linked=Context(place.trace_id, judged, place.flags & 0xFF))
     return place._replace(linked=place.linked or caller)

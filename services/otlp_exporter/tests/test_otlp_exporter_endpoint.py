@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from assay_otlp_exporter.app import sources
-from assay_otlp_exporter.endpoint import endpoint_of
+from assay_otlp_exporter.endpoint import check, endpoint_of
 from assay_schema.settings import OtlpExporterSettings, SettingsError, settings_from
 
 KEY = "secret-key"
@@ -52,11 +52,13 @@ def test_headers_come_from_the_setting_its_file_or_a_variable(tmp_path: Path) ->
     general = {"OTEL_EXPORTER_OTLP_HEADERS": "a=general"}
     traces = general | {"OTEL_EXPORTER_OTLP_TRACES_HEADERS": "a=traces"}
     file = tmp_path / "headers"
-    file.write_text("a=file\n")
+    file.write_text("A=file\nb = Basic x==\n")
     assert headers(general) == {"a": "general"}
     assert headers(traces) == {"a": "traces"}
-    assert headers(traces, headers="a=set,B=Basic%20x%3D%3D") == {"a": "set", "b": "Basic x=="}
-    assert headers(traces, headers_file=file) == {"a": "file"}
+    assert headers(endpoint="http://host", headers="a=set,B=Basic%20x%3D%3D,c=1%2C2") == {
+        "a": "set", "b": "Basic x==", "c": "1,2",
+    }  # fmt: skip
+    assert headers(endpoint="http://host", headers_file=file) == {"a": "file", "b": "Basic x=="}
     assert headers() == {}
 
 
@@ -65,40 +67,60 @@ def test_a_key_is_in_no_text_of_the_endpoint_or_the_settings() -> None:
     assert KEY not in f"{settings!r}{endpoint_of(settings, {})!r}"
 
 
+SET = {"endpoint": "http://host"}
+SHELL = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://host"}
+
+
 @pytest.mark.parametrize(
     ("settings", "environment", "message"),
     [
         ({}, {}, "set otlp_exporter.endpoint"),
         ({"endpoint": "127.0.0.1:4318"}, {}, "must look like"),
+        ({"endpoint": "grpc://host:4317"}, {}, "not gRPC"),
         ({"endpoint": "http://host:0"}, {}, "must look like"),
         ({"endpoint": "http://[half"}, {}, "must look like"),
-        ({"endpoint": "http://host", "headers": f"no-equals-sign-{KEY}"}, {}, "NAME=VALUE"),
-        ({"endpoint": "http://host", "headers": f"a=1,{KEY}"}, {}, "NAME=VALUE"),
-        ({"endpoint": "http://host", "headers_file": "/nowhere"}, {}, "otlp_exporter.headers_file"),
-        ({"endpoint": "http://host", "tls_ca_file": "/nowhere"}, {}, "tls_ca_file"),
-        ({}, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://host", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "http/protobuf"),
+        ({"endpoint": "http://host/path?key=1"}, {}, "without a query"),
+        ({"endpoint": "http:// host"}, {}, "must look like"),
+        ({"endpoint": "http://host\n"}, {}, "must look like"),
+        (SET | {"headers": f"no-equals-sign-{KEY}"}, {}, "NAME=VALUE"),
+        (SET | {"headers": f"x-api-key: {KEY}"}, {}, "NAME=VALUE, not NAME: VALUE"),
+        (SET | {"headers": f"a=1,{KEY}"}, {}, "NAME=VALUE"),
+        (SET | {"headers": f"a=%C3%A4{KEY}"}, {}, "in ASCII"),
+        (SET | {"headers": f"a=x%0A{KEY}"}, {}, "in ASCII"),
+        (SET | {"headers": "Content-Length=5"}, {}, "remove content-length"),
+        (SET | {"headers_file": "/nowhere"}, {}, "otlp_exporter.headers_file"),
+        (SET | {"tls_ca_file": "/nowhere"}, {}, "tls_ca_file"),
+        ({"headers": f"a={KEY}"}, SHELL, "without otlp_exporter.endpoint"),
+        ({}, SHELL | {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "http/protobuf"),
+        ({}, SHELL | {"OTEL_EXPORTER_OTLP_COMPRESSION": "zstd"}, "gzip or none"),
+        ({}, SHELL | {"OTEL_EXPORTER_OTLP_HEADERS": f"x-api-key: {KEY}"}, "NAME=VALUE"),
     ],
 )
 def test_what_is_wrong_stops_the_start_and_says_what_to_set(
-    settings: dict[str, Any], environment: dict[str, str], message: str
+    settings: dict[str, Any], environment: dict[str, str], message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(SettingsError, match=message) as error:
         endpoint_of(OtlpExporterSettings.model_validate(settings), environment)
-    assert KEY not in str(error.value)
+    assert KEY not in str(error.value) + caplog.text
+
+
+def test_host_and_port_are_named_without_a_password() -> None:
+    def name(endpoint: str) -> str:
+        return endpoint_of(OtlpExporterSettings.model_validate({"endpoint": endpoint}), {}).name
+
+    assert name(f"https://user:{KEY}@host/path") == "host"
+    assert name("http://[::1]:4318") == "[::1]:4318"
 
 
 def test_with_everything_off_there_is_nothing_to_export() -> None:
     with pytest.raises(SettingsError, match="nothing to export"):
-        sources(OtlpExporterSettings.model_validate({"tool_calls": False}))
+        check(OtlpExporterSettings.model_validate({"endpoint": "http://host", "tool_calls": False}))
 
 
-def test_only_what_is_chosen_is_read() -> None:
-    def streams(**settings: bool) -> list[str]:
-        return [stream.name for stream, *_ in sources(OtlpExporterSettings.model_validate(settings))]
-
-    assert streams() == ["events"]
-    assert streams(tool_calls=False, verdicts=True) == ["scores"]
-    assert streams(answers=True, verdicts=True) == ["events", "scores"]
+def test_both_streams_are_read_whatever_is_chosen() -> None:
+    """Otherwise Redis would keep entries for a group that had chosen more before."""
+    chosen = sources(OtlpExporterSettings.model_validate({"tool_calls": False, "verdicts": True}))
+    assert [stream.name for stream, *_ in chosen] == ["events", "scores"]
 
 
 def test_a_file_that_was_only_found_does_not_decide_where_a_key_is_sent() -> None:

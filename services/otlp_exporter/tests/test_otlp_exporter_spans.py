@@ -14,6 +14,7 @@ from assay_schema.validation import parse_scrubbed
 SAMPLED = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 UNSAMPLED = SAMPLED[:-2] + "00"
 NOBODY = f"00-{'0' * 32}-{'0' * 16}-01"
+INVALID = "ff" + SAMPLED[2:]
 TRACE_ID, SPAN_ID = bytes.fromhex(SAMPLED[3:35]), bytes.fromhex(SAMPLED[36:52])
 DOCUMENTS = {
     example.name: orjson.loads(example.document_bytes)
@@ -27,7 +28,7 @@ SECRET = "a text of the user"
 def span(
     name: str, payload: dict[str, Any] | None = None, *, content: bool = False, as_child: bool = True, **envelope: Any
 ) -> Span:
-    document = DOCUMENTS[name] | {"traceparent": None} | envelope
+    document = DOCUMENTS[name] | {"traceparent": None, "origin": "sdk"} | envelope
     document["payload"] = document["payload"] | (payload or {})
     found = span_of(parse_scrubbed(orjson.dumps(document)), as_child=as_child, content=content)
     assert found is not None
@@ -62,7 +63,7 @@ def test_a_caller_that_the_backend_does_not_have_is_linked_from_a_root(tracepare
     assert (link.trace_id, link.span_id, link.flags) == (TRACE_ID, SPAN_ID, int(traceparent[-2:]))
 
 
-@pytest.mark.parametrize("traceparent", [None, NOBODY])
+@pytest.mark.parametrize("traceparent", [None, NOBODY, INVALID])
 def test_without_a_caller_a_span_is_a_root_in_a_trace_with_the_id_of_the_event(traceparent: str | None) -> None:
     found = span("tool-call-full", traceparent=traceparent)
     assert (found.trace_id, found.parent_span_id, list(found.links)) == (event_id("tool-call-full"), b"", [])
@@ -87,6 +88,7 @@ def test_a_tool_call_has_the_attributes_of_the_convention() -> None:
         "gen_ai.tool.call.id": "c1",
         "gen_ai.agent.name": "help",
         "gen_ai.conversation.id": "s1",
+        "session.id": "s1",
         "assay.status": "success",
         "assay.event_id": DOCUMENTS["tool-call-full"]["event_id"],
         "assay.project": DOCUMENTS["tool-call-full"]["project"],
@@ -118,9 +120,15 @@ def test_times_are_nanoseconds_and_the_event_is_the_end() -> None:
 
 
 def test_times_that_otlp_cannot_express_become_its_first_one() -> None:
-    found = span("tool-call-full", {"timestamp": "1969-12-31T23:59:59Z", "duration_ms": 1e300})
+    found = span("tool-call-full", {"timestamp": "1969-12-31T23:59:59Z", "duration_ms": 1e308})
     assert (found.start_time_unix_nano, found.end_time_unix_nano) == (0, 0)
-    assert span("answer-full", {"latency_ms": 1e300}).start_time_unix_nano == 0
+    assert span("answer-full", {"latency_ms": 1e308}).start_time_unix_nano == 0
+
+
+def test_an_event_that_came_over_otlp_links_to_the_span_that_it_was() -> None:
+    found = span("tool-call-full", traceparent=SAMPLED, origin="otlp")
+    assert (found.trace_id, found.parent_span_id) == (event_id("tool-call-full"), b"")
+    assert [(link.trace_id, link.span_id) for link in found.links] == [(TRACE_ID, SPAN_ID)]
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ EVENT_ID = UUID(SCORE["event_id"])
 ANSWER = event_span_id(EVENT_ID, Kind.ANSWER)
 
 
-def verdict(*, as_child: bool = True, answers_sent: bool = False, **changes: Any) -> Span | None:
+def verdict(*, as_child: bool = True, is_sent: bool = False, **changes: Any) -> Span | None:
     score = parse_score(orjson.dumps(SCORE | changes))
-    return verdict_span(score, as_child=as_child, answers_sent=answers_sent)
+    return verdict_span(score, as_child=as_child, is_sent=is_sent)
 
 
 def place(found: Span | None) -> tuple[bytes, bytes, list[tuple[bytes, bytes]]]:
@@ -50,18 +50,30 @@ def test_without_a_metric_there_is_none(status: str) -> None:
     assert verdict(status=status, metrics={}) is None
 
 
-@pytest.mark.parametrize("answers_sent", [False, True])
-def test_an_answer_that_came_by_otlp_is_the_span_that_its_producer_sent(answers_sent: bool) -> None:
-    found = verdict(traceparent=SAMPLED, origin="otlp", answers_sent=answers_sent)
+def test_an_answer_that_came_by_otlp_is_the_span_that_its_producer_sent() -> None:
+    found = verdict(traceparent=SAMPLED, origin="otlp")
     assert place(found) == (TRACE_ID, SPAN_ID, [(TRACE_ID, SPAN_ID)])
 
 
-def test_an_answer_that_is_exported_is_the_parent() -> None:
-    found = verdict(traceparent=SAMPLED, origin="sdk", answers_sent=True)
-    assert place(found) == (TRACE_ID, ANSWER, [(TRACE_ID, ANSWER)])
-    found = verdict(origin="sdk", answers_sent=True)
+def test_an_answer_that_came_by_otlp_and_is_exported_is_the_parent_in_its_own_trace() -> None:
+    found = verdict(traceparent=SAMPLED, origin="otlp", is_sent=True)
     assert place(found) == (EVENT_ID.bytes, ANSWER, [(EVENT_ID.bytes, ANSWER)])
-    found = verdict(traceparent=SAMPLED, origin="sdk", answers_sent=True, as_child=False)
+
+
+@pytest.mark.parametrize(("backend", "kind"), [("lexical", "CODE"), ("anthropic", "LLM")])
+def test_the_kind_of_judge_is_named(backend: str, kind: str) -> None:
+    found = verdict(backend=backend)
+    assert found
+    kinds = {each.value.string_value for each in found.attributes if each.key.endswith("annotator_kind")}
+    assert kinds == {kind}
+
+
+def test_an_answer_that_is_exported_is_the_parent() -> None:
+    found = verdict(traceparent=SAMPLED, origin="sdk", is_sent=True)
+    assert place(found) == (TRACE_ID, ANSWER, [(TRACE_ID, ANSWER)])
+    found = verdict(origin="sdk", is_sent=True)
+    assert place(found) == (EVENT_ID.bytes, ANSWER, [(EVENT_ID.bytes, ANSWER)])
+    found = verdict(traceparent=SAMPLED, origin="sdk", is_sent=True, as_child=False)
     assert place(found) == (EVENT_ID.bytes, ANSWER, [(EVENT_ID.bytes, ANSWER)])
 
 
@@ -73,7 +85,7 @@ def test_an_answer_that_is_not_exported_leaves_its_caller() -> None:
 
 
 def test_a_verdict_on_a_session_is_a_root_with_the_session() -> None:
-    found = verdict(session_id="s1", answers_sent=True)
+    found = verdict(session_id="s1", is_sent=True)
     assert place(found) == (EVENT_ID.bytes, b"", [])
     assert found
     assert {"gen_ai.conversation.id": "s1"}.items() <= {e.key: e.value.string_value for e in found.attributes}.items()

@@ -113,6 +113,7 @@ OPEN_TRACES = Gauge("assay_assembler_open_traces", "Traces that wait for more sp
 #: Work of the OTLP exporter. outcome: `sent`, `rejected` (by the backend, in a request that it took), `refused` (recorded
 #: as a failure), `otlp_origin` (not sent, because it came over OTLP).
 EXPORTED_SPANS = Counter("assay_otlp_exporter_spans", "Spans of events and verdicts, by outcome", ["outcome"])
+EXPORT_UP = Gauge("assay_otlp_exporter_up", "1 while the backend takes spans, 0 after a failure")
 #: Results of the drift service, by project and metric; an evidence of 1 raises an alert.
 TRANSITIONS = Counter(
     "assay_alert_transitions", "Transitions of alert episodes published, by kind and state", ["kind", "state"]

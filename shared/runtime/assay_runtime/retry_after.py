@@ -20,4 +20,6 @@ def retry_after(text: str | None, now: datetime | None = None) -> float:
         until = parsedate_to_datetime(text)
     except ValueError:
         return 0.0
+    if until.tzinfo is None:  # `-0000`: UTC, without saying where
+        until = until.replace(tzinfo=UTC)
     return min(LONGEST_RETRY_AFTER_S, max(0.0, (until - (now or datetime.now(UTC))).total_seconds()))

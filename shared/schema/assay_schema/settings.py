@@ -246,8 +246,8 @@ class DeliverySettings(Section):
     held_bytes: int = Field(
         96 * 1024 * 1024,
         ge=1024,
-        description="Bytes of each stream kept after the writer has stored them: for live tail, and for a judge, drift "
-        "or notifier service that has stopped.",
+        description="Bytes of each stream kept after the writer has stored them: for live tail, and for a judge, drift, "
+        "notifier or OTLP exporter service that has stopped.",
     )
     high_water_entries: int = Field(
         1_000_000,
@@ -561,8 +561,8 @@ class NotifierSettings(Section):
 class OtlpExporterSettings(Section):
     """The OTLP exporter service: events and verdicts to an OpenTelemetry backend, as spans.
 
-    Only if `endpoint` is not set, the variables `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`, `_CERTIFICATE`,
-    `_CLIENT_CERTIFICATE`, `_CLIENT_KEY` and `_COMPRESSION`, and those for traces, supply what is not set here.
+    Without `endpoint`, it is taken from the variables `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`, `_CERTIFICATE`,
+    `_CLIENT_CERTIFICATE`, `_CLIENT_KEY` and `_COMPRESSION`, or those for traces.
     """
 
     endpoint: str | None = Field(
@@ -572,11 +572,13 @@ class OtlpExporterSettings(Section):
     )
     headers: SecretStr = Field(
         SecretStr(""),
-        description="Headers of every request, such as `x-api-key=KEY,x-project=NAME`. In a value, write a comma as `%2C` and a space "
-        "as `%20`.",
+        description="Headers of every request, such as `x-api-key=KEY,x-project=NAME`. In a value, write a comma as `%2C` and a percent "
+        "sign as `%25`.",
     )
     headers_file: Path | None = Field(
-        None, examples=["/etc/assay/otlp-headers"], description="File with the headers, instead of `headers`."
+        None,
+        examples=["/etc/assay/otlp-headers"],
+        description="File with the headers, also one a line, instead of `headers`.",
     )
     tls_ca_file: Path | None = Field(
         None,

@@ -140,7 +140,10 @@ def _parse(adapter: TypeAdapter[_T], data: bytes, kinds: Collection[Kind]) -> _T
         return adapter.validate_json(data)
     except ValidationError as error:
         invalid = _not_json(data, error) or _misfit(data, error, kinds)
-    raise invalid  # here, so that pydantic's error, which may quote the document, is not chained to it
+    try:
+        raise invalid  # here, so that pydantic's error, which may quote the document, is not chained to it
+    finally:
+        del invalid  # the frame would keep the error that keeps the frame, and with it the document
 
 
 def _not_json(data: bytes, error: ValidationError) -> InvalidEvent | None:
