@@ -73,7 +73,7 @@ run: setup  ## Start everything, send sample traffic, print a summary, run until
 # Tests wait more than they compute: with three workers half of two cores was idle.
 test: setup  ## Run lint and all tests against a real Redis and the real embedded engine (PYTEST="-k name")
 	@mkdir -p build && { $(MAKE) --no-print-directory lint > build/lint.log 2>&1 & } && lint=$$!; \
-		$(BIN)/python -m pytest -n $(or $(WORKERS),5) --dist loadgroup $(PYTEST); tests=$$?; \
+		$(BIN)/python -m pytest -n $(or $(WORKERS),5) --dist loadgroup --no-loadscope-reorder $(PYTEST); tests=$$?; \
 		wait $$lint && echo "lint: ok" || { cat build/lint.log; exit 1; }; exit $$tests
 
 check: setup  ## Run lint and the tests that need no server or other process: one to two minutes

@@ -41,17 +41,31 @@ LONGEST_OF_A_DAY_S = 120
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Workers share the tests so that each module's servers start once, and no worker is left with a long test when the others are done."""
+    begun = set[object]()
     for item in items:
         if _runs_on_each_server(item):
             item.add_marker(pytest.mark.each_server)
             item.add_marker(pytest.mark.redis)
         elif _leads_to(item, _REDIS_STARTERS):
             item.add_marker(pytest.mark.redis)
+            function = (item.path, getattr(item, "cls", None), getattr(item, "originalname", item.name))
+            if function not in begun and not item.get_closest_marker("bare_only"):
+                item.add_marker(pytest.mark.bare)  # its other cases differ in their input, not in their Redis
+            begun.add(function)
+        if item.get_closest_marker("bare_only"):
+            item.add_marker(pytest.mark.bare)
         if _leads_to(item, _PROCESS_STARTERS) or item.get_closest_marker("each_server"):
             item.add_marker(pytest.mark.server)
-        if item.get_closest_marker("xdist_group") is None and _has_fixtures_of_its_module(item):
+        # A test alone costs its worker a message to the scheduler and back, which is longer than most take.
+        quick = item.get_closest_marker("slow") is None and item.get_closest_marker("server") is None
+        if item.get_closest_marker("xdist_group") is None and (quick or _has_fixtures_of_its_module(item)):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> tuple[bool, bool]:
+    """Long tests first, and those that compute without waiting last: they fill what is left of every worker's time."""
+    return item.get_closest_marker("slow") is None, item.get_closest_marker("server") is None
 
 
 @pytest.hookimpl(tryfirst=True)  # before fixtures are made

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import redis
 
-from assay_schema.events import Kind
+from assay_schema.fields import Kind
 from assay_schema.streams import CAPTURE, EVENTS, FIELD
 from assay_store.options import StoreOptions
 from tests.chaos.proxy import store_error

@@ -17,7 +17,7 @@ import pytest
 from assay_schema.settings import Settings, settings_from
 from assay_schema.settings import variables as setting_variables
 from tests.contract.compose_files import BASE, OVERRIDE, ROOT, TLS, load, merged, variables
-from tests.support.deployed_redis import make_secrets
+from tests.support.deployed_secrets import make_secrets
 
 SCHEMA = json.loads((Path(__file__).parent / "compose_spec/schema.json").read_text())
 PLAIN, WITH_TLS, WITH_OVERRIDE = merged(BASE), merged(BASE, TLS), merged(BASE, TLS, OVERRIDE)

@@ -1,5 +1,5 @@
-"""Which tests run again with the PATH of a bare machine: those that start Redis, however they come to it, and no others. Which `make check`
-leaves out: those that start any process."""
+"""Which tests run with the PATH of a bare machine: the first case of each that starts Redis, however it comes to it, and those that run
+nowhere else. Which `make check` leaves out: those that start any process."""
 
 import subprocess
 from pathlib import Path
@@ -19,16 +19,29 @@ def server(tmp_path: Path) -> RedisServer:
 
 
 def marks(request: pytest.FixtureRequest) -> set[str]:
-    return {mark.name for mark in request.node.iter_markers()} & {"redis", "each_server", "server"}
+    return {mark.name for mark in request.node.iter_markers()} & {"redis", "each_server", "server", "bare", "bare_only"}
 
 
 def test_a_helper_that_names_redis_marks_the_test(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     assert not begun(tmp_path).running
-    assert marks(request) == {"redis", "server"}
+    assert marks(request) == {"redis", "server", "bare"}
 
 
 def test_so_does_a_fixture_that_a_helper_is_behind(request: pytest.FixtureRequest, server: RedisServer) -> None:
-    assert marks(request) == {"redis", "server"}
+    assert marks(request) == {"redis", "server", "bare"}
+
+
+@pytest.mark.parametrize("case", ["first", "second"])
+def test_of_the_cases_of_a_test_the_first_runs_there(
+    request: pytest.FixtureRequest, server: RedisServer, case: str
+) -> None:
+    assert marks(request) == {"redis", "server"} | ({"bare"} if case == "first" else set())
+
+
+@pytest.mark.bare_only
+@pytest.mark.parametrize("case", ["first", "second"])
+def test_each_case_of_one_that_runs_nowhere_else_runs_there(request: pytest.FixtureRequest, case: str) -> None:
+    assert marks(request) == {"bare", "bare_only"}
 
 
 @EACH_SERVER

@@ -1,5 +1,7 @@
 """Tests that share a module's servers run in one worker, so that these start once: the runner's own promise, which versions broke."""
 
+import subprocess
+
 import pytest
 
 
@@ -19,7 +21,12 @@ def test_what_uses_a_fixture_of_its_module_is_in_its_modules_group(
     assert _group(request) in (None, "tests/contract/test_worker_groups.py")
 
 
-def test_what_uses_none_is_in_no_group(request: pytest.FixtureRequest) -> None:
+def test_what_computes_only_is_in_its_modules_group_too(request: pytest.FixtureRequest) -> None:
+    assert _group(request) in (None, "tests/contract/test_worker_groups.py")
+
+
+def test_what_starts_its_own_process_is_in_no_group(request: pytest.FixtureRequest) -> None:
+    assert subprocess.run(["true"], check=True).returncode == 0
     assert _group(request) in (None, "")
 
 

@@ -16,11 +16,18 @@ import pytest
 from assay_sessions.document import derived, document
 from assay_sessions.readers import READERS
 from assay_sessions.record import Transcript
+from tests.support.cli import called
 from tests.support.opencode_logs import START_MS, Session, assistant, database, tool, user
 from tests.support.stack import System, running
 from tests.support.wait import until
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("sessions"), pytest.mark.server]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.bare_only,
+    pytest.mark.server,
+    pytest.mark.timeout(900),
+    pytest.mark.xdist_group("sessions"),
+]
 
 #: Documentation addresses and invented keys, one in each place where a log can hold one.
 PLANTED = {
@@ -35,21 +42,25 @@ PLANTED = {
 
 
 @pytest.fixture(scope="module")
-def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    with running(tmp_path_factory.mktemp("system"), "--no-quality") as system:
+def system(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    with running(tmp_path_factory.mktemp("system"), "--no-quality", tables=tables) as system:
         yield system
 
 
 def assay(system: System, *arguments: str, code: int = 0) -> str:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
-    command = [sys.executable, "-m", "assay_cli", *arguments, "--data", str(system.data)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    done = called(*arguments, "--data", str(system.data))
     assert done.returncode == code, (done.stdout, done.stderr)
-    return done.stdout
+    return done.stdout.decode()
 
 
 def imported(system: System, log: Path, *options: str) -> str:
-    return assay(system, "sessions", "import", "--from", "opencode", str(log), "--quiet", *options).splitlines()[0]
+    """Import a log in its own process, whose end shows that it sent everything."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    command = [sys.executable, "-m", "assay_cli", "sessions", "import", "--from", "opencode", str(log), "--quiet"]
+    command += [*options, "--data", str(system.data)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return done.stdout.splitlines()[0]
 
 
 def exported(system: System, project: str) -> dict[str, dict[str, Any]]:
@@ -234,14 +245,10 @@ def test_checks_find_the_session_that_breaks_a_rule_and_exit_with_1(system: Syst
 def test_what_cannot_be_imported_is_named_and_exits_with_2(system: System, tmp_path: Path) -> None:
     odd = tmp_path / "odd.jsonl"
     odd.write_text('{"vision": 1}\nnot json\n{"messages": []}\n')
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
-    start = [sys.executable, "-m", "assay_cli", "sessions", "import", "--data", str(system.data)]
 
     def run(*options: str) -> tuple[int, str, str]:
-        done = subprocess.run(
-            [*start, *options], capture_output=True, text=True, env=environment, timeout=60, check=False
-        )
-        return done.returncode, done.stdout, done.stderr
+        done = called("sessions", "import", "--data", str(system.data), *options, settings={"COLUMNS": "200"})
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     code, out, said = run("--from", "jsonl", str(odd))
     assert (code, out) == (2, "0 sessions found: 0 new or changed, 0 already stored\n")

@@ -24,7 +24,7 @@ from assay_demo.search import Search
 from tests.programs import found, lacking
 from tests.support.ports import free_ports
 from tests.support.redis import INSTALLED
-from tests.support.stack import PORTS, command_of
+from tests.support.stack import PORTS, begin_with, command_of
 from tests.support.wait import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("up")]
@@ -61,9 +61,14 @@ class Up:
         base: int | None = None,
         prefix: tuple[str, ...] = (),
         quality: bool = False,
+        tables: Path | None = None,
     ) -> None:
+        """Start. `tables`: the data of a store to begin with, for a test that is not about the first start."""
         arguments = arguments if quality else (*arguments, "--no-quality")
         self.data = directory / "data"
+        if tables:
+            self.data.mkdir(mode=0o700)
+            begin_with(self.data, tables)
         self.base = base or free_ports(PORTS)
         self._output = directory / f"output-{time.monotonic_ns()}"
         command = (*prefix, *ASSAY, "up", "--data", str(self.data), "--port-base", str(self.base), *arguments)
@@ -218,11 +223,13 @@ def test_a_demo_run_accounts_for_every_event_notices_a_bad_retriever_and_a_secon
             assert stat.S_IMODE((up.data / "agent/sessions.jsonl").stat().st_mode) == 0o600
 
 
+@pytest.mark.bare_only
 @pytest.mark.one_day
 def test_a_service_that_refuses_most_questions_opens_an_alert_though_what_it_still_says_is_right(
+    tables: Path,
     tmp_path: Path,
 ) -> None:
-    with running(tmp_path, "--demo", "--once", "--scenario", "abstaining", quality=True) as up:
+    with running(tmp_path, "--demo", "--once", "--scenario", "abstaining", quality=True, tables=tables) as up:
         assert up.wait() == 0, up.output
     told = " ".join(up.output.split())
     assert "[CRITICAL] score drift of abstained in project default" in told
@@ -282,9 +289,10 @@ def test_it_stops_in_order_on_a_signal(whole: Up) -> None:
     assert "Traceback" not in whole.output
 
 
+@pytest.mark.bare_only
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends children with their parent")
-def test_killed_it_leaves_nothing_behind_and_starts_again_with_the_same_data(tmp_path: Path) -> None:
-    with running(tmp_path) as up:
+def test_killed_it_leaves_nothing_behind_and_starts_again_with_the_same_data(tables: Path, tmp_path: Path) -> None:
+    with running(tmp_path, tables=tables) as up:
         up.says("Where to look next")
         processes = up.descendants()
         up.process.kill()
@@ -296,9 +304,10 @@ def test_killed_it_leaves_nothing_behind_and_starts_again_with_the_same_data(tmp
         assert again.wait() == 0
 
 
-def test_it_stops_in_order_when_its_parent_dies(tmp_path: Path) -> None:
+@pytest.mark.bare_only
+def test_it_stops_in_order_when_its_parent_dies(tables: Path, tmp_path: Path) -> None:
     parent = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
-    with running(tmp_path, prefix=(sys.executable, "-c", parent)) as up:
+    with running(tmp_path, prefix=(sys.executable, "-c", parent), tables=tables) as up:
         up.says("Where to look next")
         processes = up.descendants()
         up.process.kill()
@@ -306,6 +315,7 @@ def test_it_stops_in_order_when_its_parent_dies(tmp_path: Path) -> None:
         up.leaves_nothing(processes)
 
 
+@pytest.mark.bare_only
 def test_interrupted_while_starting_it_leaves_nothing(tmp_path: Path) -> None:
     with running(tmp_path) as up:
         up.says("redis ready")
@@ -315,8 +325,11 @@ def test_interrupted_while_starting_it_leaves_nothing(tmp_path: Path) -> None:
         up.leaves_nothing(processes)
 
 
-def test_it_keeps_running_when_nobody_reads_its_output_any_more(tmp_path: Path) -> None:
+@pytest.mark.bare_only
+def test_it_keeps_running_when_nobody_reads_its_output_any_more(tables: Path, tmp_path: Path) -> None:
     data, base = tmp_path / "data", free_ports(PORTS)
+    data.mkdir(mode=0o700)
+    begin_with(data, tables)
     with subprocess.Popen(
         [*ASSAY, "up", "--data", str(data), "--port-base", str(base), "--no-quality"],
         stdout=subprocess.PIPE,

@@ -16,7 +16,7 @@ from assay_runtime.migrate import migrations
 from assay_schema.settings import RetentionSettings, StoreSettings
 from tests.integration.engine_roles import ADMIN, EngineWithUsers
 from tests.support.audit_attacks import A_RECORD, AUDIT, LOSSES
-from tests.support.deployed_redis import make_secrets
+from tests.support.deployed_secrets import make_secrets
 
 ROOT = Path(__file__).parents[2]
 USERS = ROOT / "deploy/clickhouse/users.d/assay.xml"

@@ -15,8 +15,8 @@ from pydantic import BaseModel
 
 from assay_operations.export.sql import SOURCES
 from assay_runtime.store import Client, connect, insert_json_rows
-from assay_schema.events import Kind
 from assay_schema.export import ROWS, AnswerRow, FeedbackRow, RetrievalRow
+from assay_schema.fields import Kind
 from assay_schema.ids import first_row_at, row_id
 from tests.support.cli import Cli, stop
 from tests.support.sample_rows import MAKE, Json, answer, candidate, event_id_at, feedback, iso, lines

@@ -33,6 +33,8 @@ class Database:
         self.settings: Settings = server.settings(base_database=f"{name}_base", database=name)
         self.name, self.base = name, f"{name}_base"
         self.cli = Cli(directory, store_url=server.url)
+        #: Audit records of earlier tests.
+        self.earlier = 0
         self.owner: Client = connect(self.settings.store, database="default")
 
     def more(self, days: int | None = None, projects: str = "") -> str:
@@ -53,17 +55,11 @@ class Database:
 
     def records(self) -> list[dict[str, Any]]:
         rows = self.owner.query(f"SELECT * FROM {self.name}.operations ORDER BY started_at").named_results()
-        return [dict(row) | {"target": orjson.loads(row["target"])} for row in rows]
+        return [dict(row) | {"target": orjson.loads(row["target"])} for row in rows][self.earlier :]
 
     def keep(self, *ages: float) -> None:
         rows = [candidate(number, days_old=age) for number, age in enumerate(ages)]
         insert_json_rows(self.owner, f"{self.base}.candidates", lines(rows), len(rows))
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    with StoreServer(tmp_path_factory.mktemp("store")) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +68,21 @@ def names() -> Iterator[str]:
 
 
 @pytest.fixture
-def fresh(server: StoreServer, names: Iterator[str], tmp_path: Path) -> Iterator[Database]:
-    database = Database(server, next(names), tmp_path)
+def fresh(migrated: StoreServer, names: Iterator[str], tmp_path: Path) -> Iterator[Database]:
+    """Databases that do not exist yet."""
+    database = Database(migrated, next(names), tmp_path)
     yield database
     database.owner.close()
 
 
 @pytest.fixture
-def store(own_store: StoreServer, tmp_path: Path) -> Iterator[Database]:
-    """A store with all tables, in which rows are kept for 90 days."""
-    database = Database(own_store, "assay", tmp_path)
+def store(migrated: StoreServer, tmp_path: Path) -> Iterator[Database]:
+    """A store with all tables and no row but audit records of earlier tests, in which rows are kept for 90 days."""
+    database = Database(migrated, "assay", tmp_path)
+    for table in ("candidates", "answers", "feedback", "scores"):
+        database.owner.command(f"TRUNCATE TABLE assay_base.{table}")
+    runner.migrate(database.settings)
+    database.earlier = len(database.records())
     yield database
     database.owner.close()
 

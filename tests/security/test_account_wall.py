@@ -21,7 +21,7 @@ from assay_runtime.store import connect
 from assay_store.account import DEFAULT_UID
 from tests.security.test_second_wall import MARK, OWN, PYTHON, READS, WRITES, Trial, _read, _trial, _written
 from tests.support.ports import free_ports
-from tests.support.stack import PORTS, System
+from tests.support.stack import PORTS, System, begin_with
 from tests.support.store import StoreServer
 
 pytestmark = pytest.mark.skipif(
@@ -45,7 +45,7 @@ def room() -> Iterator[Path]:
 def python(room: Path) -> Path:
     """An interpreter and packages that every account may read, wherever this one's are."""
     base = room / "python"
-    ignored = shutil.ignore_patterns("site-packages", "test", "__pycache__")
+    ignored = shutil.ignore_patterns("site-packages", "test")
     library = Path(os.__file__).parent
     shutil.copytree(library, base / "lib" / library.name, symlinks=True, ignore=ignored)
     for shared in library.parent.glob("libpython*"):
@@ -267,9 +267,10 @@ def test_a_root_that_may_not_give_the_account_leaves_everything_as_it_was(room: 
     assert _owners(directory / "data") == {0}
 
 
-def test_assay_up_without_landlock_works_as_a_whole(room: Path, python: Path) -> None:
+def test_assay_up_without_landlock_works_as_a_whole(room: Path, python: Path, tables: Path) -> None:
     data = room / "whole/data"
     data.mkdir(parents=True, mode=0o700)
+    begin_with(data, tables)
     ports, settings = free_ports(PORTS), {"ASSAY_STORE_UID": "65524"}
     with _up(System(data, ports, "--no-quality", settings=settings)) as system:  # an installation that begins as root
         assert system.child("assay_store").uids().real == 0

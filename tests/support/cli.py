@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -67,13 +67,18 @@ class Cli:
 
     def call(self, *arguments: str, role: str, extra: str = "") -> "subprocess.CompletedProcess[bytes]":
         """Run a command in this process: faster, with the same output and result."""
-        environment: dict[str, str | None] = {name: None for name in os.environ if name.startswith("ASSAY_")}
-        environment |= {"ASSAY_CONFIG": str(self.settings_file(role, extra)), "COLUMNS": "200"}
+        settings = {"ASSAY_CONFIG": str(self.settings_file(role, extra)), "COLUMNS": "200"}
         with contextlib.chdir(self.directory):
-            done = CliRunner().invoke(app, arguments, env=environment)
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout_bytes, done.stderr_bytes)
+            return called(*arguments, settings=settings)
+
+
+def called(*arguments: str, settings: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[bytes]":
+    """Run a command in this process, without inherited settings."""
+    inherited: dict[str, str | None] = {name: None for name in os.environ if name.startswith("ASSAY_")}
+    done = CliRunner().invoke(app, arguments, env={**inherited, **(settings or {})})
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout_bytes, done.stderr_bytes)
 
 
 class Output:

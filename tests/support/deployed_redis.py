@@ -1,31 +1,22 @@
 """Start a real Redis from the files of deploy/redis, with the secrets that deploy/make_secrets.py writes."""
 
 import re
-import runpy
 import subprocess
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import redis
 
 from assay_schema.settings import RedisSettings
 from tests.support.certificates import Authority
+from tests.support.deployed_secrets import make_secrets
 from tests.support.ports import free_port
 from tests.support.redis import INSTALLED
 
-if TYPE_CHECKING:
-    from assay_access.secrets import Passwords
-
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy/redis"
-
-
-def make_secrets(directory: Path) -> "Passwords":
-    """Run the command that makes a deployment's secrets."""
-    passwords: Passwords = runpy.run_path(str(ROOT / "deploy/make_secrets.py"))["write_secrets"](directory)
-    return passwords
 
 
 # The messages of Redis and Valkey builds without TLS.

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 import orjson
 
 from assay_operations.export.sql import SOURCES
-from assay_schema.events import Kind
 from assay_schema.export import ROWS
+from assay_schema.fields import Kind
 from assay_schema.ids import first_row_at, new_event_id
 from assay_writer.rows import COLUMNS
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -124,11 +125,20 @@ def command_of(process: psutil.Process) -> str:
         return ""
 
 
+def begin_with(data: Path, tables: Path) -> None:
+    """Copy the data of a store that was shut down into the data directory of a system that has not started yet."""
+    shutil.copytree(tables, data / "store", symlinks=True)
+
+
 @contextlib.contextmanager
-def running(directory: Path, *options: str, settings: Mapping[str, str] | None = None) -> Iterator[System]:
-    """Run a system for the duration of the block."""
+def running(
+    directory: Path, *options: str, settings: Mapping[str, str] | None = None, tables: Path | None = None
+) -> Iterator[System]:
+    """Run a system for the duration of the block. `tables`: the data of a store to begin with, which spares the migrations."""
     data = directory / "data"
     data.mkdir(mode=0o700)
+    if tables:
+        begin_with(data, tables)
     system = System(data, free_ports(PORTS), *options, settings=settings).start()
     try:
         yield system

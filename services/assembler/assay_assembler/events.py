@@ -15,7 +15,7 @@ from assay_assembler.event_ids import chunk_number, span_event_id, text_id
 from assay_assembler.node import Node
 from assay_assembler.step import Verdict
 from assay_assembler.values import literal
-from assay_schema.events import Kind
+from assay_schema.fields import Kind
 from assay_schema.limits import ENTRY_MAX_BYTES, ITEMS_MAX, SCHEMA_VERSION, SERVICE_MAX_CHARS
 from assay_schema.validation import InvalidEvent, parse_event
 

@@ -19,7 +19,7 @@ from assay_assembler.retrievals import Found, found_retrievals
 from assay_assembler.span import Span, SpanEvent
 from assay_assembler.step import BARE, Reason, StepKind, Verdict
 from assay_assembler.tree import Tree
-from assay_schema.events import Kind
+from assay_schema.fields import Kind
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from assay_capture.stats import log
-from assay_schema.events import Project, Service
+from assay_schema.fields import Project, Service
 from assay_schema.limits import PROJECT_RULE, SERVICE_MAX_CHARS
 from assay_schema.printable import printable
 from assay_schema.scrubbing import ProducerScrubber

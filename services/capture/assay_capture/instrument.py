@@ -11,7 +11,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Protocol, Self, TypedDict, TypeVar, Unpack, cast
 
-from assay_schema.events import Detail
+from assay_schema.fields import Detail
 from assay_schema.ids import new_event_id
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from assay_capture.instrument import Described, RetrievalBlock, RetrievalFields, captured_function, refuse_unknown
 from assay_capture.recorder import Recorder
-from assay_schema.events import Detail
+from assay_schema.fields import Detail
 from assay_schema.ids import new_event_id
 
 F = TypeVar("F", bound=Callable[..., Any])

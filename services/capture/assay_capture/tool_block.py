@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar, cast, get_args
 
 from assay_capture.summary import frozen
-from assay_schema.events import ToolStatus
+from assay_schema.fields import ToolStatus
 from assay_schema.limits import NAME_MAX_CHARS
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from assay_capture.recorder import Recorder
 from assay_capture.tool_block import DescribeResult, ToolBlock, captured_function
-from assay_schema.events import ToolStatus
+from assay_schema.fields import ToolStatus
 from assay_schema.ids import new_event_id
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -10,7 +10,7 @@ import pytest
 
 from assay_capture import CaptureStats
 from assay_capture.stats import REASONS
-from assay_schema.events import ToolStatus
+from assay_schema.fields import ToolStatus
 from assay_schema.settings import Settings
 from tests.support.redis import RedisServer
 

@@ -1,5 +1,6 @@
 """Commands are loaded when they are named."""
 
+import os
 import subprocess
 import sys
 
@@ -20,9 +21,13 @@ print("loaded", *sys.modules, file=sys.stderr)
 """
 
 
-def loaded_by(*arguments: str) -> set[str]:
+def loaded_by(*arguments: str, **environment: str) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-c", _LOADED.format(arguments=list(arguments))], capture_output=True, text=True, check=True
+        [sys.executable, "-c", _LOADED.format(arguments=list(arguments))],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **environment},
     )
     return set(done.stderr.splitlines()[-1].split()[1:])
 
@@ -36,6 +41,24 @@ def test_the_version_loads_no_command_and_no_library_of_one() -> None:
 def test_a_command_does_not_load_the_others() -> None:
     loaded = {name for name in loaded_by("dataset", "stats", "missing") if name.startswith("assay_cli.commands.")}
     assert loaded == {"assay_cli.commands.dataset", "assay_cli.commands.dataset.check"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed", "unneeded"),
+    [
+        (("query", "--list"), set(), {"redis", "clickhouse_connect"}),
+        (("migrate", "--dry-run"), {"clickhouse_connect"}, {"redis"}),
+        (("keys", "list"), {"redis"}, {"clickhouse_connect"}),
+    ],
+)
+def test_a_command_loads_only_the_client_of_the_server_that_it_asks(
+    arguments: tuple[str, ...], needed: set[str], unneeded: set[str]
+) -> None:
+    nowhere = {"ASSAY_STORE_URL": "http://127.0.0.1:1", "ASSAY_REDIS_URL": "redis://127.0.0.1:1/0"}
+    loaded = loaded_by(*arguments, **nowhere)
+    assert needed <= loaded
+    unneeded |= {"assay_schema.events", "numpy", "rich", "faststream", "starlette", "opentelemetry.exporter", "httpx"}
+    assert not unneeded & loaded
 
 
 def test_a_name_that_is_none_is_refused_and_every_other_is_found() -> None:

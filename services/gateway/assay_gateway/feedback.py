@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from assay_access.api_keys import KeyRecord
 from assay_gateway.refusal import malformed
-from assay_schema.events import EventId, Name, UserHash
+from assay_schema.fields import EventId, Name, UserHash
 from assay_schema.ids import derived_event_id, event_ms, new_event_id
 from assay_schema.limits import SCHEMA_VERSION
 from assay_schema.validation import event_time_ok

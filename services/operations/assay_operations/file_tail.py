@@ -18,7 +18,7 @@ import orjson
 from assay_operations.errors import OperationError
 from assay_operations.time_bounds import moment_ms
 from assay_schema.event_file import PATH_VARIABLE, default_path
-from assay_schema.events import ToolStatus
+from assay_schema.fields import ToolStatus
 
 #: Stands for the file that the environment names, or the default.
 AUTO = "auto"

@@ -12,7 +12,7 @@ from assay_operations.clients import engine_message, open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_operations.export.sql import SOURCES, literal
 from assay_operations.progress import Counts, Unseen
-from assay_schema.events import Kind
+from assay_schema.fields import Kind
 from assay_schema.limits import EVENT_AHEAD_MAX_MS
 from assay_schema.settings import StoreSettings
 

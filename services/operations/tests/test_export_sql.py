@@ -6,8 +6,8 @@ from assay_operations.export.plan import Chunk
 from assay_operations.export.run import Window, window
 from assay_operations.export.sql import LINE_START, SOURCES, Selection, counts, line, lines, literal
 from assay_operations.time_bounds import Bound
-from assay_schema.events import Kind
 from assay_schema.export import RetrievalRow
+from assay_schema.fields import Kind
 from assay_schema.limits import SAFE_INTEGER_MAX
 
 SEED_FIELDS = [

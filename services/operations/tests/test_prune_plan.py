@@ -1,7 +1,7 @@
 """What `assay prune` deletes, and how."""
 
 from assay_operations.prune import FAILURES, Part, Selection, later_copies, sort_out, targets
-from assay_schema.events import Kind
+from assay_schema.fields import Kind
 
 
 def test_parts_that_go_whole_are_dropped_and_only_mixed_partitions_rewritten() -> None:

@@ -13,7 +13,8 @@ import orjson
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from assay_otlp_exporter.place import Place, context_of, place_of, span_id_of
-from assay_schema.events import Kind, ScrubbedAnswer, ScrubbedEvent, ScrubbedRetrieval, ScrubbedToolCall
+from assay_schema.events import ScrubbedAnswer, ScrubbedEvent, ScrubbedRetrieval, ScrubbedToolCall
+from assay_schema.fields import Kind
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -8,7 +8,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from assay_otlp_exporter.place import Context, Place, context_of, place_of, span_id_of
 from assay_otlp_exporter.spans import Value, event_span_id, nanoseconds, put, set_attributes
-from assay_schema.events import Kind
+from assay_schema.fields import Kind
 from assay_schema.scores import Score
 
 

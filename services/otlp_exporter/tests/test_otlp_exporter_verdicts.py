@@ -9,7 +9,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from assay_otlp_exporter.spans import event_span_id
 from assay_otlp_exporter.verdicts import verdict_span
-from assay_schema.events import Kind
+from assay_schema.fields import Kind
 from assay_schema.published import examples
 from assay_schema.validation import parse_score
 

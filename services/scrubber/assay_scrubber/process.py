@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from assay_runtime.entries import Entry, Outcome, arrived_ms, failure_of
-from assay_schema.events import Event, Kind
+from assay_schema.events import Event
 from assay_schema.failures import Reason
+from assay_schema.fields import Kind
 from assay_schema.validation import InvalidEvent, event_time_ok, parse_event, parse_scrubbed
 
 from .engine import Scrubber

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 import orjson
 
-from assay_schema.events import Event, Kind
+from assay_schema.events import Event
+from assay_schema.fields import Kind
 from assay_schema.scrubbing import Passed
 from assay_schema.settings import Settings, SettingsError
 from assay_schema.validation import InvalidEvent, parse_event

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from assay_schema.events import Project, Service
+from assay_schema.fields import Project, Service
 
 ID_CHARS = 10
 SECRET_CHARS = 32

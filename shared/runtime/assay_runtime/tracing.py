@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from opentelemetry import trace
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 
 from assay_schema.settings import TelemetrySettings
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
 
 #: Maximum number of links on one span; more would cost more than they are worth.
 MOST_LINKS = 32
@@ -18,10 +18,16 @@ MOST_LINKS = 32
 _tracer = trace.get_tracer("assay")
 
 
-def export_spans(service: str, settings: TelemetrySettings) -> TracerProvider | None:
+def export_spans(service: str, settings: TelemetrySettings) -> "TracerProvider | None":
     """Send this process's spans to the OTLP collector, if any; without one, spans cost almost nothing."""
     if settings.otlp_endpoint is None:
         return None
+    # The SDK and protobuf take 60 ms to load, in each service.
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
     provider = TracerProvider(resource=Resource.create({"service.name": f"assay-{service}"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{settings.otlp_endpoint.rstrip('/')}/v1/traces")))
     trace.set_tracer_provider(provider)

@@ -14,7 +14,7 @@ from uuid import UUID
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from assay_schema.events import AnyUuid, Model, Project, SchemaVersion, Service, UtcDatetime
+from assay_schema.fields import AnyUuid, Model, Project, SchemaVersion, Service, UtcDatetime
 from assay_schema.limits import NAME_MAX_CHARS, SAFE_INTEGER_MAX
 
 

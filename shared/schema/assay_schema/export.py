@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from assay_schema.events import (
+from assay_schema.events import Citation, Passages
+from assay_schema.fields import (
     ChunkIds,
-    Citation,
     Count,
     Detail,
     DistinctNames,
@@ -22,7 +22,6 @@ from assay_schema.events import (
     Name,
     Names,
     Origin,
-    Passages,
     PiiCategories,
     PiiFamilies,
     Project,

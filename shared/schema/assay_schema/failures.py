@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from assay_schema.events import AnyUuid, Model, PiiCategories, Project, SchemaVersion, Service, UtcDatetime
+from assay_schema.fields import AnyUuid, Model, PiiCategories, Project, SchemaVersion, Service, UtcDatetime
 
 
 class Reason(StrEnum):

@@ -10,9 +10,10 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from assay_schema.alerts import Alert
-from assay_schema.events import Event, Kind, ScrubbedEvent
+from assay_schema.events import Event, ScrubbedEvent
 from assay_schema.export import ROWS
 from assay_schema.failures import Failure
+from assay_schema.fields import Kind
 from assay_schema.limits import SCHEMA_VERSION
 from assay_schema.scores import Score
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
-from assay_schema.events import (
+from assay_schema.fields import (
     AnyUuid,
     EventId,
     Model,

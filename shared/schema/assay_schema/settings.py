@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
-from assay_schema.events import Project, Service
+from assay_schema.fields import Project, Service
 from assay_schema.limits import PROJECT_PATTERN
 from assay_schema.problems import in_words
 

@@ -18,9 +18,10 @@ from pydantic_core import from_json
 
 from assay_schema import alerts, events, export, failures, scores
 from assay_schema.alerts import Alert
-from assay_schema.events import Event, Kind, ScrubbedEvent
+from assay_schema.events import Event, ScrubbedEvent
 from assay_schema.export import ROWS, Row
 from assay_schema.failures import UNKNOWN, Failure
+from assay_schema.fields import Kind
 from assay_schema.ids import event_ms
 from assay_schema.limits import ENTRY_MAX_BYTES, EVENT_AHEAD_MAX_MS, PROJECT_PATTERN, SCHEMA_VERSION
 from assay_schema.scores import Score

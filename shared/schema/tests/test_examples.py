@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from assay_schema.events import Kind, ServerEvent, ToolCall
+from assay_schema.events import ServerEvent, ToolCall
 from assay_schema.export import ROWS, AnswerRow, FeedbackRow, RetrievalRow, Row, ServerEventRow, ToolCallRow
+from assay_schema.fields import Kind
 from assay_schema.published import FORMATS, Example, examples, published_schema
 from assay_schema.validation import (
     InvalidEvent,

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from assay_schema.events import Feedback, Kind, Retrieval
+from assay_schema.events import Feedback, Retrieval
+from assay_schema.fields import Kind
 from assay_schema.ids import event_ms
 from assay_schema.limits import (
     ENTRY_MAX_BYTES,

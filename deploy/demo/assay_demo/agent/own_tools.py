@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay_schema.events import ToolStatus
+from assay_schema.fields import ToolStatus
 
 #: The only command that the agent is allowed to run.
 ALLOWED = ("python", "-m", "unittest")

@@ -16,7 +16,7 @@ from assay_operations.clients import DEFAULT_DATA
 from assay_operations.export.sql import SOURCES
 from assay_operations.prune import apply, plan_prune
 from assay_operations.time_bounds import duration_ms
-from assay_schema.events import Kind
+from assay_schema.fields import Kind
 
 
 def prune(

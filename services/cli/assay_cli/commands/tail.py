@@ -18,7 +18,7 @@ from assay_cli.output.terminal import data_output, echo, ends_quietly, notice_de
 from assay_operations.clients import DEFAULT_DATA, settings_for
 from assay_operations.tail import follow
 from assay_operations.time_bounds import duration_ms
-from assay_schema.events import Kind
+from assay_schema.fields import Kind
 
 #: Characters of text per line if stdout is not a terminal.
 _TEXT_CHARS = 80

@@ -14,7 +14,7 @@ from assay_operations.export.plan import Axis, Chunk, Pace, chunks
 from assay_operations.export.sql import LINE_START, Selection, chunk_from, counts, lines
 from assay_operations.progress import Counts
 from assay_operations.time_bounds import Bound, bound
-from assay_schema.events import Kind
+from assay_schema.fields import Kind
 from assay_schema.limits import SAFE_INTEGER_MAX
 
 if TYPE_CHECKING:

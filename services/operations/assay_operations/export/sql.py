@@ -15,8 +15,8 @@ from uuid import UUID
 from pydantic import AwareDatetime, BaseModel
 
 from assay_operations.export.plan import Axis, Chunk
-from assay_schema.events import Kind
 from assay_schema.export import ROWS
+from assay_schema.fields import Kind
 from assay_schema.limits import SCHEMA_VERSION
 
 
