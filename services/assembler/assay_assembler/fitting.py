@@ -37,7 +37,7 @@ class Marked(dict[str, Any]):
 
 
 def is_cut(payload: dict[str, Any]) -> bool:
-    """Return whether a text, a passage or a JSON object of a payload did not fit as it was. Names do not count."""
+    """Return whether a text or a JSON object of a payload did not fit as it was. Names do not count."""
     values = [*payload.values()]
     values += [each["text"] for name in ("contexts", "passages") for each in payload.get(name, ())]
     return any(isinstance(each, Cut | Marked) for each in values)
