@@ -21,6 +21,7 @@ _HINTS = {
     ),
     "dropped_attributes": "dropped_attributes: set OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=10000 in the instrumented service",
     "no_query": "no_query: let the instrumentation record the input of the call",
+    "unreadable": "unreadable: texts are not in the form of their convention; see the table of attributes in docs/otel.md",
     "late": "late: raise assembler.grace_s (ASSAY_ASSEMBLER_GRACE_S)",
     "invalid": "invalid: times or texts of spans cannot be stored",
 }
