@@ -85,14 +85,14 @@ def set_attributes(target: Any, values: Mapping[str, Value | None]) -> None:
             continue
         field = target.add(key=key).value
         match value:
-            case bool():
+            case str():  # most are
+                field.string_value = value
+            case bool():  # before int, of which it is one
                 field.bool_value = value
             case int():
                 field.int_value = value
             case float():
                 field.double_value = value
-            case str():
-                field.string_value = value
 
 
 def _span(name: str, kind: Span.SpanKind.ValueType, values: Mapping[str, Value | None]) -> Span:
