@@ -192,7 +192,7 @@ class OpenTraces:
         now_ms = await self._now_ms()
         latest_ms = now_ms + int(1000 * max(self._settings.grace_s, self._settings.idle_s, _POSTPONED_S))
         for name in await self._client.zrangebyscore(key, f"({latest_ms}", "+inf", start=0, num=_PAGE * _PAGES):
-            await self._client.zadd(key, {name: latest_ms}, lt=True)
+            await self._client.zadd(key, {name: latest_ms}, lt=True, xx=True)
         for _ in range(_PAGES):
             over = int(await self._client.get(open_bytes_key(self._shard)) or 0) > self._settings.open_bytes
             until: Any = "+inf" if over else now_ms

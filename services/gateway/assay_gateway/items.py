@@ -44,7 +44,7 @@ def json_items(body: bytes) -> Iterator[bytes | None]:
                     raise _too_many()
                 count += 1
                 start, stop = found
-                yield body[start:stop]
+                yield body[start:stop].strip(b" \t\r\n")  # an id may be made of these bytes
     except CutError as error:
         raise malformed(error.code, str(error)) from None
     if envelope is not None:

@@ -15,12 +15,14 @@ import orjson
 WINDOW_BYTES = 128 * 1024
 #: Elements of an array, or steps, after which the cutter lets others run.
 PAUSE_STEPS = 500
+#: Bytes of elements after which it does, too.
+PAUSE_BYTES = 512 * 1024
 #: Most steps of a body from bracket to bracket. Values that the gateway accepts need far fewer.
 STEPS_MAX = 200_000
 #: Longest run of white space that is skipped outside of values, in bytes.
 SPACE_MAX = 64 * 1024
 #: Levels of a value that is cut in one step. Deeper ones take a step for each bracket.
-_QUICK_LEVELS = 8
+_QUICK_LEVELS = 20
 
 #: A string. The quick form is right if there is no escaped backslash in the body: a quote after a backslash is then
 #: always an escaped one.
@@ -54,7 +56,8 @@ _BETWEEN = {quick: _step(string, b"," + _BRACKETS) for quick, string in _STRINGS
 _WITHIN = {quick: _step(string, _BRACKETS) for quick, string in _STRINGS.items()}
 _NAME = re.compile(rb'%b(?:(}|"[^"\\]*+(?:\\.[^"\\]*+)*+")%b(:?))' % (SPACE, SPACE), re.DOTALL)
 _SPACE = re.compile(SPACE)
-_STRING = re.compile(_STRINGS[False], re.DOTALL)
+#: A string, or the rest of a value in which it does not end: otherwise each quote in it would be tried as its beginning.
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _SCALAR = re.compile(rb'%b(?:-?[0-9][0-9.eE+-]*+|true|false|null|["\[{].*+)%b' % (SPACE, SPACE), re.DOTALL)
 _QUOTE = 0x22
 
@@ -127,10 +130,11 @@ class Cutter:
         """Yield begin and end of each element of the array here, with the white space around it."""
         self._enter(b"[")
         body, position, count = self.body, self.at, 0
-        match_object = _OBJECT[self._quick].match
+        match_object, paused_at = _OBJECT[self._quick].match, position
         while True:
-            if count % PAUSE_STEPS == 0:
+            if count % PAUSE_STEPS == 0 or position - paused_at > PAUSE_BYTES:
                 yield None
+                paused_at = position
             match = match_object(body, position, position + WINDOW_BYTES)
             if match is not None and match[2] != b"}":
                 begin, end = match.span(1)
@@ -197,6 +201,7 @@ class Cutter:
                     raise incomplete()
                 yield None  # a whole window takes milliseconds
             elif stop == b'"':
+                yield None
                 position = yield from self._end_of_string(position)
             elif depth == 0 and stop in (b",", b"]", b"}"):
                 if stop not in (b",", closing):
@@ -223,7 +228,7 @@ class Cutter:
 
 def parts(value: bytes) -> int:
     """Return the number of commas and opening brackets in a JSON value, outside of texts."""
-    text = _STRING.sub(b"", value)
+    text = _TEXT.sub(b"", value)
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 

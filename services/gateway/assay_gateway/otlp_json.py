@@ -30,10 +30,13 @@ from assay_schema.span_entry import Signal
 DEPTH_MAX = 254
 #: Most members of a request that are not items.
 OTHERS_MAX = 100_000
+#: Such members after which others run.
+PAUSE_MEMBERS = 256
 _NAMES: Mapping[Signal, tuple[bytes, bytes, bytes]] = {
     "traces": (b"resourceSpans", b"scopeSpans", b"spans"),
     "logs": (b"resourceLogs", b"scopeLogs", b"logRecords"),
 }
+_SPACE = re.compile(rb"[ \t\r\n]*+")
 _TRACE_FIRST = re.compile(rb'{[ \t\r\n]{0,80}"traceId"[ \t\r\n]{0,8}:[ \t\r\n]{0,8}"([0-9A-Fa-f]{32})"')
 _NOTHING, _OPEN = b"{}", ord("{")
 _BONES = ("traceId", "spanId", "parentSpanId", "flags", "startTimeUnixNano", "endTimeUnixNano")
@@ -101,6 +104,7 @@ class _Walk:
         self._cutter = Cutter(body, depth_max=DEPTH_MAX)
         self._resources, self._scopes, self._items = names
         self._items_left, self._left = ITEMS_MAX, OTHERS_MAX
+        self._due_below = OTHERS_MAX - PAUSE_MEMBERS
 
     def groups(self) -> Iterator[Group | None]:
         """Yield the items, and None. Raises `OtlpError` and `CutError`."""
@@ -108,8 +112,12 @@ class _Walk:
             if name == self._resources:
                 for _ in self._list(name):
                     yield from self._resource()
+                    if self._is_due():
+                        yield None
             else:
                 yield from self._cutter.value()
+            if self._is_due():
+                yield None
         if not self._cutter.ends():
             raise OtlpError("there is more after the JSON")
 
@@ -122,8 +130,12 @@ class _Walk:
                 for _ in self._list(name):
                     scoped = yield from self._scope()
                     found.append(scoped)
+                    if self._is_due():
+                        yield None
             else:
                 yield from self._cutter.value()
+            if self._is_due():
+                yield None
         for scope, places in found:
             for first in range(0, len(places), GROUP):
                 yield Group(resource, scope, places[first : first + GROUP])
@@ -141,6 +153,8 @@ class _Walk:
                         places.append(self._item(*found))
             elif name != self._items:
                 yield from self._cutter.value()
+            if self._is_due():
+                yield None
         return scope, places
 
     def _item(self, begin: int, end: int) -> Range:
@@ -148,9 +162,10 @@ class _Walk:
         if self._items_left < 0:
             raise OtlpError(f"more than {ITEMS_MAX} spans or log records; send smaller batches")
         body = self._cutter.body
-        while body[begin] in b" \t\r\n":  # within one step of the cutter
-            begin += 1
-        if body[begin] != _OPEN:
+        space = _SPACE.match(body, begin, end)
+        assert space is not None  # it matches nothing, at least
+        begin = space.end()
+        if begin == end or body[begin] != _OPEN:
             raise OtlpError(f"{self._items.decode()} is not an array of objects")
         return begin, end
 
@@ -180,6 +195,13 @@ class _Walk:
     def _raw(self) -> Generator[None, None, bytes]:
         begin, end = yield from self._cutter.value()
         return self._cutter.body[begin:end]
+
+    def _is_due(self) -> bool:
+        """Return whether others should run: many members were passed since they did."""
+        if self._left > self._due_below:
+            return False
+        self._due_below = self._left - PAUSE_MEMBERS
+        return True
 
     def _pass(self) -> None:
         """Count something other than an item."""

@@ -461,3 +461,37 @@ def test_an_entry_comes_back_as_it_was_and_damage_is_refused() -> None:
     for damaged in (b"", b"{}", b"{}\n", b"[]\nx", entry.encoded().replace(b"traces", b"tracks"), entry.body):
         with pytest.raises(SpanEntryError):
             parse_span_entry(damaged)
+
+
+def test_a_whole_batch_of_spans_with_structured_messages_is_accepted() -> None:
+    def text(value: str) -> dict[str, Any]:
+        return {"stringValue": value}
+
+    def fields(**members: Any) -> dict[str, Any]:
+        return {"kvlistValue": {"values": [{"key": key, "value": value} for key, value in members.items()]}}
+
+    part = fields(type=text("text"), content=text("How long are rows kept?"))
+    message = fields(role=text("user"), parts={"arrayValue": {"values": [part]}})
+    messages = {"key": "gen_ai.input.messages", "value": {"arrayValue": {"values": [message] * 20}}}
+    spans = []
+    for number in range(1, 513):
+        made = span(number, {"gen_ai.operation.name": "chat"})
+        made["attributes"].append(messages)
+        spans.append(made)
+    batch = sorted_(encoded(request(spans), binary=False), binary=False)
+    assert sum(len(list(spans_in(entry))) for entry in batch.entries) == 512
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"resourceSpans":[%b]}' % b",".join([b"{}"] * 50_000),
+        b'{"resourceSpans":[%b]}' % b",".join([b'{"scopeSpans":[{}]}'] * 20_000),
+        b"{%b}" % b",".join([b'"x":{}'] * 50_000),
+        b'{"resourceSpans":[{"scopeSpans":[{"spans":[%b]}]}]}' % b",".join([b'{"x":"%b"}' % (b"y" * 100_000)] * 100),
+    ],
+    ids=["resources", "scopes", "members", "large spans"],
+)
+def test_a_body_without_spans_about_ai_is_read_in_steps_too(body: bytes) -> None:
+    batch = SpanBatch(RECORD, "traces", False)
+    assert sum(1 for _ in batch.read(body)) > 15

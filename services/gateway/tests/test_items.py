@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay_gateway.items import DEPTH_MAX, ITEMS_MAX, LINES_MAX, json_items, lines
-from assay_gateway.json_cut import PAUSE_STEPS, SPACE_MAX, STEPS_MAX, WINDOW_BYTES
+from assay_gateway.json_cut import PAUSE_STEPS, SPACE_MAX, STEPS_MAX, WINDOW_BYTES, parts
 from assay_gateway.refusal import RefusedError
 
 JSON = st.recursive(
@@ -126,3 +126,24 @@ def test_more_lines_than_allowed_are_refused() -> None:
 def test_a_run_of_blank_lines_is_passed_in_steps() -> None:
     found = list(lines(b"\n" * (64 * 1024 * PAUSE_STEPS) + b"{}"))
     assert found == [None, b"{}"]
+
+
+def test_white_space_around_an_event_is_no_part_of_it_however_deep_it_is() -> None:
+    for depth in (1, 10, 40):
+        event = b"[" * depth + b"]" * depth
+        assert cut(b"[ %b ,\n%b ]" % (event, event)) == [event, event]
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        (b'{"a":[1,2],"b":"x,[{"}', 4),
+        (rb'{"a":"\\","b":"\",["}', 2),
+        (b'{"a":"x,y', 1),
+        (b'{"a":"x\\', 1),
+        (b'{"kind":"' + b'\\"' * 500_000, 1),  # looked at once, not once for each quote
+    ],
+    ids=["texts", "escapes", "cut off", "cut off after a backslash", "quotes"],
+)
+def test_commas_and_brackets_are_counted_outside_of_texts(value: bytes, count: int) -> None:
+    assert parts(value) == count
