@@ -3,7 +3,6 @@
 Both sides parse the same entries, give each span the same attributes, and serialize requests of 512. Neither sends.
 """
 
-import time
 from typing import Any
 
 import orjson
@@ -24,6 +23,7 @@ from assay_schema.published import examples
 from assay_schema.settings import OtlpExporterSettings
 from assay_schema.validation import parse_scrubbed
 from tests.bench.result import result
+from tests.bench.spans import fastest
 
 SPANS = 4 * SPANS_MOST
 
@@ -36,16 +36,10 @@ def rows(quick: bool = False) -> list[dict[str, Any]]:
         Entry(f"{number}-0", orjson.dumps(document | {"event_id": new_event_id(), "origin": "sdk"}))
         for number in range(SPANS)
     ]
-    sides = (lambda: _ours(entries), lambda: _sdk(entries))
+    sides = [lambda: _ours(entries), lambda: _sdk(entries)]
     for side in sides:  # both send the same number of spans
         assert side() == SPANS
-    fastest = [float("inf"), float("inf")]
-    for _ in range(rounds):
-        for place, side in enumerate(sides):
-            began = time.process_time()
-            side()
-            fastest[place] = min(fastest[place], time.process_time() - began)
-    ours, sdk = (SPANS / took for took in fastest)
+    ours, sdk = (SPANS / took for took in fastest(sides, rounds))
     return [result("tool calls exported / OpenTelemetry's SDK", ours, sdk, "spans/CPU-s", ">= 1.5", rounds * SPANS)]
 
 

@@ -36,14 +36,14 @@ def rows(quick: bool = False) -> list[dict[str, Any]]:
     made, seconds, count = [], 0.0, 0
     for name, body in bodies.items():
         spans = len(decode(body, "protobuf"))
-        ours, plain = _fastest([lambda body=body: _mapped(body), lambda body=body: _plain(body)], rounds)
+        ours, plain = fastest([lambda body=body: _mapped(body), lambda body=body: _plain(body)], rounds)
         made.append(result(f"{name} / plain dicts", spans / ours, spans / plain, "spans/CPU-s", None, spans * rounds))
         seconds, count = seconds + ours, count + spans
     speed = count / seconds
     alone, mixed = _unrelated(), _unrelated()
     mixed.MergeFrom(request(span({"gen_ai.operation.name": "chat"}, number=UNRELATED + 1, trace="bb" * 16)))
     bodies_of_others = [alone.SerializeToString(), mixed.SerializeToString()]
-    dropped = _fastest([lambda body=body: _sorted(body) for body in bodies_of_others], rounds)
+    dropped = fastest([lambda body=body: _sorted(body) for body in bodies_of_others], rounds)
     made.append(result("all recordings / their limit", speed, SPANS, "spans/CPU-s", ">= 1", count * rounds))
     for name, took in zip(("in a separate body", "beside one about AI"), dropped, strict=True):
         made.append(
@@ -59,7 +59,7 @@ def rows(quick: bool = False) -> list[dict[str, Any]]:
     return made
 
 
-def _fastest(sides: list[Callable[[], None]], rounds: int) -> list[float]:
+def fastest(sides: list[Callable[[], object]], rounds: int) -> list[float]:
     """Return the CPU seconds of the fastest round of each side."""
     best = [float("inf")] * len(sides)
     for _ in range(rounds):

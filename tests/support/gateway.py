@@ -71,11 +71,6 @@ class Gateway(ServiceProcess):
         super().__init__("gateway", directory, redis, "gateway.log", module, **own | settings)
         self.scheme = "https" if "ASSAY_GATEWAY_TLS_CERT_FILE" in settings else "http"
 
-    def metric(self, name: str) -> float:
-        """Return the sum of a metric over all labels that its name does not give."""
-        lines = [line.rsplit(" ", 1) for line in self.health("/metrics")[1].splitlines() if line.startswith(name)]
-        return sum(float(value) for _, value in lines)
-
     def key(self, kind: KeyKind = KeyKind.INGEST, project: str = "shop", **facts: Any) -> str:
         """Make a key."""
         key, key_id = new_key(kind)

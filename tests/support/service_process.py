@@ -73,3 +73,8 @@ class ServiceProcess:
             return error.code, error.read().decode()
         except OSError:
             return 0, ""
+
+    def metric(self, name: str) -> float:
+        """Return the sum of a metric over all labels that its name does not give."""
+        lines = [line.rsplit(" ", 1) for line in self.health("/metrics")[1].splitlines() if line.startswith(name)]
+        return sum(float(value) for _, value in lines)

@@ -11,12 +11,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from assay_notifier.channel import NotDeliveredError
-from assay_runtime.retry_after import retry_after
+from assay_runtime.http_client import DIRECT, retry_after
 
 #: Transient statuses in addition to 5xx: time-out, too early, too many requests.
 _PASSING = {408, 425, 429}
-#: Loopback is reached directly, even if the environment configures proxies.
-_DIRECT = {"all://127.0.0.1": None, "all://localhost": None, "all://[::1]": None}
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Post:
         """Send JSON. Raises `NotDeliveredError`."""
         try:
             async with httpx.AsyncClient(
-                timeout=self.timeout_s, verify=self.trust, mounts=_DIRECT, follow_redirects=False
+                timeout=self.timeout_s, verify=self.trust, mounts=DIRECT, follow_redirects=False
             ) as client:
                 answer = await client.post(
                     self.url,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from assay_notifier.channel_factory import channels
-from assay_runtime.retry_after import LONGEST_RETRY_AFTER_S, retry_after
+from assay_runtime.http_client import LONGEST_RETRY_AFTER_S, retry_after
 from assay_schema.settings import NotifierSettings, SettingsError
 
 SECRET = "0123456789abcdef0123456789abcdef"

@@ -8,9 +8,9 @@ import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from assay_runtime.config import secret
 from assay_schema.settings import OtlpExporterSettings, SettingsError
 
 _PREFIX = "OTEL_EXPORTER_OTLP_"
@@ -61,9 +61,8 @@ def endpoint_of(settings: OtlpExporterSettings, environment: Mapping[str, str]) 
         raise SettingsError(f"{_PREFIX}PROTOCOL={protocol} is not supported; use http/protobuf")
     if (compression := _variable(environment, "COMPRESSION")) not in ("", "gzip", "none"):
         raise SettingsError(f"{_PREFIX}COMPRESSION={compression} is not supported; use gzip or none")
-    headers = settings.headers.get_secret_value() or _variable(environment, "HEADERS")
-    if settings.headers_file:
-        headers = _secret(settings.headers_file)
+    headers = secret(settings.headers, settings.headers_file, "otlp_exporter.headers_file")
+    headers = headers or _variable(environment, "HEADERS")
     return Endpoint(
         _address(settings, environment), _headers(headers), _trust(settings, environment), compression != "none"
     )
@@ -128,11 +127,3 @@ def _trust(settings: OtlpExporterSettings, environment: Mapping[str, str]) -> ss
             f"{error.strerror or type(error).__name__}"
         ) from None
     return trust
-
-
-def _secret(file: Path) -> str:
-    try:
-        return file.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise SettingsError(f"cannot read the file in otlp_exporter.headers_file: {reason}") from None

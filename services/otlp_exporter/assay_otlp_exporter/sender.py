@@ -14,15 +14,13 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from assay_otlp_exporter.endpoint import Endpoint
-from assay_runtime.retry_after import retry_after
+from assay_runtime.http_client import DIRECT, retry_after
 
 #: Maximum bytes of an answer that are read.
 ANSWER_BYTES = 64 * 1024
 #: Level of gzip: the fastest. Higher ones cost more time than they save in transfer.
 GZIP_LEVEL = 1
 _TYPE = "application/x-protobuf"
-#: Loopback is reached directly, even if the environment configures proxies.
-_DIRECT = {"all://127.0.0.1": None, "all://localhost": None, "all://[::1]": None}
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class Sender:
         self.endpoint = endpoint
         self._timeout_s = timeout_s
         self._client = httpx.AsyncClient(
-            timeout=timeout_s, verify=endpoint.trust, mounts=_DIRECT, follow_redirects=False
+            timeout=timeout_s, verify=endpoint.trust, mounts=DIRECT, follow_redirects=False
         )
         self._headers = {**endpoint.headers, "content-type": _TYPE, "user-agent": "assay-otlp-exporter"}
 

@@ -45,8 +45,7 @@ def examine(data: Path) -> list[Finding]:
         patient.check("operations", lambda: _operations(settings, data, None), "make the file readable")
     _memory(settings, patient, streams or [])
     _channels(settings, data, patient)
-    _gateway(settings, patient)
-    _otlp_exporter(settings, patient)
+    _optional(settings, patient)
     patient.add(*policy.examine(settings, data))
     _host(settings, data, patient)
     return patient.findings
@@ -327,17 +326,14 @@ def _channels(settings: Settings, data: Path, patient: Examination) -> None:
             patient.add(checks.channels(*found))
 
 
-def _gateway(settings: Settings, patient: Examination) -> None:
-    """Check a gateway that answers on this host; it is optional, and may run elsewhere."""
+def _optional(settings: Settings, patient: Examination) -> None:
+    """Check a gateway and an OTLP exporter that answer on this host; both are optional, and may run elsewhere."""
+    host = settings.telemetry.host
     with contextlib.suppress(OSError):
-        if (state := probes.state_of(settings.telemetry.host, settings.gateway.port)) is not None:
+        if (state := probes.state_of(host, settings.gateway.port)) is not None:
             patient.add(checks.gateway(state[0]))
-
-
-def _otlp_exporter(settings: Settings, patient: Examination) -> None:
-    """Check an OTLP exporter that answers on this host; it is optional, and may run elsewhere."""
     with contextlib.suppress(OSError):
-        if (state := probes.state_of(settings.telemetry.host, settings.otlp_exporter.port)) is not None:
+        if (state := probes.state_of(host, settings.otlp_exporter.port)) is not None:
             patient.add(checks.otlp_exporter(*state))
 
 

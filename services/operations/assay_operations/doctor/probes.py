@@ -152,10 +152,7 @@ def memory_of(host: str, port: int) -> MemoryFacts | None:
 
     Raises `OSError` if nothing answers.
     """
-    try:
-        with _DIRECT.open(f"http://{host}:{port}/metrics", timeout=_METRICS_TIMEOUT_S) as answer:  # a host of ours
-            text = answer.read().decode()
-    except (HTTPException, UnicodeDecodeError, urllib.error.HTTPError):
+    if (text := _page(host, port, "/metrics")) is None:
         return None
     found = {
         name: re.search(rf"^{name} (\d\S*)$", text, re.MULTILINE)
@@ -184,20 +181,10 @@ def policy_of(host: str, port: int) -> tuple[dict[str, bool], list[str]] | None:
 
 def _labelled(host: str, port: int, metric: str, label: str) -> tuple[dict[str, bool], list[str]] | None:
     """Read a service's metric of 0 or 1, by a label, and the service's notes."""
-    try:
-        with _DIRECT.open(f"http://{host}:{port}/metrics", timeout=_METRICS_TIMEOUT_S) as answer:  # a host of ours
-            text = answer.read().decode()
-        with _DIRECT.open(f"http://{host}:{port}/readyz", timeout=_METRICS_TIMEOUT_S) as answer:
-            ready = answer.read()
-    except urllib.error.HTTPError as error:  # not ready
-        ready = error.read()
-    except (HTTPException, UnicodeDecodeError):
+    if (text := _page(host, port, "/metrics")) is None:
         return None
+    _, notes = state_of(host, port) or ([], [])
     found = re.findall(rf'^{metric}{{{label}="([^"]*)"}} (\S+)$', text, re.MULTILINE)
-    try:
-        notes = [str(note) for note in json.loads(ready).get("notes", [])]
-    except (ValueError, AttributeError):
-        notes = []
     return ({name: float(value) == 1 for name, value in found}, notes) if found else None
 
 
@@ -207,17 +194,24 @@ def state_of(host: str, port: int) -> tuple[list[str], list[str]] | None:
     Raises `OSError` if nothing answers.
     """
     try:
-        with _DIRECT.open(f"http://{host}:{port}/readyz", timeout=_METRICS_TIMEOUT_S) as answer:
-            ready = answer.read()
-    except urllib.error.HTTPError as error:  # not ready
-        ready = error.read()
-    except HTTPException:
-        return None
-    try:
-        state = json.loads(ready)
+        state = json.loads(_page(host, port, "/readyz") or "")
         problems, notes = state["problems"], state.get("notes", [])
         return [str(problem) for problem in problems], [str(note) for note in notes]
     except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _page(host: str, port: int, path: str) -> str | None:
+    """Return a page of a service, also with an error status; None if something else answers.
+
+    Raises `OSError` if nothing answers.
+    """
+    try:
+        with _DIRECT.open(f"http://{host}:{port}{path}", timeout=_METRICS_TIMEOUT_S) as answer:  # a host of ours
+            return str(answer.read().decode())
+    except urllib.error.HTTPError as error:  # not ready
+        return error.read().decode(errors="replace")
+    except (HTTPException, UnicodeDecodeError):
         return None
 
 

@@ -1,8 +1,10 @@
-"""The header `Retry-After` of an HTTP answer (RFC 9110)."""
+"""What services that send over HTTP share: the way to loopback, and the header `Retry-After` (RFC 9110)."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+#: Mounts of an httpx client: loopback is reached directly, even if the environment configures proxies.
+DIRECT = {"all://127.0.0.1": None, "all://localhost": None, "all://[::1]": None}
 #: Longest pause that a receiver may request, in seconds.
 LONGEST_RETRY_AFTER_S = 3_600.0
 
