@@ -1,4 +1,4 @@
-"""What services that send over HTTP share: the way to loopback, and the header `Retry-After` (RFC 9110)."""
+"""Shared by services that send over HTTP: the way to loopback, and `Retry-After` (RFC 9110)."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
