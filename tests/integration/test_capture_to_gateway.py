@@ -16,7 +16,7 @@ from assay_capture import Capture
 from assay_schema.settings import Settings
 from assay_schema.streams import CAPTURE
 from tests.support.certificates import Authority
-from tests.support.gateway import Gateway, redis_with_identities
+from tests.support.gateway import Gateway, redis_with_identities, running_gateway
 from tests.support.wait import until
 
 Make = Callable[..., Capture]
@@ -27,11 +27,8 @@ ROOT = Path(__file__).parents[2]
 def gateway(tmp_path: Path) -> Iterator[Gateway]:
     directory = tmp_path / "gateway"
     directory.mkdir()
-    redis = redis_with_identities(directory)
-    running = Gateway(directory, redis).start()
-    yield running
-    running.kill()
-    redis.stop()
+    with running_gateway(directory) as running:
+        yield running
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from assay_schema.ids import new_event_id
 from assay_schema.settings import AssemblerSettings, RedisSettings
 from assay_schema.streams import CAPTURE, SPANS, answer_of_trace_key, shard_of
 from tests.support.assembler import AGENT, CHAT, Assembler, append, captured, entry, take
-from tests.support.gateway import Answer, Gateway, redis_with_identities
+from tests.support.gateway import Answer, Gateway, running_gateway
 from tests.support.ports import free_port
 from tests.support.spans import TRACE, request, span
 from tests.support.wait import until
@@ -32,12 +32,8 @@ ASKED = span(AGENT, number=1, end_ms=90)
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    directory = tmp_path_factory.mktemp("feedback")
-    redis = redis_with_identities(directory)
-    running = Gateway(directory, redis, ASSAY_GATEWAY_FEEDBACK_PER_MINUTE="0").start()
-    yield running
-    running.kill()
-    redis.stop()
+    with running_gateway(tmp_path_factory.mktemp("feedback"), ASSAY_GATEWAY_FEEDBACK_PER_MINUTE="0") as running:
+        yield running
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from assay_schema.ids import new_event_id
 from assay_schema.streams import CAPTURE
 from assay_schema.validation import parse_event
 from tests.support.certificates import Authority
-from tests.support.gateway import Gateway, event, redis_with_identities
+from tests.support.gateway import Gateway, event, redis_with_identities, running_gateway
 from tests.support.ports import free_port
 from tests.support.wait import until
 
@@ -33,12 +33,8 @@ SECRET = "jane.doe@example.com"
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    directory = tmp_path_factory.mktemp("gateway")
-    redis = redis_with_identities(directory)
-    running = Gateway(directory, redis).start()
-    yield running
-    running.kill()
-    redis.stop()
+    with running_gateway(tmp_path_factory.mktemp("gateway")) as running:
+        yield running
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from assay_gateway.connection import HEAD_BYTES
-from tests.support.gateway import Gateway, event, redis_with_identities
+from tests.support.gateway import Gateway, event, running_gateway
 from tests.support.wait import until
 
 #: Answers to a request whose body is not what it should be. 500 is none of them.
@@ -22,12 +22,8 @@ SEED = 20260501
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    directory = tmp_path_factory.mktemp("gateway")
-    redis = redis_with_identities(directory)
-    running = Gateway(directory, redis, ASSAY_GATEWAY_BODY_TIMEOUT_S="1").start()
-    yield running
-    running.kill()
-    redis.stop()
+    with running_gateway(tmp_path_factory.mktemp("gateway"), ASSAY_GATEWAY_BODY_TIMEOUT_S="1") as running:
+        yield running
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from assay_access.api_keys import KeyKind
 from assay_schema.ids import new_event_id
 from assay_schema.streams import answer_of_trace_key
 from tests.programs import found, lacking
-from tests.support.gateway import Gateway, redis_with_identities
+from tests.support.gateway import Gateway, running_gateway
 from tests.support.wait import until
 
 CHROMIUM = found("chromium")
@@ -64,12 +64,8 @@ class Site:
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    directory = tmp_path_factory.mktemp("gateway")
-    redis = redis_with_identities(directory)
-    running = Gateway(directory, redis).start()
-    yield running
-    running.kill()
-    redis.stop()
+    with running_gateway(tmp_path_factory.mktemp("gateway")) as running:
+        yield running
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from assay_access.api_keys import KeyKind
 from assay_schema.ids import new_event_id
 from assay_schema.span_entry import parse_span_entry
 from assay_schema.streams import CAPTURE, FIELD, SPANS
-from tests.support.gateway import Answer, Gateway, event, redis_with_identities
+from tests.support.gateway import Answer, Gateway, event, running_gateway
 from tests.support.spans import request, span
 from tests.support.wait import until
 
@@ -55,12 +55,8 @@ UNAUTHORIZED, FORBIDDEN = (401, "unauthorized"), (403, "forbidden_kind")
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    directory = tmp_path_factory.mktemp("keys")
-    redis = redis_with_identities(directory)
-    running = Gateway(directory, redis, ASSAY_GATEWAY_FEEDBACK_PER_MINUTE="0").start()
-    yield running
-    running.kill()
-    redis.stop()
+    with running_gateway(tmp_path_factory.mktemp("keys"), ASSAY_GATEWAY_FEEDBACK_PER_MINUTE="0") as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

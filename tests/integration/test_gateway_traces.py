@@ -20,19 +20,15 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from assay_access.api_keys import KeyKind
 from assay_schema.span_entry import SpanEntry, parse_span_entry
 from assay_schema.streams import CAPTURE, FIELD, SPANS
-from tests.support.gateway import Gateway, redis_with_identities
+from tests.support.gateway import Gateway, redis_with_identities, running_gateway
 
 SECRET = "jane.doe@example.com"
 
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    directory = tmp_path_factory.mktemp("traces")
-    redis = redis_with_identities(directory)
-    running = Gateway(directory, redis).start()
-    yield running
-    running.kill()
-    redis.stop()
+    with running_gateway(tmp_path_factory.mktemp("traces")) as running:
+        yield running
 
 
 @pytest.fixture

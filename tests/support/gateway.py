@@ -1,9 +1,10 @@
 """Run `python -m assay_gateway` against a real Redis in which it has its own user, and make keys for it."""
 
+import contextlib
 import http.client
 import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -122,3 +123,17 @@ class Gateway(ServiceProcess):
         """Return the events in the capture stream."""
         with self.redis.client() as client:
             return [orjson.loads(fields[FIELD.encode()]) for _, fields in client.xrange(CAPTURE.key())]
+
+
+@contextlib.contextmanager
+def running_gateway(directory: Path, **settings: str) -> Iterator[Gateway]:
+    """Run a gateway on a Redis of its own."""
+    redis = redis_with_identities(directory)
+    try:
+        running = Gateway(directory, redis, **settings)
+        try:
+            yield running.start()
+        finally:
+            running.kill()
+    finally:
+        redis.stop()
