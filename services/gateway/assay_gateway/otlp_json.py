@@ -5,9 +5,9 @@ OTLP JSON writes ids in hexadecimal and 64-bit integers as texts (opentelemetry-
 
 import contextlib
 import re
-from collections.abc import Container, Generator, Iterator, Mapping
+from collections.abc import Callable, Container, Generator, Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -25,6 +25,9 @@ from assay_gateway.otlp_form import (
     Range,
 )
 from assay_schema.span_entry import Signal
+
+_Y = TypeVar("_Y")
+_R = TypeVar("_R")
 
 #: Deepest nesting of brackets in an item.
 DEPTH_MAX = 254
@@ -110,10 +113,7 @@ class _Walk:
         """Yield the items, and None. Raises `OtlpError` and `CutError`."""
         for name in self._members("the body is not an object"):
             if name == self._resources:
-                for _ in self._list(name):
-                    yield from self._resource()
-                    if self._is_due():
-                        yield None
+                yield from self._list(name, self._resource)
             else:
                 yield from self._cutter.value()
             if self._is_due():
@@ -121,17 +121,14 @@ class _Walk:
         if not self._cutter.ends():
             raise OtlpError("there is more after the JSON")
 
-    def _resource(self) -> Iterator[Group | None]:
-        resource, found = _NOTHING, []
+    def _resource(self) -> Generator[Group | None, None, None]:
+        resource = _NOTHING
+        found: list[tuple[bytes, list[Range]]] = []
         for name in self._members(f"{self._resources.decode()} is not an array of objects"):
             if name == b"resource":
                 resource = yield from self._raw()
             elif name == self._scopes:
-                for _ in self._list(name):
-                    scoped = yield from self._scope()
-                    found.append(scoped)
-                    if self._is_due():
-                        yield None
+                found += yield from self._list(name, self._scope)
             else:
                 yield from self._cutter.value()
             if self._is_due():
@@ -176,11 +173,15 @@ class _Walk:
             self._pass()
             yield name
 
-    def _list(self, name: bytes) -> Iterator[None]:
-        if self._is_list(name):
-            for _ in self._cutter.elements():
-                self._pass()
+    def _list(self, name: bytes, read: Callable[[], Generator[_Y, None, _R]]) -> Generator[_Y | None, None, list[_R]]:
+        """Read each element of an array, and let others run. Return what was read."""
+        found = []
+        for _ in self._cutter.elements() if self._is_list(name) else ():
+            self._pass()
+            found.append((yield from read()))
+            if self._is_due():
                 yield None
+        return found
 
     def _is_list(self, name: bytes) -> bool:
         """Return whether an array is here; pass null."""
