@@ -34,6 +34,10 @@ class Ports:
     gateway: int
     assembler: int
     otlp_exporter: int
+    #: Browsers and clients of the console.
+    console_http: int
+    #: Health of the console.
+    console: int
 
     @classmethod
     def from_base(cls, base: int) -> "Ports":
@@ -79,6 +83,7 @@ def settings_text(
             continue
         sections[service] = sections.get(service, {}) | {"port": getattr(ports, service)}
     sections["gateway"]["listen_port"] = ports.gateway_http
+    sections["console"]["listen_port"] = ports.console_http
     sections["telemetry"] = {"log_format": "text"} | sections.get("telemetry", {}) | {"host": "127.0.0.1"}
     head = f"# {identity.name}: {identity.purpose}\n# Written by `assay up` at every start; put your own settings in assay.toml.\n"
     return head + "".join(_toml_section(name, values) for name, values in sections.items() if values)

@@ -1,0 +1,36 @@
+"""Render documents with templates.
+
+Everything is escaped; a name that a template does not get is an error.
+"""
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from assay_console import charts, formats
+from assay_console.scope import RANGES, iso, link
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates, with the formats and charts that they use."""
+    templates = Environment(
+        loader=PackageLoader("assay_console", "templates"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for function in (
+        *(formats.number, formats.share, formats.interval, formats.milliseconds, formats.duration, formats.moment),
+        *(formats.captured, formats.short_id, iso),
+    ):
+        templates.filters[function.__name__] = function
+    templates.globals.update(link=link, charts=charts, ranges=tuple(RANGES))
+    return templates
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a page as HTML."""
+    return environment().get_template(template).render(values)
