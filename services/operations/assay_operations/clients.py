@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from assay_runtime.store import Client
 
 Result = TypeVar("Result")
-Identity = Literal["producer", "sre", "exporter", "operator", "owner", "judge", "notifier", "evaluator"]
+Identity = Literal["producer", "sre", "exporter", "operator", "owner", "judge", "notifier", "evaluator", "console"]
 
 DEFAULT_DATA = Path("data")
 
