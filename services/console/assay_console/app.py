@@ -14,9 +14,9 @@ import time
 
 import uvicorn
 
+from assay_access.console_links import KEY_MIN_BYTES, Signer
 from assay_console.application import Console
 from assay_console.login import Login, proxy_of
-from assay_console.people import KEY_MIN_BYTES, Signer
 from assay_console.reads import Reads
 from assay_runtime import memory
 from assay_runtime.config import load_settings, secret

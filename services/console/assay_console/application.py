@@ -1,7 +1,9 @@
 """The web application: pages, the read API, static files, login."""
 
+import asyncio
 import logging
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from assay_console.frame import shown
 from assay_console.guard import BODY_MAX, Guard
 from assay_console.login import Login, words
 from assay_console.openapi import openapi
@@ -32,7 +35,15 @@ from assay_schema.settings import Settings
 log = logging.getLogger(__name__)
 
 STATUS = {"unavailable": 503, "refused": 403, "not_found": 404, "invalid": 422, "conflict": 409}
-_WORDS = {401: "Not signed in", 403: "Not allowed", 404: "Not found", 409: "Conflict", 422: "Invalid", 500: "Error", 503: "Not available"}
+_WORDS = {
+    401: "Not signed in",
+    403: "Not allowed",
+    404: "Not found",
+    409: "Conflict",
+    422: "Invalid",
+    500: "Error",
+    503: "Not available",
+}
 #: Live ranges end at a multiple of this, so that viewers who ask in the same seconds share an answer. In ms.
 _GRAIN_MS = 5_000
 _STATIC = Path(__file__).parent / "static"
@@ -77,8 +88,8 @@ class Console:
         async def answer(request: Request) -> Response:
             ask = await self._ask(page, request)
             started = time.perf_counter()
-            document = await page.read(ask)
-            text = render(page.template_name, doc=document, page=page, ask=ask, **self._shell(page, ask))
+            document, frame = await asyncio.gather(page.read(ask), shown(ask))
+            text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, **self._shell(page, ask))
             return HTMLResponse(text, headers=_timing(ask, started))
 
         return answer
@@ -107,14 +118,14 @@ class Console:
     async def _enter(self, request: Request) -> Response:
         return self._login.enter(request)
 
-    async def _leave(self, request: Request) -> Response:
+    async def _leave(self, _: Request) -> Response:
         return self._login.leave()
 
     async def _openapi(self, request: Request) -> Response:
         await self._person(request, Role.VIEWER)
         return _json(openapi(PAGES, ACTIONS))
 
-    async def _nothing(self, request: Request) -> Response:
+    async def _nothing(self, _: Request) -> Response:
         raise OperationError("not_found", "there is no page at this address", "start at the overview: /")
 
     async def _person(self, request: Request, role: Role) -> Person:
@@ -150,6 +161,7 @@ class Console:
             "json": link(_filled(page.api_path, ask.path), dict(ask.parameters)),
             "keep": ask.scope.parameters(),
             "command": _command(page, ask),
+            "sql": page.sql,
         }
 
     def _caught(self, answer: Answer) -> Answer:
@@ -159,17 +171,25 @@ class Console:
             try:
                 return await answer(request)
             except _NoPersonError:
-                return _problem(request, 401, "nobody is signed in", "open the link that this command prints: assay console url")
+                return _problem(
+                    request, 401, "nobody is signed in", "open the link that this command prints: assay console url"
+                )
             except OperationError as error:
                 return _problem(request, STATUS[error.kind], error.message, error.fix)
             except Exception as error:  # noqa: BLE001  # a page that fails must not show what it was working on
                 known = explain(error)
                 if known is None:
-                    log.error("a page failed", extra={"error_class": type(error).__name__, "path": request.url.path})
+                    log.error("a page failed", extra={"error_class": type(error).__name__, "at": _place(error)})
                     return _problem(request, 500, f"the console failed ({type(error).__name__})", "see its log")
                 return _problem(request, 503, known, "")
 
         return caught
+
+
+def _place(error: BaseException) -> str:
+    """Return the file and line that raised an error: what a log may say of it."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(frame.filename).name}:{frame.lineno}"
 
 
 def _now_ms() -> int:
@@ -185,7 +205,9 @@ def _checked(page: Page, given: list[tuple[str, str]]) -> dict[str, str]:
         if name not in known_names:
             if name.startswith(("utm_", "_")):
                 continue
-            raise OperationError("invalid", f"this page has no parameter {name[:40]!r}; it has: {', '.join(sorted(known_names))}")
+            raise OperationError(
+                "invalid", f"this page has no parameter {name[:40]!r}; it has: {', '.join(sorted(known_names))}"
+            )
         parameter = known.get(name)
         if len(value) > (parameter.longest if parameter else 400):
             raise OperationError("invalid", f"{name}: longer than {parameter.longest if parameter else 400} characters")
@@ -194,7 +216,9 @@ def _checked(page: Page, given: list[tuple[str, str]]) -> dict[str, str]:
         if parameter is not None and parameter.choices and value:
             for each in value.split(",") if parameter.many else [value]:
                 if each not in parameter.choices:
-                    raise OperationError("invalid", f"{name}: {each[:40]!r} is not one of {', '.join(parameter.choices)}")
+                    raise OperationError(
+                        "invalid", f"{name}: {each[:40]!r} is not one of {', '.join(parameter.choices)}"
+                    )
         found[name] = value
     return found
 

@@ -95,7 +95,13 @@ def sparkline(values: Sequence[float | None], label: str, usual: Sequence[float 
 
 
 def bars(
-    title: str, starts_ms: Sequence[float], width_ms: float, series: Sequence[Series], *, height: int = 140, unit: str = ""
+    title: str,
+    starts_ms: Sequence[float],
+    width_ms: float,
+    series: Sequence[Series],
+    *,
+    height: int = 140,
+    unit: str = "",
 ) -> Markup:
     """Draw stacked bars over time. The numbers are in a table below."""
     totals = [sum(row.values[place] or 0 for row in series) for place in range(len(starts_ms))]
@@ -114,7 +120,11 @@ def bars(
             if value:
                 marks.append(
                     Markup('<rect class="s-{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>').format(
-                        row.kind, x(start) + 0.4, y(base + value), max(0.8, x(start + width_ms) - x(start) - 0.8), y(base) - y(base + value)
+                        row.kind,
+                        x(start) + 0.4,
+                        y(base + value),
+                        max(0.8, x(start + width_ms) - x(start) - 0.8),
+                        y(base) - y(base + value),
                     )
                 )
                 base += value
@@ -122,20 +132,30 @@ def bars(
             words = ", ".join(f"{row.name} {number(row.values[place])}" for row in series if row.values[place])
             parts.append(
                 Markup('<g class="mark" data-at="{:.0f}" data-x="{:.1f}" data-label="{}">{}</g>').format(
-                    start, x(start + width_ms / 2), f"{time_label(start, last - first)}: {words}{unit}", Markup("").join(marks)
+                    start,
+                    x(start + width_ms / 2),
+                    f"{time_label(start, last - first)}: {words}{unit}",
+                    Markup("").join(marks),
                 )
             )
     parts.append(_time_axis(first, last, x, height))
     head = ("time (UTC)", *(row.name for row in series))
     rows = [
-        (_iso(start), *(number(row.values[place] or 0) for row in series)) for place, start in enumerate(starts_ms) if totals[place]
+        (_iso(start), *(number(row.values[place] or 0) for row in series))
+        for place, start in enumerate(starts_ms)
+        if totals[place]
     ]
     legend = [(row.name, row.kind) for row in series if any(row.values)]
     return _figure(title, parts, height, head, rows, legend, {"from": first, "to": last, "brush": "1"})
 
 
 def band(
-    title: str, points: Sequence[BandPoint], shades: Sequence[Shade] = (), *, height: int = 220, bounds: tuple[float, float] | None = None
+    title: str,
+    points: Sequence[BandPoint],
+    shades: Sequence[Shade] = (),
+    *,
+    height: int = 220,
+    bounds: tuple[float, float] | None = None,
 ) -> Markup:
     """Draw means with their 95 % band, the baseline and shaded periods. The numbers are in a table below."""
     known = [point for point in points if point.mean is not None]
@@ -171,21 +191,22 @@ def band(
     for p in points:
         if p.breaks:
             parts.append(
-                Markup('<line class="break" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"><title>{3}</title></line>').format(
-                    x(p.at_ms), _TOP, height - _BOTTOM, p.breaks
-                )
+                Markup(
+                    '<line class="break" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"><title>{3}</title></line>'
+                ).format(x(p.at_ms), _TOP, height - _BOTTOM, p.breaks)
             )
         if p.mean is not None:
             words = f"{time_label(p.at_ms, last - first)}: {number(p.mean, 3)} [{number(p.low, 3)}, {number(p.high, 3)}], n {p.n:,}"
             parts.append(
-                Markup('<circle class="mark" r="2.5" cx="{:.1f}" cy="{:.1f}" data-at="{:.0f}" data-x="{:.1f}" data-label="{}"/>').format(
-                    x(p.at_ms), y(p.mean), p.at_ms, x(p.at_ms), words
-                )
+                Markup(
+                    '<circle class="mark" r="2.5" cx="{:.1f}" cy="{:.1f}" data-at="{:.0f}" data-x="{:.1f}" data-label="{}"/>'
+                ).format(x(p.at_ms), y(p.mean), p.at_ms, x(p.at_ms), words)
             )
     parts.append(_time_axis(first, last, x, height))
     head = ("time (UTC)", "mean", "95 % low", "95 % high", "n", "baseline")
     rows = [
-        (_iso(p.at_ms), number(p.mean, 4), number(p.low, 4), number(p.high, 4), number(p.n), number(p.baseline, 4)) for p in known
+        (_iso(p.at_ms), number(p.mean, 4), number(p.low, 4), number(p.high, 4), number(p.n), number(p.baseline, 4))
+        for p in known
     ]
     legend = [("mean with 95 % interval", "mean"), *([("baseline", "baseline")] if base else [])]
     legend += [(each, each) for each in dict.fromkeys(shade.kind for shade in shades)]
@@ -238,9 +259,9 @@ def _runs(points: Sequence[BandPoint]) -> list[list[BandPoint]]:
 def _grid(values: Sequence[float], y: _Scale, height: int) -> Markup:
     del height
     return Markup("").join(
-        Markup('<line class="grid" x1="{}" x2="{}" y1="{2:.1f}" y2="{2:.1f}"/><text class="tick" x="{3}" y="{4:.1f}">{5}</text>').format(
-            _LEFT, _WIDTH - _RIGHT, y(value), _LEFT - 6, y(value) + 4, _short(value)
-        )
+        Markup(
+            '<line class="grid" x1="{}" x2="{}" y1="{2:.1f}" y2="{2:.1f}"/><text class="tick" x="{3}" y="{4:.1f}">{5}</text>'
+        ).format(_LEFT, _WIDTH - _RIGHT, y(value), _LEFT - 6, y(value) + 4, _short(value))
         for value in values
     )
 
@@ -263,17 +284,22 @@ def _figure(
     marks = Markup("").join(Markup('<span class="key s-{}">{}</span>').format(kind, name) for name, kind in legend)
     attributes = Markup("").join(Markup(' data-{}="{}"').format(name, value) for name, value in data.items())
     cells = Markup("").join(
-        Markup("<tr><th scope=row>{}</th>{}</tr>").format(row[0], Markup("").join(Markup("<td>{}</td>").format(each or NONE) for each in row[1:]))
+        Markup("<tr><th scope=row>{}</th>{}</tr>").format(
+            row[0], Markup("").join(Markup("<td>{}</td>").format(each or NONE) for each in row[1:])
+        )
         for row in rows
     )
     heads = Markup("").join(Markup("<th scope=col>{}</th>").format(each) for each in head)
     return Markup(
         '<figure class="chart"{}><figcaption>{} <span class="legend">{}</span></figcaption>'
-        '<svg viewBox="0 0 {} {}" role="img" aria-label="{}" tabindex="0"><g class="marks">{}</g><line class="cross" y1="{}" y2="{}"/></svg>'
+        '<svg viewBox="0 0 {} {}" role="img" aria-label="{}" tabindex="0">'
+        '<g class="marks">{}</g><line class="cross" y1="{}" y2="{}"/></svg>'
         '<output class="readout" aria-live="polite"></output>'
         '<details class="numbers"><summary>Numbers</summary><div class="wide"><table>'
         "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details></figure>"
-    ).format(attributes, title, marks, _WIDTH, height, title, Markup("").join(parts), _TOP, height - _BOTTOM, heads, cells)
+    ).format(
+        attributes, title, marks, _WIDTH, height, title, Markup("").join(parts), _TOP, height - _BOTTOM, heads, cells
+    )
 
 
 def _short(value: float) -> str:

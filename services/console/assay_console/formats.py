@@ -65,7 +65,7 @@ def duration(seconds: float | None) -> str:
 def moment(value: datetime | float | str | None, precision: str = "seconds") -> Markup:
     """Return a `<time>` element: UTC, with the full time for machines. Numbers are Unix ms."""
     if value is None or value == "":
-        return Markup(NONE)
+        return escape(NONE)
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     if isinstance(value, int | float):
@@ -85,7 +85,7 @@ def captured(text: str | None, longest: int | None = None) -> Markup:
     says how long it is.
     """
     if text is None:
-        return Markup(NONE)
+        return escape(NONE)
     shown = text if longest is None or len(text) <= longest else text[:longest]
     parts: list[str | Markup] = []
     end = 0
@@ -102,7 +102,9 @@ def captured(text: str | None, longest: int | None = None) -> Markup:
     parts.append(escape(shown[end:]))
     cut = Markup("")
     if len(shown) < len(text):
-        cut = Markup('<span class="cut" title="{} of {} characters">…</span>').format(number(longest), number(len(text)))
+        cut = Markup('<span class="cut" title="{} of {} characters">…</span>').format(
+            number(longest), number(len(text))
+        )
     return Markup('<bdi class="captured">{}</bdi>{}').format(Markup("").join(parts), cut)
 
 

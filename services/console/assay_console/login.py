@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import RedirectResponse, Response
 
-from assay_console.people import KEY_MIN_BYTES, Person, RefusedLinkError, Role, Signer
+from assay_access.console_links import KEY_MIN_BYTES, RefusedLinkError, Signer
+from assay_console.people import Person, Role
 from assay_operations.api_keys.reading import live_read_key
 from assay_operations.errors import OperationError
 from assay_runtime.config import secret
@@ -112,7 +113,8 @@ class Login:
         if cookie is None:
             return None
         try:
-            return self._signer.person(cookie, time.time())
+            name, role = self._signer.person(cookie, time.time())
+            return Person(name, Role[role])
         except (RefusedLinkError, ValueError, KeyError, TypeError):
             return None
 
@@ -130,7 +132,7 @@ class Login:
         hours = self._settings.session_hours
         answer.set_cookie(
             self._cookie,
-            self._signer.session(person, time.time(), hours),
+            self._signer.session(person.name, person.role.name, time.time(), hours),
             max_age=round(hours * 3600),
             httponly=True,
             samesite="lax",

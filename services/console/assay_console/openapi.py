@@ -10,14 +10,15 @@ from assay_console.page import Action, Page, Parameter
 from assay_console.scope import RANGES
 
 _REF = "#/components/schemas/{model}"
-_ERROR = {"description": "What happened, and what helps.", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
+_ERROR = {
+    "description": "What happened, and what helps.",
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+}
 
 
 def openapi(pages: Sequence[Page], actions: Sequence[Action]) -> dict[str, Any]:
     """Return the document: a GET for each page, a POST for each action."""
-    mapping, definitions = models_json_schema(
-        [(page.document, "serialization") for page in pages], ref_template=_REF
-    )
+    mapping, definitions = models_json_schema([(page.document, "serialization") for page in pages], ref_template=_REF)
     schemas = definitions.get("$defs", {})
     schemas["Error"] = {
         "type": "object",
@@ -93,7 +94,11 @@ def _post(action: Action) -> dict[str, Any]:
         "description": f"Needs the role {action.role.label}.",
         "parameters": _path_parameters(action.path),
         "requestBody": {
-            "content": {"application/json": {"schema": {"type": "object", "properties": properties, "additionalProperties": False}}}
+            "content": {
+                "application/json": {
+                    "schema": {"type": "object", "properties": properties, "additionalProperties": False}
+                }
+            }
         },
         "responses": {
             "200": {"description": "Done.", "content": {"application/json": {"schema": location}}},

@@ -8,12 +8,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
+from typing import Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from assay_console.people import Person, Role
-from assay_console.reads import ROLLUP_S, Reads
+from assay_console.reads import ROLLUP_S, Answer, Reads
 from assay_console.scope import Scope
 from assay_operations.errors import OperationError
 from assay_runtime.connection import Client as Redis
@@ -83,15 +83,11 @@ class Ask:
         """Return a parameter of the URL, or its default."""
         return self.parameters.get(name) or default
 
-    async def store(
-        self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
-    ) -> T:
+    async def store(self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs) -> T:
         """Call an operation that reads the store. Raises `OperationError`."""
         return self._counted(await self.reads.ask(function, *arguments, **options))
 
-    async def rollup(
-        self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
-    ) -> T:
+    async def rollup(self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs) -> T:
         """Call an operation that reads rollups; its answer may be some seconds old. Raises `OperationError`."""
         return self._counted(await self.reads.ask_within(ROLLUP_S, function, *arguments, **options))
 
@@ -113,7 +109,7 @@ class Ask:
             age = round(time.time() - last.at, 1)
             return Panel(state="stale", value=last.value, message=error.message, fix=error.fix, age_s=age)
 
-    def _counted(self, answer: Any) -> Any:
+    def _counted(self, answer: Answer[T]) -> T:
         self.cost.took_ms += answer.took_ms
         self.cost.rows_read += answer.rows_read
         return answer.value
@@ -154,6 +150,10 @@ class Page:
     by_project: bool = False
     #: Letter that opens the page after `g`; empty: it is not in the navigation.
     key: str = ""
+    #: Name of the page in the navigation that this one belongs to.
+    within: str = ""
+    #: SQL that reads the same; empty: no single statement does.
+    sql: str = ""
     #: Equivalent command, with `{project}`-like places from the URL's parameters.
     command: str = ""
     template: str = ""

@@ -104,7 +104,9 @@ class Reads:
 
     async def _read(self, key: Hashable, function: Callable[..., T], arguments: Any, options: Any) -> Answer[T]:
         if self._waiting >= WAITING_MAX:
-            raise OperationError("unavailable", f"the console is busy: {self._waiting} reads wait; try again in a moment")
+            raise OperationError(
+                "unavailable", f"the console is busy: {self._waiting} reads wait; try again in a moment"
+            )
         self._waiting += 1
         try:
             await self._slots.acquire()

@@ -52,6 +52,7 @@ def settings_text(
     redis_password: str | None,
     store_password: str | None,
     spool: Path,
+    session_key: Path | None = None,
     base: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the settings file of an identity.
@@ -84,6 +85,8 @@ def settings_text(
         sections[service] = sections.get(service, {}) | {"port": getattr(ports, service)}
     sections["gateway"]["listen_port"] = ports.gateway_http
     sections["console"]["listen_port"] = ports.console_http
+    if session_key is not None:
+        sections["console"].setdefault("session_key_file", str(session_key))
     sections["telemetry"] = {"log_format": "text"} | sections.get("telemetry", {}) | {"host": "127.0.0.1"}
     head = f"# {identity.name}: {identity.purpose}\n# Written by `assay up` at every start; put your own settings in assay.toml.\n"
     return head + "".join(_toml_section(name, values) for name, values in sections.items() if values)

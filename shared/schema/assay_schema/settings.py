@@ -613,7 +613,7 @@ class ConsoleSettings(Section):
     """The console service: web pages and the read API at `/api/v1`."""
 
     listen_host: str = Field(
-        "127.0.0.1", description="Listen address of browsers. Any other than loopback needs `auth = \"proxy\"`."
+        "127.0.0.1", description='Listen address of browsers. Any other than loopback needs `auth = "proxy"`.'
     )
     listen_port: int = Field(9112, ge=0, le=65_535, description="Port of browsers.")
     auth: Literal["local", "proxy"] = Field(
@@ -634,11 +634,11 @@ class ConsoleSettings(Section):
     )
     trusted_proxies: str = Field(
         "127.0.0.1,::1",
-        description="Addresses of the proxies whose headers are believed (`auth = \"proxy\"`), separated by commas.",
+        description='Addresses of the proxies whose headers are believed (`auth = "proxy"`), separated by commas.',
     )
     proxy_secret: SecretStr = Field(
         SecretStr(""),
-        description="Secret that the proxy sends as `X-Assay-Proxy-Secret`. Needed with `auth = \"proxy\"`.",
+        description='Secret that the proxy sends as `X-Assay-Proxy-Secret`. Needed with `auth = "proxy"`.',
     )
     proxy_secret_file: Path | None = Field(
         None, examples=["/etc/assay/proxy-secret"], description="File with the secret, instead of `proxy_secret`."

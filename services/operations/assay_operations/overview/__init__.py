@@ -1,0 +1,1 @@
+"""Whether everything works: what the frame of each page and the overview show."""
