@@ -24,7 +24,7 @@ def environment() -> Environment:
     )
     for function in (
         *(formats.number, formats.share, formats.interval, formats.milliseconds, formats.duration, formats.moment),
-        *(formats.captured, formats.short_id, iso),
+        *(formats.captured, formats.short_id, formats.evidence, iso),
     ):
         templates.filters[function.__name__] = function
     templates.globals.update(link=link, charts=charts, drawings=drawings, ranges=tuple(RANGES))
