@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 
 from assay_console.frame import shown
 from assay_console.guard import BODY_MAX, Guard
-from assay_console.login import Login, words
+from assay_console.login import Login, hosts_of
 from assay_console.openapi import openapi
 from assay_console.page import Action, Ask, Document, Page
 from assay_console.pages import ACTIONS, PAGES
@@ -51,7 +51,7 @@ Answer = Callable[[Request], Awaitable[Response]]
 
 
 class _NoPersonError(Exception):
-    """Nobody is signed in."""
+    """The request is not signed in."""
 
 
 class Console:
@@ -78,7 +78,7 @@ class Console:
             routes.append(Route(action.path, self._caught(self._act(action)), methods=["POST"]))
             routes.append(Route("/api/v1" + action.path, self._caught(self._act(action)), methods=["POST"]))
         routes.append(Route("/{rest:path}", self._caught(self._nothing)))
-        hosts = words(self._settings.console.hosts.lower())
+        hosts = hosts_of(self._settings.console)
         return Starlette(
             routes=routes,
             middleware=[Middleware(Guard, hosts=hosts), Middleware(GZipMiddleware, minimum_size=1024, compresslevel=4)],
@@ -172,7 +172,7 @@ class Console:
                 return await answer(request)
             except _NoPersonError:
                 return _problem(
-                    request, 401, "nobody is signed in", "open the link that this command prints: assay console url"
+                    request, 401, "you are not signed in", "open the link that this command prints: assay console url"
                 )
             except OperationError as error:
                 return _problem(request, STATUS[error.kind], error.message, error.fix)

@@ -60,7 +60,7 @@ class Parameter:
 
 @dataclass
 class Cost:
-    """What a page asked of the store."""
+    """Time and rows that a page took from the store."""
 
     took_ms: float = 0.0
     rows_read: int = 0

@@ -1,4 +1,4 @@
-"""SQL expressions that the tables have skip indexes on: a query that filters by them skips most of a table. Pure.
+"""SQL expressions that the tables have skip indexes on. Pure.
 
 The engine uses such an index only for the very expression it was made of, so queries take it from here.
 """
