@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from assay_operations.errors import OperationError
+from assay_operations.events.differs import what_differs
 from assay_operations.events.facets import facets
 from assay_operations.events.filters import EventFilter, Range
 from assay_operations.events.histogram import histogram
@@ -242,7 +243,7 @@ def test_the_histogram_counts_each_event_once_in_buckets_without_gaps(empty: Cli
     store(empty, "tool_calls", at(NOW_MS, tool_call(status="refused")), at(NOW_MS, tool_call()))
     refresh_rollups(empty)
     for span, unit in (
-        (EVERYTHING, "hour"), (Range(NOW_MS - HOUR_MS, NOW_MS), "minute"), (Range(NOW_MS - 700 * HOUR_MS, NOW_MS), "hour"),
+        (EVERYTHING, "minute"), (Range(NOW_MS - HOUR_MS, NOW_MS), "minute"), (Range(NOW_MS - 700 * HOUR_MS, NOW_MS), "hour"),
         (Range(NOW_MS - 5_000 * HOUR_MS, NOW_MS), "day"), (Range(1, NOW_MS), "day"),
     ):  # fmt: skip
         found = histogram(sre, EVERY_EVENT, span)
@@ -379,3 +380,49 @@ def test_an_event_that_is_not_stored_has_a_reason(empty: Client, sre: Client) ->
 def test_an_id_that_no_event_has_is_refused(sre: Client, event_id: str) -> None:
     with pytest.raises(OperationError, match="is not an event_id"):
         one_event(sre, event_id)
+
+
+def test_what_differs_finds_the_service_that_fails_first(empty: Client, sre: Client) -> None:
+    calls = [tool_call(n, service="bad", status="error", error_kind="timeout") for n in range(40)]
+    calls += [tool_call(n, service=("good", "bad")[n % 20 == 0], tool_name=("a", "b")[n % 2]) for n in range(200)]
+    store(empty, "tool_calls", *(at(NOW_MS - 1 - n, call) for n, call in enumerate(calls)))
+    span = Range(NOW_MS - HOUR_MS, NOW_MS)
+    found = what_differs(sre, EventFilter(kinds=(Kind.TOOL_CALL,), statuses=("error",)), span)
+    assert (found.selected, found.rest) == (40, 200)
+    by_key = {(each.dimension, each.value): each for each in found.differences}
+    service = by_key["service", "bad"]
+    assert (service.selected, service.rest, service.significant) == (40, 10, True)
+    assert service.difference == pytest.approx(1 - 10 / 200)
+    assert found.differences[0].strength >= service.strength > 0.5
+    assert not by_key["pii", "email"].significant
+    strengths = [each.strength for each in found.differences]
+    assert strengths == sorted(strengths, reverse=True)
+
+
+def test_what_differs_from_the_hours_before(empty: Client, sre: Client) -> None:
+    before = [candidate(n, latency_ms=5.0) for n in range(50)]
+    now = [candidate(n, tool_name="search", retrieved_chunk_ids=[] if n < 25 else [1]) for n in range(50)]
+    store(
+        empty, "candidates", *(at(NOW_MS - 5 * HOUR_MS, row) for row in before), *(at(NOW_MS - 1, row) for row in now)
+    )
+    store(empty, "candidates", *(at(NOW_MS - 2 * HOUR_MS, candidate(service="between")) for _ in range(3)))
+    span, against = Range(NOW_MS - HOUR_MS, NOW_MS), Range(NOW_MS - 6 * HOUR_MS, NOW_MS - 4 * HOUR_MS)
+    found = what_differs(sre, EventFilter(kinds=(Kind.RETRIEVAL,)), span, against=against)
+    shares = {(each.dimension, each.value): (each.selected, each.rest) for each in found.differences}
+    assert (found.selected, found.rest) == (50, 50)
+    assert shares["tool", "search"] == (50, 0)
+    assert shares["status", "no_result"] == (25, 0)
+    assert ("service", "between") not in shares
+
+
+def test_a_comparison_needs_two_ranges_that_end_and_do_not_overlap(sre: Client) -> None:
+    span = Range(NOW_MS - HOUR_MS, NOW_MS)
+    for ranges in ((EVERYTHING, None), (span, Range(NOW_MS - 2 * HOUR_MS, NOW_MS - 1))):
+        with pytest.raises(OperationError, match="range"):
+            what_differs(sre, EVERY_EVENT, ranges[0], against=ranges[1])
+
+
+def test_what_differs_of_nothing_is_nothing(empty: Client, sre: Client) -> None:
+    found = what_differs(sre, EventFilter(has=frozenset({"pii"})), Range(NOW_MS - HOUR_MS, NOW_MS))
+    assert (found.differences, found.selected, found.rest) == ((), 0, 0)
+    assert what_differs(sre, EventFilter(kinds=(Kind.FEEDBACK,), tools=("x",)), Range(1, 2)).differences == ()

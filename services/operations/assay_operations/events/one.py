@@ -157,7 +157,7 @@ def _with_chain(reads: Reads, row: EventRow) -> Event:
         row.time,
         record,
         retrieval,
-        answers,
+        answers[:RELATED_MAX],
         target,
         tuple(feedback[:RELATED_MAX]),
         tuple(scores),
@@ -200,8 +200,8 @@ def _answers(reads: Reads, row: EventRow) -> tuple[EventRow, ...]:
     where = [*within(), *conditions(narrow, Kind.ANSWER), "e.retrieval_event_id = {event_id:UUID}"]
     ms = row.position.ms
     values = parameters(narrow) | {"event_id": row.event_id, "low_ms": ms - _CHAIN_MS, "upper_ms": ms + _CHAIN_MS}
-    found = [event_row(each) for each in reads.rows(f"{select({Kind.ANSWER: where})} LIMIT {RELATED_MAX + 1}", values)]
-    return with_verdicts(reads, _oldest_first(found))
+    sql = f"SELECT * FROM ({select({Kind.ANSWER: where})}) ORDER BY ms LIMIT {RELATED_MAX + 1}"  # noqa: S608
+    return with_verdicts(reads, _oldest_first([event_row(each) for each in reads.rows(sql, values)]))
 
 
 def _related(reads: Reads, row: EventRow) -> tuple[EventRow, ...]:
