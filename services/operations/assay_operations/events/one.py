@@ -41,7 +41,12 @@ RELATED_MAX = 200
 _CHAIN_MS = 86_400_000
 _DAY_MS = 86_400_000
 
-Missing = Literal["expired", "failed", "pruned", "not_stored_yet", "unknown"]
+_PART = """SELECT session_id, project, part, parts FROM session_parts
+WHERE event_id = {event_id:UUID} AND event_time = fromUnixTimestamp64Milli({at_ms:Int64}, 'UTC')
+  AND ({project:String} = '' OR project = {project:String})
+LIMIT 1"""
+
+Missing = Literal["expired", "failed", "pruned", "not_stored_yet", "part_of_session", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ class MissingEvent:
     #: Time inside the id.
     time: datetime
     #: `failed`: recorded as lost; `expired`: older than retention; `pruned`: in the range of a deletion; `not_stored_yet`: newer than the
-    #: watermark; `unknown`: none of these, so it was probably never sent.
+    #: watermark; `part_of_session`: a stored part of a session, which `assay_operations.sessions` reads; `unknown`: none of these, so it was probably never sent.
     reason: Missing
     #: What the reason rests on. Never captured text.
     detail: str
@@ -235,6 +240,8 @@ def _missing(
     reads: Reads, event_id: str, ms: int, project: str | None, retention: "RetentionSettings | None", now_ms: int
 ) -> MissingEvent:
     at = from_unix_ms(ms)
+    if parts := reads.objects(_PART, {"event_id": event_id, "at_ms": ms, "project": project or ""}):
+        return MissingEvent(event_id, at, "part_of_session", "it is a part of a session", parts[0])
     if failures := _failures(reads, event_id):
         last = failures[0]
         detail = f"recorded as lost by {last['stage']}: {last['reason']}"
