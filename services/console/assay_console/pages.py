@@ -6,5 +6,7 @@ from assay_console.views import alerts, overview
 PAGES: tuple[Page, ...] = (
     overview.PAGE,
     alerts.PAGE,
+    alerts.ONE,
+    alerts.CONFIRM,
 )
-ACTIONS: tuple[Action, ...] = ()
+ACTIONS: tuple[Action, ...] = (alerts.ACKNOWLEDGE,)

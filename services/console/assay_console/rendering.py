@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from assay_console import charts, formats
+from assay_console import charts, drawings, formats
 from assay_console.scope import RANGES, iso, link
 
 
@@ -27,7 +27,7 @@ def environment() -> Environment:
         *(formats.captured, formats.short_id, iso),
     ):
         templates.filters[function.__name__] = function
-    templates.globals.update(link=link, charts=charts, ranges=tuple(RANGES))
+    templates.globals.update(link=link, charts=charts, drawings=drawings, ranges=tuple(RANGES))
     return templates
 
 
