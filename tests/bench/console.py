@@ -25,10 +25,10 @@ from tests.support.store import ROLLUP_REFRESHES, StoreServer, refresh_rollups
 ROWS_SMALL = 1_000_000
 ROWS = int(os.environ.get("CONSOLE_ROWS", str(ROWS_SMALL)))
 #: Days before now at which pages begin.
-DEPTHS = (0, 1, 3, 6)
+DEPTHS = (0, 2, 6)
 #: Most rows that a page may read.
 ROWS_READ_MAX = 200_000
-ROUNDS, QUICK_ROUNDS = 25, 3
+ROUNDS, QUICK_ROUNDS = 15, 2
 #: The newest rows before a time, as they would be read without the rollups.
 UNBOUNDED = (
     "SELECT event_id, event_time, project, service, tool_name, leftUTF8(query, 200), latency_ms, pii_families FROM candidates "

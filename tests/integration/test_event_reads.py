@@ -31,6 +31,7 @@ from tests.support.sample_rows import (
     lines,
     score,
     server_event,
+    session_part,
     tool_call,
 )
 from tests.support.store import StoreServer, refresh_rollups
@@ -355,6 +356,11 @@ def test_an_event_that_is_not_stored_has_a_reason(empty: Client, sre: Client) ->
         assert isinstance(found, MissingEvent)
         return found.reason
 
+    part = session_part(1, session_id="ses_one")
+    store(empty, "session_parts", part)
+    of_session = one_event(sre, part["event_id"])
+    assert isinstance(of_session, MissingEvent)
+    assert (of_session.reason, (of_session.record or {})["session_id"]) == ("part_of_session", "ses_one")
     assert reason(0) == "not_stored_yet"
     assert reason(-3) == "unknown"
     assert reason(1) == "unknown"

@@ -260,7 +260,7 @@ def _grid(values: Sequence[float], y: _Scale, height: int) -> Markup:
     del height
     return Markup("").join(
         Markup(
-            '<line class="grid" x1="{}" x2="{}" y1="{2:.1f}" y2="{2:.1f}"/><text class="tick" x="{3}" y="{4:.1f}">{5}</text>'
+            '<line class="grid" x1="{0}" x2="{1}" y1="{2:.1f}" y2="{2:.1f}"/><text class="tick" x="{3}" y="{4:.1f}">{5}</text>'
         ).format(_LEFT, _WIDTH - _RIGHT, y(value), _LEFT - 6, y(value) + 4, _short(value))
         for value in values
     )

@@ -1,9 +1,10 @@
 """The table of pages and actions, in the order of the navigation."""
 
 from assay_console.page import Action, Page
-from assay_console.views import alerts, differs, events
+from assay_console.views import alerts, differs, events, overview
 
 PAGES: tuple[Page, ...] = (
+    overview.PAGE,
     events.PAGE,
     differs.PAGE,
     alerts.PAGE,

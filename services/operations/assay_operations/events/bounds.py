@@ -46,7 +46,7 @@ class Unit(NamedTuple):
     def buckets(self, from_ms: int, to_ms: int) -> dict[str, int]:
         """Return the parameters of `within` for the buckets that a range touches."""
         last = -(-min(to_ms, _TIME_MAX_MS - _DAY_MS) // self.width_ms) * self.width_ms
-        return {"first_ms": max(0, from_ms) // self.width_ms * self.width_ms, "last_ms": last}
+        return {"first_ms": min(max(0, from_ms) // self.width_ms * self.width_ms, last), "last_ms": last}
 
 
 MINUTE = Unit("rollup_minute", "minute", _MINUTE_MS)

@@ -40,11 +40,8 @@ class Difference:
     difference: float
     low: float
     high: float
-
-    @property
-    def significant(self) -> bool:
-        """True if the interval excludes 0."""
-        return self.low > 0 or self.high < 0
+    #: The interval excludes 0.
+    significant: bool
 
     @property
     def strength(self) -> float:
@@ -110,8 +107,17 @@ def difference_of_shares(selected: int, of_selected: int, rest: int, of_rest: in
 def _difference(dimension: str, value: str, selected: int, rest: int, of_selected: int, of_rest: int) -> Difference:
     estimate = difference_of_shares(selected, of_selected, rest, of_rest)
     return Difference(
-        cast("Dimension", dimension), value, selected, rest, selected / of_selected, rest / of_rest, estimate.value, estimate.low, estimate.high
-    )  # fmt: skip
+        cast("Dimension", dimension),
+        value,
+        selected,
+        rest,
+        selected / of_selected,
+        rest / of_rest,
+        difference=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        significant=estimate.low > 0 or estimate.high < 0,
+    )
 
 
 def _part(kind: Kind, selection: EventFilter, by_time: bool) -> str:
@@ -122,7 +128,7 @@ def _part(kind: Kind, selection: EventFilter, by_time: bool) -> str:
         selected, where = in_span, [f"({in_span} OR {in_other})", *chosen]
     else:
         in_project = conditions(EventFilter(project=selection.project), kind)
-        selected, where = " AND ".join(chosen) or "1", [in_span, *in_project]
+        selected, where = f"({' AND '.join(chosen) or '1'})", [in_span, *in_project]
     source = SOURCES[kind]
     values = {
         "project": "toString(e.project)",
@@ -137,7 +143,7 @@ def _part(kind: Kind, selection: EventFilter, by_time: bool) -> str:
     pairs += [f"('kind', {kind.value!r})", "('', '')"]
     families = "arrayMap(family -> ('pii', toString(family)), mapKeys(e.pii_families))"
     return (
-        f"SELECT ({selected}) AS selected, arrayConcat([{', '.join(pairs)}], {families}) AS pairs"  # noqa: S608 - parts of this package
+        f"SELECT toUInt8(ifNull({selected}, 0)) AS selected, arrayConcat([{', '.join(pairs)}], {families}) AS pairs"  # noqa: S608 - parts of this package
         f" FROM {source.view} AS e WHERE {' AND '.join(where)}"
     )
 

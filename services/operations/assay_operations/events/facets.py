@@ -63,6 +63,7 @@ def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[E
     if they do not know a condition of the filter, is counted on the rows shown.
     """
     reads = Reads(client)
+    span = counted_span(reads, EventFilter(), span)
     unknown = set(not_applied(wanted)) - {"status"}
     found = [of_rows(name, shown) for name, *_ in _DIMENSIONS] if unknown or wanted.statuses else None
     if found is None:
@@ -97,15 +98,14 @@ def _statuses(reads: Reads, wanted: EventFilter, span: Range) -> Facet:
 
 def _count(reads: Reads, name: str, pairs: str, wanted: EventFilter, span: Range) -> Facet:
     """Return the sums of pairs of a value and a number, which each row of a rollup has."""
-    narrow = counted_span(reads, wanted, span)
-    _, unit = width_of(narrow)
+    _, unit = width_of(span)
     where = " AND ".join([*unit.within(), *narrowed(wanted)])
     sql = (
         "SELECT toString(pair.1) AS value, sum(pair.2) AS counted, count() OVER () AS values"  # noqa: S608 - constants
         f" FROM {unit.view} ARRAY JOIN {pairs} AS pair WHERE {where}"
         " GROUP BY value HAVING counted > 0 AND value != '' ORDER BY counted DESC, value LIMIT {limit:UInt32}"
     )
-    values = rollup_parameters(wanted) | unit.buckets(narrow.from_ms, narrow.to_ms) | {"limit": VALUES_MAX}
+    values = rollup_parameters(wanted) | unit.buckets(span.from_ms, span.to_ms) | {"limit": VALUES_MAX}
     rows = reads.rows(sql, values)
     more = int(rows[0][2]) - len(rows) if rows else 0
     return Facet(name, tuple((str(value), int(counted)) for value, counted, _ in rows), "all counted events", more)

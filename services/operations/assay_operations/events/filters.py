@@ -103,9 +103,9 @@ class EventFilter:
             for value in sorted(values) if name == "has" else values:
                 yield name, str(value)
         if self.latency_over_ms is not None:
-            yield "latency>", f"{self.latency_over_ms:g}"
+            yield "latency>", _shortest(self.latency_over_ms)
         for name, value in self.metrics_below:
-            yield f"metric.{name}<", f"{value:g}"
+            yield f"metric.{name}<", _shortest(value)
         for name, text in (("q", self.text), ("trace", self.trace_id), ("session", self.session_id)):
             if text is not None:
                 yield name, text
@@ -223,6 +223,10 @@ def _short(name: str, value: str, most: int) -> str:
     if len(value) > most:
         raise OperationError("invalid", f"{name}: longer than {most} characters")
     return value
+
+
+def _shortest(number: float) -> str:
+    return repr(number).removesuffix(".0")
 
 
 def _number(name: str, value: str, most: float) -> float:

@@ -41,7 +41,12 @@ RELATED_MAX = 200
 _CHAIN_MS = 86_400_000
 _DAY_MS = 86_400_000
 
-Missing = Literal["expired", "failed", "pruned", "not_stored_yet", "unknown"]
+_PART = """SELECT session_id, project, part, parts FROM session_parts
+WHERE event_id = {event_id:UUID} AND event_time = fromUnixTimestamp64Milli({at_ms:Int64}, 'UTC')
+  AND ({project:String} = '' OR project = {project:String})
+LIMIT 1"""
+
+Missing = Literal["expired", "failed", "pruned", "not_stored_yet", "part_of_session", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,8 @@ class MissingEvent:
     #: Time inside the id.
     time: datetime
     #: `failed`: recorded as lost; `expired`: older than retention; `pruned`: in the range of a deletion; `not_stored_yet`: newer than the
-    #: watermark; `unknown`: none of these, so it was probably never sent.
+    #: watermark; `part_of_session`: a stored part of a session, which `assay_operations.sessions` reads; `unknown`: none of these, so it
+    #: was probably never sent.
     reason: Missing
     #: What the reason rests on. Never captured text.
     detail: str
@@ -103,10 +109,11 @@ def one_event(
     reads = Reads(client)
     ms = event_ms(UUID(wanted))
     found = _row(reads, wanted, ms, project)
-    if found is None:
+    event = None if found is None else _with_chain(reads, found)
+    if event is None:
         now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
         return _missing(reads, wanted, ms, project, retention, now_ms)
-    return _with_chain(reads, found)
+    return event
 
 
 def _id(event_id: str) -> str:
@@ -130,10 +137,14 @@ def _row(reads: Reads, event_id: str, ms: int, project: str | None) -> EventRow 
     return min(rows, key=lambda row: (KINDS.index(row.kind), row.project), default=None)
 
 
-def _with_chain(reads: Reads, row: EventRow) -> Event:
+def _with_chain(reads: Reads, row: EventRow) -> Event | None:
+    """Return the event of a row; None if it was deleted meanwhile."""
     ms = row.position.ms
     key = {"event_id": row.event_id, "project": row.project, "low_ms": ms, "upper_ms": ms + 1}
-    record = _records(reads, SOURCES[row.kind].view, "event_id = {event_id:UUID}", key)[0]
+    records = _records(reads, SOURCES[row.kind].view, "event_id = {event_id:UUID}", key)
+    if not records:
+        return None
+    record = records[0]
     retrieval, target = None, None
     if row.kind is Kind.ANSWER and record["retrieval_event_id"]:
         retrieval = _linked(reads, "candidates", record["retrieval_event_id"], row.project)
@@ -235,6 +246,8 @@ def _missing(
     reads: Reads, event_id: str, ms: int, project: str | None, retention: "RetentionSettings | None", now_ms: int
 ) -> MissingEvent:
     at = from_unix_ms(ms)
+    if parts := reads.objects(_PART, {"event_id": event_id, "at_ms": ms, "project": project or ""}):
+        return MissingEvent(event_id, at, "part_of_session", "it is a part of a session", parts[0])
     if failures := _failures(reads, event_id):
         last = failures[0]
         detail = f"recorded as lost by {last['stage']}: {last['reason']}"
