@@ -29,6 +29,11 @@ class Document(BaseModel):
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=False)
 
+    @property
+    def http_status(self) -> int:
+        """Status of the answer: 404 if the document says why something is not here."""
+        return 200
+
 
 class Panel(Document, Generic[T]):
     """A part of a page that can fail by itself.

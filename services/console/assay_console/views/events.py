@@ -205,7 +205,7 @@ def chart(found: Histogram) -> Markup:
         Series(str(kind).replace("_", " "), str(kind), tuple(each.events.get(str(kind)) for each in found.buckets))
         for kind in KINDS
     ]
-    return bars("Events over time", starts, found.bucket_s * 1000, rows, height=84)
+    return bars("Events over time", starts, found.bucket_s * 1000, rows, height=76)
 
 
 def _export(ask: Ask, filters: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
