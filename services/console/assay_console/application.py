@@ -90,7 +90,7 @@ class Console:
             started = time.perf_counter()
             document, frame = await asyncio.gather(page.read(ask), shown(ask))
             text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, **self._shell(page, ask))
-            return HTMLResponse(text, headers=_timing(ask, started))
+            return HTMLResponse(text, document.http_status, headers=_timing(ask, started))
 
         return answer
 
@@ -98,7 +98,8 @@ class Console:
         async def answer(request: Request) -> Response:
             ask = await self._ask(page, request)
             started = time.perf_counter()
-            return _json(await page.read(ask), headers=_timing(ask, started))
+            document = await page.read(ask)
+            return _json(document, document.http_status, headers=_timing(ask, started))
 
         return answer
 

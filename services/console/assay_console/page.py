@@ -29,6 +29,11 @@ class Document(BaseModel):
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=False)
 
+    @property
+    def http_status(self) -> int:
+        """Status of the answer: 404 if the document says why something is not here."""
+        return 200
+
 
 class Panel(Document, Generic[T]):
     """A part of a page that can fail by itself.
@@ -78,6 +83,7 @@ class Ask:
     reads: Reads
     redis: Redis
     cost: Cost = field(default_factory=Cost)
+    _panels: int = 0
 
     def text(self, name: str, default: str = "") -> str:
         """Return a parameter of the URL, or its default."""
@@ -96,12 +102,22 @@ class Ask:
     ) -> Panel[T]:
         """Call an operation that reads the store, for a part of a page that can fail by itself.
 
-        If the store is away, the panel has the last answer and its age.
+        If the store is away, the panel has the last answer and its age: to this question, or to the same one at the same place of
+        the same link, whose range ended earlier.
         """
+        self._panels += 1
+        place = (
+            function,
+            self._panels,
+            *(repr(sorted(each.items())) for each in (self.parameters, self.path)),
+            self.scope.project,
+        )
         try:
-            return Panel(state="ready", value=await self.rollup(function, *arguments, **options))
+            value = await self.rollup(function, *arguments, **options)
+            self.reads.keep(place, value)
+            return Panel(state="ready", value=value)
         except OperationError as error:
-            last = self.reads.last(function, *arguments, **options)
+            last = self.reads.last(function, *arguments, **options) or self.reads.kept(place)
             if error.kind != "unavailable":
                 raise
             if last is None:

@@ -56,7 +56,7 @@ class Facets:
     rows_read: int
 
 
-def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[EventRow]) -> Facets:
+def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[EventRow] = ()) -> Facets:
     """Return counts of the values that a filter could choose instead of those it has. Raises `OperationError`.
 
     The rollups count whole buckets of the range, by the other conditions of the filter. A field that they do not have, and every field
@@ -65,17 +65,18 @@ def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[E
     reads = Reads(client)
     span = counted_span(reads, EventFilter(), span)
     unknown = set(not_applied(wanted)) - {"status"}
-    found = [_of_rows(name, shown) for name, *_ in _DIMENSIONS] if unknown or wanted.statuses else None
+    found = [of_rows(name, shown) for name, *_ in _DIMENSIONS] if unknown or wanted.statuses else None
     if found is None:
         found = _of_rollups(reads, wanted, span)
-    statuses = _of_rows("status", shown)
+    statuses = of_rows("status", shown)
     if not unknown and not set(wanted.possible_kinds) - set(_COUNTED):
         statuses = _statuses(reads, replace(wanted, statuses=()), span)
-    models = _of_rows("model", shown)
+    models = of_rows("model", shown)
     return Facets((*found, models, statuses), counted_to(reads), reads.rows_read)
 
 
-def _of_rows(name: str, shown: Sequence[EventRow]) -> Facet:
+def of_rows(name: str, shown: Sequence[EventRow]) -> Facet:
+    """Count the values of a field on rows. Pure."""
     counts = Counter(str(getattr(row, name)) for row in shown if getattr(row, name) != "")
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return Facet(name, tuple(ordered[:VALUES_MAX]), "of the rows shown", max(0, len(ordered) - VALUES_MAX))
