@@ -53,11 +53,7 @@ def _digest(password: str) -> bytes:
 
 
 def read_users(path: Path) -> Users:
-<<<<<<< HEAD
     """Read `{"name": {"password": "...", "role": "owner|writer|sre|..."}, ...}`.
-=======
-    """Read users and their roles: `{"name": {"password": "...", "role": "sre"}, ...}`; roles are those of `Role`.
->>>>>>> labels
 
     Raises:
         UsersFileError: the file is missing, readable by others than its owner, not JSON, or names no usable user.
