@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Concatenate, Generic, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,6 +19,9 @@ from assay_operations.errors import OperationError
 from assay_runtime.connection import Client as Redis
 from assay_runtime.store import Client
 from assay_schema.settings import Settings
+
+if TYPE_CHECKING:
+    from assay_console.live import Live
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -82,6 +85,8 @@ class Ask:
     settings: Settings
     reads: Reads
     redis: Redis
+    #: The live tail, with `assay_console.live.Live.newest`.
+    live: "Live"
     cost: Cost = field(default_factory=Cost)
     _panels: int = 0
 
