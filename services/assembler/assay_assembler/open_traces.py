@@ -272,7 +272,7 @@ class OpenTraces:
         found = found or await self._client.get(answer_of_trace_key(self._shard, project, feedback.target_trace))
         return found.decode() if found else ""
 
-    def _new(self, arrival: Arrival) -> Trace:
+    def _new(self, arrival: Arrival, sent: Iterable[str] = ()) -> Trace:
         settings = self._settings
         options = Options(
             default_service=arrival.service,
@@ -281,7 +281,7 @@ class OpenTraces:
             feedback_names=frozenset(settings.feedback_names.get(arrival.project, ())),
             user_key=self._user_key,
         )
-        return Trace(arrival.project, arrival.trace_id, options)
+        return Trace(arrival.project, arrival.trace_id, options, sent=sent)
 
     def _keys(self, key: str) -> list[str]:
         return [open_traces_key(self._shard), key, open_bytes_key(self._shard)]
@@ -300,7 +300,8 @@ class OpenTraces:
             return cached
         fields = await self._client.hgetall(key)
         arrivals = [arrival_of("", fields[b"b%d" % number]) for number in range(int(fields.get(b"entries", 0)))]
-        trace = self._new(arrivals[0]) if arrivals else Trace(*_parts(key))
+        sent = [name[1:].decode() for name in fields if name.startswith(b"s")]
+        trace = self._new(arrivals[0], sent) if arrivals else Trace(*_parts(key), sent=sent)
         known = _Known(trace, len(arrivals), version=fields.get(b"version", b"").decode())
         for each in arrivals:
             known.add(each)

@@ -278,7 +278,7 @@ class Looks:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.number = 0
-        for module, name in ((calls, "_outer_first"), (retrievals, "_is_outermost"), (tree, "_is_first")):
+        for module, name in ((calls, "_is_call"), (retrievals, "_is_outermost"), (tree, "_is_first")):
             self._count(monkeypatch, module, name)
 
     def _count(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
