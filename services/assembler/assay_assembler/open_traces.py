@@ -138,7 +138,9 @@ class OpenTraces:
         for attempt in range(_TRIES):
             if not arrivals:
                 return 0
-            known = await self._read(key) if attempt else self._forget(key) or _Known(self._new(arrivals[0]))
+            known = (
+                await self._read(key, arrivals[0]) if attempt else self._forget(key) or _Known(self._new(arrivals[0]))
+            )
             version = uuid4().hex
             try:
                 for each in arrivals:
@@ -229,7 +231,7 @@ class OpenTraces:
         )
         head = [entries, int(self._settings.memory_s * 1000), version, failure.model_dump_json(), error_class]
         head += [self._dead_bytes, _POSTPONED_S * 1000]
-        done = await self._close(keys=self._closing(key), args=[*head, 0, "", 0, 0, 0, 0])
+        done = await self._close(keys=self._closing(key), args=[*head, 0, "", 0, uuid4().hex, 0, 0, 0])
         if done == NO_ROOM:
             log.error("no room for another dead letter; a trace stays open: raise delivery.dead_bytes")
         return bool(done == 1)
@@ -248,7 +250,7 @@ class OpenTraces:
         counts = {reason: count for reason, count in trace.counts.items() if count}
         targets = [(f"t{span_id}", event_id) for span_id, event_id in trace.targets.items()]
         arguments: list[Any] = [known.entries, int(self._settings.memory_s * 1000), known.version, "", "", 0, 0]
-        arguments += [int(self._settings.answer_memory_s * 1000), trace.answer, trace.answer_rank]
+        arguments += [int(self._settings.answer_memory_s * 1000), trace.answer, trace.answer_rank, uuid4().hex]
         arguments += _listed((each.event_id, each.data) for each in made) + _listed(targets)
         arguments += _listed((f"{trace.project}/{reason.value}", count) for reason, count in counts.items())
         arguments += trace.responses.values()
@@ -272,7 +274,8 @@ class OpenTraces:
         found = found or await self._client.get(answer_of_trace_key(self._shard, project, feedback.target_trace))
         return found.decode() if found else ""
 
-    def _new(self, arrival: Arrival, sent: Iterable[str] = ()) -> Trace:
+    def _new(self, arrival: Arrival, fields: Iterable[bytes] = ()) -> Trace:
+        """Return the trace of an arrival, without its spans. `fields` are those of the trace in Redis."""
         settings = self._settings
         options = Options(
             default_service=arrival.service,
@@ -281,7 +284,9 @@ class OpenTraces:
             feedback_names=frozenset(settings.feedback_names.get(arrival.project, ())),
             user_key=self._user_key,
         )
-        return Trace(arrival.project, arrival.trace_id, options, sent=sent)
+        sent = [name[1:].decode() for name in fields if name.startswith(b"s")]
+        assembled = [name[1:].decode() for name in fields if name.startswith(b"t")]
+        return Trace(arrival.project, arrival.trace_id, options, sent=sent, assembled=assembled)
 
     def _keys(self, key: str) -> list[str]:
         return [open_traces_key(self._shard), key, open_bytes_key(self._shard)]
@@ -293,15 +298,15 @@ class OpenTraces:
         answer = answer_of_trace_key(self._shard, *_parts(key))
         return [CAPTURE.key(self._shard), *self._keys(key), unassembled, *streams, answer]
 
-    async def _read(self, key: str) -> _Known:
-        """Return a trace as Redis has it."""
+    async def _read(self, key: str, new: Arrival | None = None) -> _Known:
+        """Return a trace as Redis has it. If it has no entries, a new one tells the service of its spans."""
         cached = self._forget(key)
         if cached and await self._client.hget(key, "version") == cached.version.encode():
             return cached
         fields = await self._client.hgetall(key)
         arrivals = [arrival_of("", fields[b"b%d" % number]) for number in range(int(fields.get(b"entries", 0)))]
-        sent = [name[1:].decode() for name in fields if name.startswith(b"s")]
-        trace = self._new(arrivals[0], sent) if arrivals else Trace(*_parts(key), sent=sent)
+        first = next(iter(arrivals), new)
+        trace = self._new(first, fields) if first else Trace(*_parts(key))
         known = _Known(trace, len(arrivals), version=fields.get(b"version", b"").decode())
         for each in arrivals:
             known.add(each)

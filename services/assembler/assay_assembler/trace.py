@@ -70,7 +70,13 @@ class Trace:
     """One trace of one project: `add` its spans, take `ready` events early, `close` it for the rest."""
 
     def __init__(
-        self, project: str, trace_id: str, options: Options | None = None, *, sent: Iterable[str] = ()
+        self,
+        project: str,
+        trace_id: str,
+        options: Options | None = None,
+        *,
+        sent: Iterable[str] = (),
+        assembled: Iterable[str] = (),
     ) -> None:
         self._options = options or Options()
         self._envelope = Envelope(project, trace_id, self._options.default_service, self._options.user_key)
@@ -83,6 +89,8 @@ class Trace:
         self._logged: dict[str, list[SpanEvent]] = {}
         #: `event_id` of the events that were returned, also by the trace that this one continues.
         self._sent = set(sent)
+        #: Spans of the events of a trace with this id that was closed before.
+        self._assembled = set(assembled)
         self._closed = False
         #: Number of spans without an event, by reason. Complete after `close`.
         self.counts: Counter[Reason] = Counter()
@@ -113,7 +121,7 @@ class Trace:
 
     def add(self, span: Span) -> None:
         """Add a span. Adding it again, or adding one after `close`, changes only the counts."""
-        if span.span_id in self._nodes:
+        if span.span_id in self._nodes or span.span_id in self._assembled:
             self.counts[Reason.DUPLICATE] += 1
         elif self._closed:
             self.counts[Reason.LATE] += 1

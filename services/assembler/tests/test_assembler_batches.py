@@ -5,22 +5,19 @@ spans and the ids of its sent events, as from Redis.
 """
 
 import random
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
 import pytest
 
-from assay_assembler.event_ids import span_event_id
 from assay_assembler.events import Made
 from assay_assembler.span import Span
 from assay_assembler.trace import Trace
-from assay_schema.fields import Kind
+from tests.support.span_trees import EARLY, not_once, random_batches, random_spans
 from tests.support.spans import TRACE, span, span_id
+from tests.support.traces import opened
 
 PROJECT = "default"
 SEED, TREES = 20_219, 4_000
-EARLY = {Kind.TOOL_CALL, Kind.RETRIEVAL}
-MISSING = range(90, 93)
 
 
 class Store:
@@ -30,6 +27,11 @@ class Store:
         self.spans: list[Span] = []
         self.sent: dict[str, Made] = {}
         self.early = 0
+
+    @property
+    def calls(self) -> list[str]:
+        """Ids of the events that may be sent early."""
+        return [key for key, each in self.sent.items() if each.kind in EARLY]
 
     def trace(self) -> Trace:
         """Return the trace as a restarted process reads it."""
@@ -59,97 +61,29 @@ def assembled(batches: Iterable[list[Span]], restarts: Iterable[bool]) -> Store:
     return store
 
 
-def at_once(spans: Iterable[Span]) -> list[Made]:
-    trace = Trace(PROJECT, TRACE)
-    for each in spans:
-        trace.add(each)
-    return trace.close()
-
-
-def repeated(spans: list[Span], store: Store) -> list[tuple[Made, int]]:
-    """Return the calls and retrievals that are not one event each, and their numbers of events.
-
-    An event that is of none of them has the number 0.
-    """
-    starts = {each.span_id: each.start_ns for each in spans}
-    found, left = [], {key: each for key, each in store.sent.items() if each.kind in EARLY}
-    for whole in at_once(spans):
-        if whole.kind in EARLY:
-            ids = {span_event_id(PROJECT, TRACE, each, whole.kind.value, starts[each]) for each in whole.span_ids}
-            if (number := sum(left.pop(each, None) is not None for each in ids)) != 1:
-                found.append((whole, number))
-    return [*found, *((each, 0) for each in left.values())]
-
-
-def random_spans(choose: random.Random) -> list[Span]:
-    """Return the spans of a trace: some without their parent, some in cycles, some first in their process."""
-    spans = []
-    count = choose.randint(2, 9)
-    for number in range(1, count + 1):
-        parent = choose.choice([number // 2, number - 1, number - 1, 1 if number > 1 else 0])
-        if choose.random() < 0.15:
-            parent = choose.choice(MISSING)
-        elif choose.random() < 0.02:
-            parent = choose.randint(1, count)
-        start = choose.randint(0, 4)
-        one = span(
-            random_attributes(choose),
-            number=number,
-            parent=parent,
-            start_ms=start,
-            end_ms=start + choose.randint(0, 6),
-            local_root=not parent or choose.random() < 0.3,
-        )
-        spans.append(one)
-    return spans
-
-
-def random_attributes(choose: random.Random) -> dict[str, Any]:
-    kind = choose.choice(["bare", "agent", "retrieval", "tool", "tool", "tool", "mcp"])
-    if kind == "bare":
-        return {}
-    if kind == "agent":
-        return {"gen_ai.operation.name": "invoke_agent"}
-    if kind == "retrieval":
-        return {"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.query.text": "q"}
-    made: dict[str, Any] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": choose.choice("ttu")}
-    if choose.random() < 0.3:
-        made["gen_ai.tool.call.id"] = choose.choice("12")
-    return made | ({"mcp.method.name": "tools/call"} if kind == "mcp" else {})
-
-
-def random_batches(choose: random.Random, spans: list[Span]) -> Iterator[list[Span]]:
-    """Yield the spans in a random order, some of them twice."""
-    left = choose.sample(spans, len(spans)) + choose.sample(spans, choose.choice([0, 0, 1]))
-    while left:
-        size = choose.randint(1, 4)
-        yield left[:size]
-        left = left[size:]
-
-
 def test_a_call_is_one_event_in_any_order_of_spans_and_batches_and_over_restarts() -> None:
-    choose = random.Random(SEED)
+    choose = random.Random(SEED)  # noqa: S311
     early = 0
     for tree in range(TREES):
         spans = random_spans(choose)
         batches = list(random_batches(choose, spans))
         often = choose.choice([0, 0.3, 1])
         store = assembled(batches, [choose.random() < often for _ in [*batches, []]])
-        assert repeated(spans, store) == [], f"tree {tree}: {batches}"
+        assert not_once(PROJECT, spans, store.calls) == [], f"tree {tree}: {batches}"
         early += store.early
     assert early > TREES // 2
 
 
 def test_in_the_order_of_an_sdk_a_call_is_sent_with_the_first_span_of_its_process() -> None:
     """A process ends its first span last. One with a caller that sends no spans is in the cases below."""
-    choose = random.Random(SEED)
+    choose = random.Random(SEED)  # noqa: S311
     sent = 0
     for tree in range(TREES // 10):
         spans = [each._replace(parent_id=span_id(1), local_root=False) for each in random_spans(choose)]
         for number, each in enumerate(spans[2:], start=3):
             spans[number - 1] = each._replace(parent_id=span_id(choose.randint(1, number - 1)))
         spans[0] = spans[0]._replace(parent_id="", local_root=True)
-        whole = [each for each in at_once(spans) if each.kind in EARLY]
+        whole = [each for each in opened(*spans).close() if each.kind in EARLY]
         waits = {each.span_id for each in spans if "mcp.method.name" in each.attributes}
         ready = {each.event_id for each in whole if not waits.intersection(each.span_ids)}
         trace = Trace(PROJECT, TRACE)
@@ -205,7 +139,7 @@ def test_a_call_that_comes_in_pieces_is_sent_once_and_as_soon_as_nothing_can_com
     for place, expected in enumerate(early, start=1):
         store = assembled(batches[:place], [restarts] * (place + 1))
         assert (place, store.early) == (place, expected)
-    assert repeated([each for batch in batches for each in batch], store) == []
+    assert not_once(PROJECT, [each for batch in batches for each in batch], store.calls) == []
 
 
 def test_a_restarted_trace_names_the_event_that_was_sent() -> None:
