@@ -3,8 +3,8 @@
 A trace waits for its last spans: its answer is made when it closes. Its spans wait in Redis, so a restart loses
 nothing, and replicas share them. Every change names the version that it is based on, and gives the trace a new one, which
 is random: a number would come back once a trace closed, or once Redis lost the end of its log. A change that is based on
-another version changes nothing and is made again. An event is published once, because its id is a function of its span
-and the trace remembers the ids that were sent.
+another version changes nothing and is made again. An event is published once, because its id is a function of one of its
+spans, and the trace remembers the ids that were sent. A closed trace remembers the spans of its events too, for a while.
 """
 
 import logging
@@ -56,6 +56,8 @@ KEPT = "kept as a dead letter for a while; see assay dead list"
 _TRIES = 20
 #: Traces read in one step, and steps of a tick.
 _PAGE, _PAGES = 100, 20
+#: Memory of the id of a sent event or of an assembled span.
+_REMEMBERED_BYTES = 128
 #: Seconds for which a trace is postponed that should become dead letters while there is no room.
 _POSTPONED_S = 60
 TAKE = script("assay_assembler", "take")
@@ -299,7 +301,7 @@ class OpenTraces:
         return [CAPTURE.key(self._shard), *self._keys(key), unassembled, *streams, answer]
 
     async def _read(self, key: str, new: Arrival | None = None) -> _Known:
-        """Return a trace as Redis has it. If it has no entries, a new one tells the service of its spans."""
+        """Return a trace as Redis has it. One without entries, such as a closed one, is that of a new arrival."""
         cached = self._forget(key)
         if cached and await self._client.hget(key, "version") == cached.version.encode():
             return cached
@@ -307,7 +309,8 @@ class OpenTraces:
         arrivals = [arrival_of("", fields[b"b%d" % number]) for number in range(int(fields.get(b"entries", 0)))]
         first = next(iter(arrivals), new)
         trace = self._new(first, fields) if first else Trace(*_parts(key))
-        known = _Known(trace, len(arrivals), version=fields.get(b"version", b"").decode())
+        remembered = _REMEMBERED_BYTES * (len(fields) - len(arrivals))
+        known = _Known(trace, len(arrivals), version=fields.get(b"version", b"").decode(), bytes=remembered)
         for each in arrivals:
             known.add(each)
         return known

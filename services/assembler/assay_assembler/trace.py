@@ -1,7 +1,8 @@
 """The state of one open trace: spans in, events out. Pure: no clock, no I/O.
 
 The result depends only on the set of spans, never on their order or on how often each arrives. Event ids are
-deterministic, so a trace that is assembled again after a crash makes the same events.
+deterministic, so a trace that is assembled again after a crash makes the same events. An event of several spans that was
+sent early keeps its id: a trace that is read again needs the ids of the sent events.
 """
 
 from collections import Counter

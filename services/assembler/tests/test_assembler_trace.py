@@ -307,6 +307,18 @@ def test_an_open_trace_looks_at_each_span_a_constant_number_of_times(
     assert looks.number <= 4 * len(trace)
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_nested_tools_are_looked_at_a_constant_number_of_times(monkeypatch: pytest.MonkeyPatch, together: bool) -> None:
+    looks, trace = Looks(monkeypatch), opened()
+    for number in range(1, 301):
+        trace.add(tool(number, f"tool-{number}", parent=number - 1))
+        if not together:
+            assert len(trace.ready()) == 1
+    assert len(trace.ready()) == 300 * together
+    assert trace.close() == []
+    assert looks.number <= 8 * len(trace)
+
+
 def test_events_that_need_no_later_span_are_ready_before_the_trace_is_closed() -> None:
     trace = opened(retrieval(2, ("1", "one"), parent=1, end_ms=10), tool(3, parent=1))
     assert trace.ready() == []
