@@ -90,6 +90,7 @@ class Trace:
         self._logged: dict[str, list[SpanEvent]] = {}
         #: `event_id` of the events that were returned, also by the trace that this one continues.
         self._sent = set(sent)
+        self._own_ids: dict[tuple[str, Kind], str] = {}
         #: Spans of the events of a trace with this id that was closed before.
         self._assembled = set(assembled)
         self._closed = False
@@ -245,7 +246,7 @@ class Trace:
             self.counts[Reason.MERGED] += len(sources) - 1
         if self._sent_id(kind, sources):
             return []
-        event = events.made(self._envelope, node, kind, payload(), sources)
+        event = events.made(self._envelope, node, kind, payload(), sources, event_id=self._own_id(node, kind))
         if event is None:
             self.counts[Reason.INVALID] += last
             return []
@@ -254,14 +255,21 @@ class Trace:
 
     def _event_id(self, node: Node, kind: Kind, sources: list[Node]) -> str:
         """Return the `event_id` of a node's event, or of the one that was returned for another of its spans."""
-        return self._sent_id(kind, sources) or events.node_event_id(self._envelope, node, kind)
+        return self._sent_id(kind, sources) or self._own_id(node, kind)
 
     def _sent_id(self, kind: Kind, sources: list[Node]) -> str:
         """Return the `event_id` under which an event of these spans was returned; empty if none was."""
         if not self._sent:
             return ""
-        ids = (events.node_event_id(self._envelope, each, kind) for each in sources)
+        ids = (self._own_id(each, kind) for each in sources)
         return next((event_id for event_id in ids if event_id in self._sent), "")
+
+    def _own_id(self, node: Node, kind: Kind) -> str:
+        """Return the `event_id` of an event that is named after a span. It is computed once: that takes microseconds."""
+        key = node.span_id, kind
+        if key not in self._own_ids:
+            self._own_ids[key] = events.node_event_id(self._envelope, node, kind)
+        return self._own_ids[key]
 
     def _feedback(self) -> list[Made]:
         made: list[Made] = []
