@@ -24,7 +24,10 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True)
 class ToolCalls:
-    """Finds the calls of a trace, as their spans come. The ancestors of a span must not change once it is added."""
+    """Find the calls of a trace as their spans come.
+
+    The ancestors of a span must not change once it is added.
+    """
 
     #: Id of the span that names its call, by span id.
     _owner: dict[str, str] = field(default_factory=dict)
