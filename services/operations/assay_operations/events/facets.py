@@ -56,7 +56,7 @@ class Facets:
     rows_read: int
 
 
-def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[EventRow]) -> Facets:
+def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[EventRow] = ()) -> Facets:
     """Return counts of the values that a filter could choose. Raises `OperationError`.
 
     The values of a field are counted without the filter's condition on this field. The rollups count whole buckets of the range. A field
