@@ -3485,6 +3485,34 @@ ORDER BY (project, dataset, case_id, version)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Cases of golden datasets, reviewed by people: every version of each case. Retention leaves them.';
 
+CREATE VIEW IF NOT EXISTS `assay_local`.dataset_case_versions ON CLUSTER '{cluster}'
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.',
+    project LowCardinality(String) COMMENT 'The tenant whose traffic the case came from.',
+    dataset LowCardinality(String) COMMENT 'Name of the golden dataset, unique within the project.',
+    case_id String COMMENT 'The case, unique within the dataset.',
+    version UInt64 COMMENT 'Version of the case, from 1.',
+    event_id Nullable(UUID) COMMENT 'The retrieval that the case came from; null without one.',
+    query String COMMENT 'The query, as captured: scrubbed. At most 51,200 characters.',
+    expected_slugs Array(String) COMMENT 'Slugs of the documents that answer the query.',
+    expected_chunk_ids Array(Int64) COMMENT 'Ids of the chunks that answer the query.',
+    null_case Bool COMMENT 'True if no document answers the query, so that nothing should be found.',
+    expected_answer Nullable(String) COMMENT 'The answer that is right, scrubbed; null without one. At most 51,200 characters.',
+    inclusion_probability Float64 COMMENT 'Probability that this query was chosen from the traffic; use its inverse as the weight in totals.',
+    reviewer String COMMENT 'Name of the person who reviewed this version.',
+    at DateTime64(6, 'UTC') COMMENT 'When it was reviewed (clock of the host, UTC, microseconds).',
+    retired Bool COMMENT 'True if this version takes the case out of the dataset.',
+    stored_at DateTime64(6, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, microseconds). It cannot be inserted.'
+)
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT
+    schema_version, project, dataset, case_id, version, event_id, query, expected_slugs, expected_chunk_ids, null_case, expected_answer,
+    inclusion_probability, reviewer, at, retired, stored_at
+FROM `assay_base_local`.dataset_cases
+ORDER BY stored_at
+LIMIT 1 BY project, dataset, case_id, version
+COMMENT 'Cases of golden datasets: every version of each case, retired ones too.';
+
 CREATE VIEW IF NOT EXISTS `assay_local`.dataset_cases ON CLUSTER '{cluster}'
 (
     schema_version UInt8 COMMENT 'Version of the row contract; 1.',
@@ -4223,6 +4251,27 @@ CREATE TABLE IF NOT EXISTS `assay_base`.dataset_cases ON CLUSTER '{cluster}'
 AS `assay_base_local`.dataset_cases
 ENGINE = Distributed('{cluster}', 'assay_base_local', 'dataset_cases', cityHash64(case_id));
 
+CREATE TABLE IF NOT EXISTS `assay`.dataset_case_versions ON CLUSTER '{cluster}'
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.',
+    project LowCardinality(String) COMMENT 'The tenant whose traffic the case came from.',
+    dataset LowCardinality(String) COMMENT 'Name of the golden dataset, unique within the project.',
+    case_id String COMMENT 'The case, unique within the dataset.',
+    version UInt64 COMMENT 'Version of the case, from 1.',
+    event_id Nullable(UUID) COMMENT 'The retrieval that the case came from; null without one.',
+    query String COMMENT 'The query, as captured: scrubbed. At most 51,200 characters.',
+    expected_slugs Array(String) COMMENT 'Slugs of the documents that answer the query.',
+    expected_chunk_ids Array(Int64) COMMENT 'Ids of the chunks that answer the query.',
+    null_case Bool COMMENT 'True if no document answers the query, so that nothing should be found.',
+    expected_answer Nullable(String) COMMENT 'The answer that is right, scrubbed; null without one. At most 51,200 characters.',
+    inclusion_probability Float64 COMMENT 'Probability that this query was chosen from the traffic; use its inverse as the weight in totals.',
+    reviewer String COMMENT 'Name of the person who reviewed this version.',
+    at DateTime64(6, 'UTC') COMMENT 'When it was reviewed (clock of the host, UTC, microseconds).',
+    retired Bool COMMENT 'True if this version takes the case out of the dataset.',
+    stored_at DateTime64(6, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, microseconds). It cannot be inserted.'
+)
+ENGINE = Distributed('{cluster}', 'assay_local', 'dataset_case_versions');
+
 CREATE TABLE IF NOT EXISTS `assay`.dataset_cases ON CLUSTER '{cluster}'
 (
     schema_version UInt8 COMMENT 'Version of the row contract; 1.',
@@ -4906,4 +4955,4 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (19,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (20, '0020_gateway_fields.sql', 'e886de21192867bd573e20c6cace6a246c062108491547ecbb61b3195c8fc237');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (21, '0021_labels.sql', 'd8bfc9bb78a3e2682338faab02cce16f58893152476633898c59402dc3a56e89');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (21, '0021_labels.sql', 'f071c56bd2a6fa054cff7d9cd6908da14b4b11333c48c70710aa25f81f638fe8');

@@ -1,7 +1,7 @@
 """The console service: its servers, its key, its health.
 
-It reads the store and Redis with rights of its own, and writes nothing but what a person asks it to. When it is away,
-nothing else notices.
+It reads the store and Redis as a separate identity, and writes only what a person asks it to. When it is away, no other
+service notices.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _DRAIN_S = 5
 
 
 def signer_of(settings: ConsoleSettings) -> Signer:
-    """Return the signer of links and sessions. Raises `SettingsError` if its key is too short or cannot be read."""
+    """Return the signer of links and sessions. Raises `SettingsError` for a key that is too short."""
     key = secret(settings.session_key, settings.session_key_file, "console.session_key_file").encode()
     if key and len(key) < KEY_MIN_BYTES:
         raise SettingsError(f"console.session_key: the key has fewer than {KEY_MIN_BYTES} bytes")
@@ -48,7 +48,8 @@ class Service:
         self._redis = connect(settings.redis, attempts=0)
         self._reads = Reads(settings.store, settings.console.page_reads)
         login = Login(settings.console, signer_of(settings.console), proxy_of(settings.console), self._redis)
-        self.application = Console(settings, self._reads, self._redis, login).application()
+        self._console = Console(settings, self._reads, self._redis, login)
+        self.application = self._console.application()
         self._stopping = False
 
     async def run(self) -> int:
@@ -72,6 +73,7 @@ class Service:
         await asyncio.wait({stopped, *tasks}, return_when=asyncio.FIRST_COMPLETED)
         ended_well = stop.is_set()
         self._stopping = True
+        await self._console.live.close()
         pages.should_exit = health.should_exit = True
         stopped.cancel()
         await asyncio.gather(*tasks, stopped, return_exceptions=True)

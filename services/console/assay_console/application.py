@@ -18,9 +18,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from assay_console.event_stream import stream
 from assay_console.frame import shown
 from assay_console.guard import BODY_MAX, Guard
-from assay_console.login import Login, words
+from assay_console.live import Live, Position, parse_position
+from assay_console.login import Login, hosts_of
 from assay_console.openapi import openapi
 from assay_console.page import Action, Ask, Document, Page
 from assay_console.pages import ACTIONS, PAGES
@@ -28,6 +30,7 @@ from assay_console.people import Person, Role
 from assay_console.reads import Reads
 from assay_console.rendering import render
 from assay_console.scope import Scope, link, scope_of
+from assay_console.views import live as live_page
 from assay_operations.errors import OperationError, explain
 from assay_runtime.connection import Client as Redis
 from assay_schema.settings import Settings
@@ -51,7 +54,7 @@ Answer = Callable[[Request], Awaitable[Response]]
 
 
 class _NoPersonError(Exception):
-    """Nobody is signed in."""
+    """The request is not signed in."""
 
 
 class Console:
@@ -62,6 +65,7 @@ class Console:
         self._reads = reads
         self._redis = redis
         self._login = login
+        self.live = Live(settings.redis)
 
     def application(self) -> Starlette:
         """Build the ASGI application."""
@@ -70,6 +74,7 @@ class Console:
             Route("/login", self._caught(self._enter)),
             Route("/logout", self._caught(self._leave), methods=["POST"]),
             Route("/api/v1/openapi.json", self._caught(self._openapi)),
+            Route("/api/v1/live", self._caught(self._live)),
         ]
         for page in PAGES:
             routes.append(Route(page.api_path, self._caught(self._document(page))))
@@ -78,7 +83,7 @@ class Console:
             routes.append(Route(action.path, self._caught(self._act(action)), methods=["POST"]))
             routes.append(Route("/api/v1" + action.path, self._caught(self._act(action)), methods=["POST"]))
         routes.append(Route("/{rest:path}", self._caught(self._nothing)))
-        hosts = words(self._settings.console.hosts.lower())
+        hosts = hosts_of(self._settings.console)
         return Starlette(
             routes=routes,
             middleware=[Middleware(Guard, hosts=hosts), Middleware(GZipMiddleware, minimum_size=1024, compresslevel=4)],
@@ -90,7 +95,7 @@ class Console:
             started = time.perf_counter()
             document, frame = await asyncio.gather(page.read(ask), shown(ask))
             text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, **self._shell(page, ask))
-            return HTMLResponse(text, headers=_timing(ask, started))
+            return HTMLResponse(text, document.http_status, headers=_timing(ask, started))
 
         return answer
 
@@ -98,7 +103,8 @@ class Console:
         async def answer(request: Request) -> Response:
             ask = await self._ask(page, request)
             started = time.perf_counter()
-            return _json(await page.read(ask), headers=_timing(ask, started))
+            document = await page.read(ask)
+            return _json(document, document.http_status, headers=_timing(ask, started))
 
         return answer
 
@@ -108,7 +114,7 @@ class Console:
             body = await _body(request)
             ask = Ask(
                 request.query_params, request.path_params, scope_of({}, _now_ms()), person,
-                self._settings, self._reads, self._redis,
+                self._settings, self._reads, self._redis, self.live,
             )  # fmt: skip
             target = await action.apply(ask, _fields(action, body))
             return _json({"location": target}) if _is_api(request) else RedirectResponse(target, 303)
@@ -124,6 +130,15 @@ class Console:
     async def _openapi(self, request: Request) -> Response:
         await self._person(request, Role.VIEWER)
         return _json(openapi(PAGES, ACTIONS))
+
+    async def _live(self, request: Request) -> Response:
+        ask = await self._ask(live_page.PAGE, request)
+
+        async def allowed() -> bool:
+            person = await self._login.person(request)
+            return person is not None and person.project == ask.person.project
+
+        return await stream(self.live, live_page.wanted_of(ask), _last_position(request, self._settings), allowed)
 
     async def _nothing(self, _: Request) -> Response:
         raise OperationError("not_found", "there is no page at this address", "start at the overview: /")
@@ -148,7 +163,7 @@ class Console:
             if scope.project not in ("", person.project):
                 raise OperationError("refused", f"this key reads project {person.project} only")
             scope = Scope(person.project, scope.from_ms, scope.to_ms, scope.span)
-        return Ask(parameters, request.path_params, scope, person, self._settings, self._reads, self._redis)
+        return Ask(parameters, request.path_params, scope, person, self._settings, self._reads, self._redis, self.live)
 
     def _shell(self, page: Page, ask: Ask) -> dict[str, Any]:
         """Return what the frame around every page shows."""
@@ -172,7 +187,7 @@ class Console:
                 return await answer(request)
             except _NoPersonError:
                 return _problem(
-                    request, 401, "nobody is signed in", "open the link that this command prints: assay console url"
+                    request, 401, "you are not signed in", "open the link that this command prints: assay console url"
                 )
             except OperationError as error:
                 return _problem(request, STATUS[error.kind], error.message, error.fix)
@@ -184,6 +199,15 @@ class Console:
                 return _problem(request, 503, known, "")
 
         return caught
+
+
+def _last_position(request: Request, settings: Settings) -> Position | None:
+    """Return where a viewer goes on: the id of the last event it got, else the `after` of the page that it opened."""
+    given = request.headers.get("last-event-id") or request.query_params.get("after", "")
+    position = parse_position(given, settings.redis.shards)
+    if given and position is None:
+        raise OperationError("invalid", "after: not a position of this stream", "leave it out to begin now")
+    return position
 
 
 def _place(error: BaseException) -> str:

@@ -20,7 +20,7 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True)
 class Series:
-    """A row of numbers of a chart: its name, its class in the stylesheet, and a value for each place or None."""
+    """A row of numbers of a chart: name, class in the stylesheet, a value or None for each place."""
 
     name: str
     kind: str

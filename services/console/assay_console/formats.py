@@ -1,4 +1,4 @@
-"""How numbers, times and captured texts look on a page. Pure."""
+"""Format numbers, times and captured texts for a page. Pure."""
 
 import math
 import re
@@ -17,7 +17,7 @@ _INVISIBLE = re.compile(
 
 
 def number(value: float | None, digits: int | None = None) -> str:
-    """Format a number with thousands separators: integers whole, others with up to three digits that matter."""
+    """Format a number with thousands separators; fractions have up to three digits."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return NONE
     if digits is None:

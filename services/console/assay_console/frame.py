@@ -19,7 +19,7 @@ _REDIS_S = 1.0
 
 @dataclass(frozen=True)
 class Shown:
-    """What the frame shows. `newest_age_s` is None if no event is known."""
+    """Content of the frame. `newest_age_s` is None if no event is known."""
 
     projects: tuple[str, ...]
     newest_age_s: float | None
@@ -28,7 +28,7 @@ class Shown:
 
 
 async def shown(ask: Ask) -> Shown | None:
-    """Return what the frame shows; None if the store is away."""
+    """Return the content of the frame; None if the store is away."""
     newest_ms = asyncio.create_task(_newest_ms(ask.redis, ask.settings.redis.shards))
     try:
         answer = await ask.reads.ask_within(10.0, frame, ask.scope.project)

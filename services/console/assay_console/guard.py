@@ -1,4 +1,4 @@
-"""What every request passes first, and what every answer carries: hosts, origins, headers.
+"""Checks of every request, and headers of every answer: hosts, origins, content policy.
 
 A page of another site can make a browser send requests here. `Host` is checked against the allowed names (DNS
 rebinding), and a request that changes something must come from a page of this console (`Sec-Fetch-Site`, else

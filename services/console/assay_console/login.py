@@ -4,6 +4,7 @@ import hmac
 import ipaddress
 import time
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import RedirectResponse, Response
@@ -22,7 +23,7 @@ _NAME_MAX = 200
 
 @dataclass(frozen=True)
 class Proxy:
-    """What a reverse proxy must send, and whose headers are believed."""
+    """Headers and addresses of the reverse proxy that names people."""
 
     secret: str
     addresses: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
@@ -32,7 +33,7 @@ class Proxy:
     operators: frozenset[str]
 
     def person(self, request: HTTPConnection) -> Person | None:
-        """Return the person that the proxy names; None if the request is not from the proxy or names nobody."""
+        """Return the person that the proxy names; None if there is none, or it is not the proxy."""
         try:
             address = ipaddress.ip_address(request.client.host if request.client else "")
         except ValueError:
@@ -58,13 +59,9 @@ def words(text: str) -> frozenset[str]:
 
 
 def proxy_of(settings: ConsoleSettings) -> Proxy | None:
-    """Return the proxy of the settings; None with `auth = "local"`. Raises `SettingsError` if it could be forged."""
+    """Return the proxy of the settings; None with `auth = "local"`. Raises `SettingsError`."""
     if settings.auth == "local":
-        host = settings.listen_host
-        if host != "localhost" and not _is_loopback(host):
-            raise SettingsError(
-                f'console.listen_host: {host} is not loopback; put a proxy that knows people in front and set console.auth = "proxy"'
-            )
+        _expect_private(settings)
         return None
     shared = secret(settings.proxy_secret, settings.proxy_secret_file, "console.proxy_secret_file")
     if len(shared.encode()) < KEY_MIN_BYTES:
@@ -83,7 +80,31 @@ def proxy_of(settings: ConsoleSettings) -> Proxy | None:
     )
 
 
+def _expect_private(settings: ConsoleSettings) -> None:
+    """Raise `SettingsError` if links and sessions would cross a network in clear."""
+    if settings.public_url is not None:
+        address = urlsplit(settings.public_url)
+        if not address.hostname or address.path.strip("/") or address.scheme not in ("http", "https"):
+            raise SettingsError("console.public_url must look like https://assay.example.com, without a path")
+        if address.scheme == "https" or _is_loopback(address.hostname):
+            return
+        raise SettingsError("console.public_url: use https://; only on loopback may links and sessions travel in clear")
+    if not _is_loopback(settings.listen_host):
+        raise SettingsError(
+            f"console.listen_host: {settings.listen_host} is not loopback; put a proxy that knows people in front and set "
+            'console.auth = "proxy", or set console.public_url'
+        )
+
+
+def hosts_of(settings: ConsoleSettings) -> frozenset[str]:
+    """Return the host names that browsers may use."""
+    public = urlsplit(settings.public_url or "").hostname
+    return words(settings.hosts.lower()) | ({public} if public else set())
+
+
 def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -136,6 +157,7 @@ class Login:
             max_age=round(hours * 3600),
             httponly=True,
             samesite="lax",
+            secure=(self._settings.public_url or "").startswith("https://"),
         )
         return answer
 

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Concatenate, Generic, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -20,6 +20,9 @@ from assay_runtime.connection import Client as Redis
 from assay_runtime.store import Client
 from assay_schema.settings import Settings
 
+if TYPE_CHECKING:
+    from assay_console.live import Live
+
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -28,6 +31,11 @@ class Document(BaseModel):
     """Base class of what a page shows: the template and the JSON have the same."""
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=False)
+
+    @property
+    def http_status(self) -> int:
+        """Status of the answer: 404 if the document says why something is not here."""
+        return 200
 
 
 class Panel(Document, Generic[T]):
@@ -60,7 +68,7 @@ class Parameter:
 
 @dataclass
 class Cost:
-    """What a page asked of the store."""
+    """Time and rows that a page took from the store."""
 
     took_ms: float = 0.0
     rows_read: int = 0
@@ -77,7 +85,10 @@ class Ask:
     settings: Settings
     reads: Reads
     redis: Redis
+    #: The live tail, with `assay_console.live.Live.newest`.
+    live: "Live"
     cost: Cost = field(default_factory=Cost)
+    _panels: int = 0
 
     def text(self, name: str, default: str = "") -> str:
         """Return a parameter of the URL, or its default."""
@@ -96,12 +107,22 @@ class Ask:
     ) -> Panel[T]:
         """Call an operation that reads the store, for a part of a page that can fail by itself.
 
-        If the store is away, the panel has the last answer and its age.
+        If the store is away, the panel has the last answer and its age: to this question, or to the same one at the same place of
+        the same link, whose range ended earlier.
         """
+        self._panels += 1
+        place = (
+            function,
+            self._panels,
+            *(repr(sorted(each.items())) for each in (self.parameters, self.path)),
+            self.scope.project,
+        )
         try:
-            return Panel(state="ready", value=await self.rollup(function, *arguments, **options))
+            value = await self.rollup(function, *arguments, **options)
+            self.reads.keep(place, value)
+            return Panel(state="ready", value=value)
         except OperationError as error:
-            last = self.reads.last(function, *arguments, **options)
+            last = self.reads.last(function, *arguments, **options) or self.reads.kept(place)
             if error.kind != "unavailable":
                 raise
             if last is None:

@@ -1,10 +1,14 @@
 """The table of pages and actions, in the order of the navigation."""
 
 from assay_console.page import Action, Page
-from assay_console.views import alerts, arrivals, failures, health, overview, quality
+from assay_console.views import alerts, arrivals, differs, event, events, failures, health, live, overview, quality
 
 PAGES: tuple[Page, ...] = (
     overview.PAGE,
+    live.PAGE,
+    events.PAGE,
+    differs.PAGE,
+    event.PAGE,
     alerts.PAGE,
     alerts.ONE,
     alerts.CONFIRM,

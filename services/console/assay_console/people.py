@@ -1,11 +1,11 @@
-"""Who asks, and what they may do. Pure."""
+"""People and their roles. Pure."""
 
 from dataclasses import dataclass
 from enum import IntEnum
 
 
 class Role(IntEnum):
-    """What a person may do. Each role includes the ones before it."""
+    """Permission of a person. Each role includes the ones before it."""
 
     #: Read every page.
     VIEWER = 1
@@ -22,7 +22,7 @@ class Role(IntEnum):
 
 @dataclass(frozen=True)
 class Person:
-    """Who asks: a name for the audit records, and a role. `project` limits a key of the API to one project."""
+    """A person or a key of the API: name for the audit records, role. `project`: the only one it reads."""
 
     name: str
     role: Role

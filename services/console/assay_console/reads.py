@@ -96,6 +96,14 @@ class Reads:
         """Return the last answer to a question, however old; None if there is none."""
         return cast("Answer[T] | None", self._kept.get(_key(function, arguments, options)))
 
+    def keep(self, place: Hashable, value: object) -> None:
+        """Keep what a place of a page showed, for when the store is away."""
+        self._remember(("shown", place), Answer(value, time.time(), 0.0, 0))
+
+    def kept(self, place: Hashable) -> Answer[Any] | None:
+        """Return what a place of a page showed last; None if it is not known."""
+        return self._kept.get(("shown", place))
+
     def close(self) -> None:
         """Let the reads that run end, and start no more."""
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -117,11 +125,14 @@ class Reads:
             answer = await loop.run_in_executor(self._threads, self._call, function, arguments, options)
         finally:
             self._slots.release()
+        self._remember(key, answer)
+        return answer
+
+    def _remember(self, key: Hashable, answer: Answer[Any]) -> None:
         self._kept[key] = answer
         self._kept.move_to_end(key)
         while len(self._kept) > KEPT_MAX:
             self._kept.popitem(last=False)
-        return answer
 
     def _call(self, function: Callable[..., T], arguments: Any, options: Any) -> Answer[T]:
         started = time.perf_counter()

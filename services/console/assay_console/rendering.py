@@ -3,6 +3,7 @@
 Everything is escaped; a name that a template does not get is an error.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -10,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from assay_console import charts, drawings, formats
 from assay_console.scope import RANGES, iso, link
+from assay_console.views.events import chart as events_chart
 
 
 @cache
@@ -27,10 +29,18 @@ def environment() -> Environment:
         *(formats.captured, formats.short_id, formats.evidence, iso),
     ):
         templates.filters[function.__name__] = function
-    templates.globals.update(link=link, charts=charts, drawings=drawings, ranges=tuple(RANGES))
+    templates.filters["as_parameters"] = _as_parameters
+    templates.globals.update(
+        link=link, charts=charts, drawings=drawings, ranges=tuple(RANGES), events_chart=events_chart
+    )
     return templates
 
 
 def render(template: str, **values: Any) -> str:
     """Return a page as HTML."""
     return environment().get_template(template).render(values)
+
+
+def _as_parameters(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of SQL parameters as parameters of a link to `/sql`."""
+    return {f"param_{name}": value for name, value in values.items()}

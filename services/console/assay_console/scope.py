@@ -35,7 +35,7 @@ class Scope:
         return iso(self.to_ms)
 
     def parameters(self, *, pinned: bool = False) -> dict[str, str]:
-        """Return the parameters that keep this scope in a link. `pinned` turns a range that ends now into a fixed one."""
+        """Return the parameters that keep this scope in a link. `pinned` fixes a range that ends now."""
         range_ = {"t": self.span} if self.span and not pinned else {"from": self.from_iso, "to": self.to_iso}
         if range_ == {"t": DEFAULT_RANGE}:
             range_ = {}

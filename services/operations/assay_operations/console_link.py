@@ -10,7 +10,7 @@ from assay_schema.settings import Settings
 
 
 def link(data: Path) -> str:
-    """Return a link to the console of the settings. It works once, within ten minutes. Raises `OperationError`."""
+    """Return a link to the console. It works once, within ten minutes. Raises `OperationError`."""
     return _link(settings_for("console", data))
 
 
@@ -37,4 +37,5 @@ def _link(settings: Settings) -> str:
             f"set console.session_key_file (ASSAY_CONSOLE_SESSION_KEY_FILE) to a file with {KEY_MIN_BYTES} bytes or more",
         )
     host = f"[{console.listen_host}]" if ":" in console.listen_host else console.listen_host
-    return f"http://{host}:{console.listen_port}/login?token={link_token(key, time.time())}"
+    address = (console.public_url or f"http://{host}:{console.listen_port}").rstrip("/")
+    return f"{address}/login?token={link_token(key, time.time())}"

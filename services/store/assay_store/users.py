@@ -53,7 +53,7 @@ def _digest(password: str) -> bytes:
 
 
 def read_users(path: Path) -> Users:
-    """Read `{"name": {"password": "...", "role": "owner|writer|sre|exporter|evaluator|operator|console"}, ...}`.
+    """Read `{"name": {"password": "...", "role": "owner|writer|sre|..."}, ...}`.
 
     Raises:
         UsersFileError: the file is missing, readable by others than its owner, not JSON, or names no usable user.

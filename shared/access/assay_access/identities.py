@@ -228,7 +228,14 @@ IDENTITIES = (
     Identity(
         "console",
         "The web console: live tail of scrubbed events, lags, queries; inserts labels, dataset cases and audit records. Sees no raw event.",
-        (Grant(("time", "info")), _tail, _watch, _status, Grant(("get",), (_low, _watermark))),
+        (
+            Grant(("time", "info")),
+            _tail,
+            _watch,
+            _status,
+            Grant(("get",), (_low, _watermark)),
+            Grant(("hmget",), (_api_keys,)),
+        ),
         store_role="console",
     ),
     Identity("exporter", "Exports from the store; has no Redis user.", store_role="exporter"),

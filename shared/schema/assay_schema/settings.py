@@ -613,9 +613,16 @@ class ConsoleSettings(Section):
     """The console service: web pages and the read API at `/api/v1`."""
 
     listen_host: str = Field(
-        "127.0.0.1", description='Listen address of browsers. Any other than loopback needs `auth = "proxy"`.'
+        "127.0.0.1",
+        description='Listen address of browsers. Any other than loopback needs `auth = "proxy"` or `public_url`.',
     )
     listen_port: int = Field(9112, ge=0, le=65_535, description="Port of browsers.")
+    public_url: str | None = Field(
+        None,
+        examples=["https://assay.example.com"],
+        description="Address at which browsers reach the console, if not at `listen_host` and `listen_port`: `https://`, or `http://` on "
+        "loopback, as behind a published port of a container.",
+    )
     auth: Literal["local", "proxy"] = Field(
         "local",
         description="`local`: a link with a token that works once, from `assay console url`. `proxy`: a reverse proxy names the person in "

@@ -1,1 +1,1 @@
-"""Whether everything works: what the frame of each page and the overview show."""
+"""Read whether everything works, for the frame of each page and the overview."""

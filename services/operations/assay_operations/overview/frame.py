@@ -1,4 +1,4 @@
-"""What the frame of every page shows: the projects, how current the data is, how many alerts are open."""
+"""Read projects, freshness and open alerts, for the frame of every page."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ _OPEN = "SELECT count() FROM open_episodes WHERE {project:String} = '' OR projec
 
 @dataclass(frozen=True)
 class Frame:
-    """Projects with events, arrival of the newest event that is counted, time up to which events are counted, open alerts."""
+    """Projects with events, arrival of the newest counted event, time counted up to, open alerts."""
 
     projects: tuple[str, ...]
     newest_at: datetime | None
@@ -36,7 +36,7 @@ class Frame:
 
 
 def frame(client: "Client", project: str = "") -> Frame:
-    """Read what the frame shows. Alerts are those of a project and of the whole system; all without a project."""
+    """Read it. Alerts are those of a project and of the whole system; all without a project."""
     parameters = {"days": _PROJECT_DAYS, "limit": _PROJECTS_MAX}
     projects = tuple(str(name) for (name,) in client.query(_PROJECTS, parameters=parameters).result_rows)
     newest = _time(client.query(_NEWEST).result_rows[0][0]) or _time(client.query(_OLDER).result_rows[0][0])

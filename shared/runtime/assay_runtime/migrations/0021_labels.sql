@@ -107,6 +107,34 @@ ORDER BY (project, dataset, case_id, version)
 SETTINGS non_replicated_deduplication_window = 0
 COMMENT 'Cases of golden datasets, reviewed by people: every version of each case. Retention leaves them.';
 
+CREATE VIEW IF NOT EXISTS ${views}.dataset_case_versions
+(
+    schema_version UInt8 COMMENT 'Version of the row contract; 1.',
+    project LowCardinality(String) COMMENT 'The tenant whose traffic the case came from.',
+    dataset LowCardinality(String) COMMENT 'Name of the golden dataset, unique within the project.',
+    case_id String COMMENT 'The case, unique within the dataset.',
+    version UInt64 COMMENT 'Version of the case, from 1.',
+    event_id Nullable(UUID) COMMENT 'The retrieval that the case came from; null without one.',
+    query String COMMENT 'The query, as captured: scrubbed. At most 51,200 characters.',
+    expected_slugs Array(String) COMMENT 'Slugs of the documents that answer the query.',
+    expected_chunk_ids Array(Int64) COMMENT 'Ids of the chunks that answer the query.',
+    null_case Bool COMMENT 'True if no document answers the query, so that nothing should be found.',
+    expected_answer Nullable(String) COMMENT 'The answer that is right, scrubbed; null without one. At most 51,200 characters.',
+    inclusion_probability Float64 COMMENT 'Probability that this query was chosen from the traffic; use its inverse as the weight in totals.',
+    reviewer String COMMENT 'Name of the person who reviewed this version.',
+    at DateTime64(6, 'UTC') COMMENT 'When it was reviewed (clock of the host, UTC, microseconds).',
+    retired Bool COMMENT 'True if this version takes the case out of the dataset.',
+    stored_at DateTime64(6, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, microseconds). It cannot be inserted.'
+)
+DEFINER = CURRENT_USER SQL SECURITY DEFINER
+AS SELECT
+    schema_version, project, dataset, case_id, version, event_id, query, expected_slugs, expected_chunk_ids, null_case, expected_answer,
+    inclusion_probability, reviewer, at, retired, stored_at
+FROM ${base}.dataset_cases
+ORDER BY stored_at
+LIMIT 1 BY project, dataset, case_id, version
+COMMENT 'Cases of golden datasets: every version of each case, retired ones too.';
+
 CREATE VIEW IF NOT EXISTS ${views}.dataset_cases
 (
     schema_version UInt8 COMMENT 'Version of the row contract; 1.',
