@@ -79,7 +79,9 @@ async def read_one(ask: Ask) -> Alert:
         history=samples,
         events_during=link("/events", own, {"from": iso(began), "to": iso(end)}) if named else "",
         events_before=link("/events", own, {"from": iso(began - length), "to": iso(began)}) if named else "",
-        differs=link("/events/differs", own, {"from": iso(began), "to": iso(end), "against": "before"}) if named else "",
+        differs=link("/events/differs", own, {"from": iso(began), "to": iso(end), "against": "before"})
+        if named
+        else "",
         explain=explain_command(episode.alert_id, episode.kind, episode.metric),
         acknowledge=command,
         meaning=acknowledge_meaning(episode.kind),

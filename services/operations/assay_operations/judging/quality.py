@@ -125,7 +125,7 @@ def quality(client: "Client", first: date, last: date, project: str = "", metric
         days.setdefault((of, name), []).append(Day(day, fingerprint, *rest))
         backends[(of, name)] = backend
     calibrations = {
-        (row[0], row[1], row[2]): Calibration(*row[:9], calibrated_at=_utc(row[9]))
+        tuple(row[:3]): Calibration(*(_utc(value) if isinstance(value, datetime) else value for value in row))
         for row in client.query(_CALIBRATED, parameters=named).result_rows
     }
     spells = _spells(client, named) if days else {}
