@@ -1,7 +1,7 @@
 """The table of pages and actions, in the order of the navigation."""
 
 from assay_console.page import Action, Page
-from assay_console.views import alerts, differs, event, events, live, overview
+from assay_console.views import alerts, arrivals, differs, event, events, failures, health, live, overview, quality
 
 PAGES: tuple[Page, ...] = (
     overview.PAGE,
@@ -12,5 +12,9 @@ PAGES: tuple[Page, ...] = (
     alerts.PAGE,
     alerts.ONE,
     alerts.CONFIRM,
+    quality.PAGE,
+    failures.PAGE,
+    arrivals.PAGE,
+    health.PAGE,
 )
 ACTIONS: tuple[Action, ...] = (alerts.ACKNOWLEDGE,)
