@@ -64,6 +64,8 @@ class Parameter:
     #: Longest value, in characters.
     longest: int = 400
     many: bool = False
+    #: `name` is the beginning of the names of several parameters.
+    prefix: bool = False
 
 
 @dataclass
@@ -87,6 +89,10 @@ class Ask:
     redis: Redis
     #: The live tail, with `assay_console.live.Live.newest`.
     live: "Live"
+    #: Reads of SQL that people write: apart from those of pages, so that they do not wait for each other.
+    sql_reads: Reads
+    #: True if a page of this console asked, and not a link from elsewhere.
+    same_origin: bool = False
     cost: Cost = field(default_factory=Cost)
     _panels: int = 0
 
