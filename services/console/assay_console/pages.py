@@ -1,7 +1,7 @@
 """The table of pages and actions, in the order of the navigation."""
 
 from assay_console.page import Action, Page
-from assay_console.views import alerts, differs, event, events, overview
+from assay_console.views import alerts, differs, event, events, label, overview
 
 PAGES: tuple[Page, ...] = (
     overview.PAGE,
@@ -11,5 +11,10 @@ PAGES: tuple[Page, ...] = (
     alerts.PAGE,
     alerts.ONE,
     alerts.CONFIRM,
+    label.PAGE,
 )
-ACTIONS: tuple[Action, ...] = (alerts.ACKNOWLEDGE,)
+ACTIONS: tuple[Action, ...] = (
+    alerts.ACKNOWLEDGE,
+    label.LABEL,
+    label.UNDO,
+)
