@@ -88,7 +88,7 @@ def _measured(sre: Client, rows: int, rounds: int) -> tuple[list[dict[str, Any]]
             times.ours.append(_since(started))
             times.rows_read.append(page.rows_read)
             if len(page.rows) != 50:
-                raise AssertionError(f"a page of {len(page.rows)} rows, {depth} days back")
+                raise AssertionError(f"{what}, {depth} days back: {page}")
             started = time.perf_counter()
             sre.query(UNBOUNDED, parameters={"upper_ms": span.to_ms})
             times.anchor.append(_since(started))

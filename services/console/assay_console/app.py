@@ -48,7 +48,8 @@ class Service:
         self._redis = connect(settings.redis, attempts=0)
         self._reads = Reads(settings.store, settings.console.page_reads)
         login = Login(settings.console, signer_of(settings.console), proxy_of(settings.console), self._redis)
-        self.application = Console(settings, self._reads, self._redis, login).application()
+        self._console = Console(settings, self._reads, self._redis, login)
+        self.application = self._console.application()
         self._stopping = False
 
     async def run(self) -> int:
@@ -72,6 +73,7 @@ class Service:
         await asyncio.wait({stopped, *tasks}, return_when=asyncio.FIRST_COMPLETED)
         ended_well = stop.is_set()
         self._stopping = True
+        await self._console.live.close()
         pages.should_exit = health.should_exit = True
         stopped.cancel()
         await asyncio.gather(*tasks, stopped, return_exceptions=True)

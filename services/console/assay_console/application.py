@@ -7,27 +7,30 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import orjson
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from assay_console.event_stream import stream
 from assay_console.frame import shown
 from assay_console.guard import BODY_MAX, Guard
+from assay_console.live import Live, Position, parse_position
 from assay_console.login import Login, hosts_of
 from assay_console.openapi import openapi
-from assay_console.page import Action, Ask, Document, Page
+from assay_console.page import Action, Ask, Document, File, Page
 from assay_console.pages import ACTIONS, PAGES
 from assay_console.people import Person, Role
 from assay_console.reads import Reads
 from assay_console.rendering import render
 from assay_console.scope import Scope, link, scope_of
+from assay_console.views import live as live_page
 from assay_operations.errors import OperationError, explain
 from assay_runtime.connection import Client as Redis
 from assay_schema.settings import Settings
@@ -62,6 +65,7 @@ class Console:
         self._reads = reads
         self._redis = redis
         self._login = login
+        self.live = Live(settings.redis)
 
     def application(self) -> Starlette:
         """Build the ASGI application."""
@@ -70,10 +74,14 @@ class Console:
             Route("/login", self._caught(self._enter)),
             Route("/logout", self._caught(self._leave), methods=["POST"]),
             Route("/api/v1/openapi.json", self._caught(self._openapi)),
+            Route("/api/v1/live", self._caught(self._live)),
         ]
         for page in PAGES:
             routes.append(Route(page.api_path, self._caught(self._document(page))))
             routes.append(Route(page.path, self._caught(self._html(page))))
+            if page.export is not None:
+                file = self._caught(self._file(page, page.export))
+                routes += [Route(f"{path}/export", file) for path in (page.path, page.api_path)]
         for action in ACTIONS:
             routes.append(Route(action.path, self._caught(self._act(action)), methods=["POST"]))
             routes.append(Route("/api/v1" + action.path, self._caught(self._act(action)), methods=["POST"]))
@@ -103,13 +111,21 @@ class Console:
 
         return answer
 
+    def _file(self, page: Page, export: Callable[[Ask], Awaitable[File]]) -> Answer:
+        async def answer(request: Request) -> Response:
+            file = await export(await self._ask(page, request))
+            headers = {"content-disposition": f'attachment; filename="{file.name}"'}
+            return StreamingResponse(file.parts, media_type=file.media_type, headers=headers)
+
+        return answer
+
     def _act(self, action: Action) -> Answer:
         async def answer(request: Request) -> Response:
             person = await self._person(request, action.role)
             body = await _body(request)
             ask = Ask(
                 request.query_params, request.path_params, scope_of({}, _now_ms()), person,
-                self._settings, self._reads, self._redis,
+                self._settings, self._reads, self._redis, self.live,
             )  # fmt: skip
             target = await action.apply(ask, _fields(action, body))
             return _json({"location": target}) if _is_api(request) else RedirectResponse(target, 303)
@@ -125,6 +141,15 @@ class Console:
     async def _openapi(self, request: Request) -> Response:
         await self._person(request, Role.VIEWER)
         return _json(openapi(PAGES, ACTIONS))
+
+    async def _live(self, request: Request) -> Response:
+        ask = await self._ask(live_page.PAGE, request)
+
+        async def allowed() -> bool:
+            person = await self._login.person(request)
+            return person is not None and person.project == ask.person.project
+
+        return await stream(self.live, live_page.wanted_of(ask), _last_position(request, self._settings), allowed)
 
     async def _nothing(self, _: Request) -> Response:
         raise OperationError("not_found", "there is no page at this address", "start at the overview: /")
@@ -149,7 +174,7 @@ class Console:
             if scope.project not in ("", person.project):
                 raise OperationError("refused", f"this key reads project {person.project} only")
             scope = Scope(person.project, scope.from_ms, scope.to_ms, scope.span)
-        return Ask(parameters, request.path_params, scope, person, self._settings, self._reads, self._redis)
+        return Ask(parameters, request.path_params, scope, person, self._settings, self._reads, self._redis, self.live)
 
     def _shell(self, page: Page, ask: Ask) -> dict[str, Any]:
         """Return what the frame around every page shows."""
@@ -185,6 +210,15 @@ class Console:
                 return _problem(request, 503, known, "")
 
         return caught
+
+
+def _last_position(request: Request, settings: Settings) -> Position | None:
+    """Return where a viewer goes on: the id of the last event it got, else the `after` of the page that it opened."""
+    given = request.headers.get("last-event-id") or request.query_params.get("after", "")
+    position = parse_position(given, settings.redis.shards)
+    if given and position is None:
+        raise OperationError("invalid", "after: not a position of this stream", "leave it out to begin now")
+    return position
 
 
 def _place(error: BaseException) -> str:
@@ -289,7 +323,8 @@ def _timing(ask: Ask, started: float) -> dict[str, str]:
 
 def _filled(path: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
-        path = path.replace(f"{{{name}}}", value)
+        for place in (f"{{{name}}}", f"{{{name}:path}}"):
+            path = path.replace(place, quote(value))
     return path
 
 

@@ -6,9 +6,9 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Concatenate, Generic, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,6 +19,9 @@ from assay_operations.errors import OperationError
 from assay_runtime.connection import Client as Redis
 from assay_runtime.store import Client
 from assay_schema.settings import Settings
+
+if TYPE_CHECKING:
+    from assay_console.live import Live
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -82,6 +85,8 @@ class Ask:
     settings: Settings
     reads: Reads
     redis: Redis
+    #: The live tail, with `assay_console.live.Live.newest`.
+    live: "Live"
     cost: Cost = field(default_factory=Cost)
     _panels: int = 0
 
@@ -147,6 +152,15 @@ async def redis_panel(work: Awaitable[T], seconds: float = 2.0) -> Panel[T]:
 
 
 @dataclass(frozen=True)
+class File:
+    """A file to download: its name, its media type, and its content in parts."""
+
+    name: str
+    media_type: str
+    parts: Iterable[bytes]
+
+
+@dataclass(frozen=True)
 class Page:
     """A page of the console and its operation of the API."""
 
@@ -175,6 +189,8 @@ class Page:
     template: str = ""
     #: The API's path if it differs from the page's.
     api: str = ""
+    #: Makes the file that `GET {path}/export` sends; None: there is none.
+    export: Callable[[Ask], Awaitable[File]] | None = None
 
     @property
     def api_path(self) -> str:

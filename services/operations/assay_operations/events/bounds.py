@@ -90,7 +90,7 @@ def counted(wanted: EventFilter) -> str | None:
         or wanted.has - {"pii", "no-result"}
     ):
         return None
-    # The rollup counts each of these alone: nobody knows how many events have two of them.
+    # The rollup counts each of these alone: how many events have two of them is unknown.
     numbers = ["pii_events"] if "pii" in wanted.has else []
     numbers += ["without_result"] if "no-result" in wanted.has else []
     if wanted.statuses:
@@ -144,7 +144,7 @@ class Bounds:
     now_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
 
     def lower(self, upper_ms: int, matching: int | None, rows: int) -> Edge:
-        """Return the bound below `upper_ms` that has about `matching` matching events, or `rows` rows to read.
+        """Return the bound that has about `matching` matching events, or `rows` rows, below `upper_ms`.
 
         Without a bound that has them: the start of the range, and what it has.
         """

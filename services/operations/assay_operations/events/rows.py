@@ -23,7 +23,7 @@ FEEDBACK_BEFORE_MS = 86_400_000
 
 @dataclass(frozen=True)
 class Source:
-    """The view of a kind, and the SQL of the columns that the kinds have in common. None: the kind has no such column."""
+    """The view of a kind, and the SQL of the common columns; None for those that the kind does not have."""
 
     view: str
     #: Text that is shown, and texts that are searched.
@@ -254,7 +254,7 @@ def position_parameters(position: Position) -> dict[str, Any]:
 
 
 def select_keys(where: Mapping[Kind, Sequence[str]]) -> str:
-    """Return a query for the keys of the newest rows that meet the conditions of their kind; parameter `limit`.
+    """Return a query for the keys of the newest `limit` rows that meet the conditions of their kind.
 
     Columns: kind, Unix milliseconds, id, project. The engine takes five times as long to plan the same query with all columns.
     """
