@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -24,7 +24,7 @@ from assay_console.guard import BODY_MAX, Guard
 from assay_console.live import Live, Position, parse_position
 from assay_console.login import Login, hosts_of
 from assay_console.openapi import openapi
-from assay_console.page import Action, Ask, Document, Page
+from assay_console.page import Action, Ask, Document, File, Page
 from assay_console.pages import ACTIONS, PAGES
 from assay_console.people import Person, Role
 from assay_console.reads import Reads
@@ -85,6 +85,9 @@ class Console:
         for page in PAGES:
             routes.append(Route(page.api_path, self._caught(self._document(page))))
             routes.append(Route(page.path, self._caught(self._html(page))))
+            if page.export is not None:
+                file = self._caught(self._file(page, page.export))
+                routes += [Route(f"{path}/export", file) for path in (page.path, page.api_path)]
         for action in ACTIONS:
             routes.append(Route(action.path, self._caught(self._act(action)), methods=["POST"]))
             routes.append(Route("/api/v1" + action.path, self._caught(self._act(action)), methods=["POST"]))
@@ -111,6 +114,14 @@ class Console:
             started = time.perf_counter()
             document = await page.read(ask)
             return _json(document, document.http_status, headers=_timing(ask, started))
+
+        return answer
+
+    def _file(self, page: Page, export: Callable[[Ask], Awaitable[File]]) -> Answer:
+        async def answer(request: Request) -> Response:
+            file = await export(await self._ask(page, request))
+            headers = {"content-disposition": f'attachment; filename="{file.name}"'}
+            return StreamingResponse(file.parts, media_type=file.media_type, headers=headers)
 
         return answer
 
@@ -322,8 +333,7 @@ def _timing(ask: Ask, started: float) -> dict[str, str]:
 
 def _filled(path: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
-        for place in (f"{{{name}}}", f"{{{name}:path}}"):
-            path = path.replace(place, quote(value, safe=""))
+        path = path.replace(f"{{{name}}}", quote(value, safe="")).replace(f"{{{name}:path}}", quote(value))
     return path
 
 

@@ -4,14 +4,17 @@ from assay_console.page import Action, Page
 from assay_console.views import (
     alerts,
     arrivals,
+    datasets,
     differs,
     event,
     events,
     failures,
     health,
+    label,
     live,
     overview,
     quality,
+    review,
     sessions,
     sql,
 )
@@ -28,9 +31,19 @@ PAGES: tuple[Page, ...] = (
     alerts.ONE,
     alerts.CONFIRM,
     quality.PAGE,
+    label.PAGE,
+    review.PAGE,
+    datasets.PAGE,
+    datasets.ONE,
     failures.PAGE,
     arrivals.PAGE,
     sql.PAGE,
     health.PAGE,
 )
-ACTIONS: tuple[Action, ...] = (alerts.ACKNOWLEDGE,)
+ACTIONS: tuple[Action, ...] = (
+    alerts.ACKNOWLEDGE,
+    label.LABEL,
+    label.UNDO,
+    review.SAVE,
+    datasets.RETIRE,
+)
