@@ -275,7 +275,10 @@ LIST = Page(
     "What did agents do?",
     read_list,
     Sessions,
-    (Parameter("source", "Only sessions of this agent."), Parameter("subagents", "`1`: also those of sub-agents.", ("1",))),
+    (
+        Parameter("source", "Only sessions of this agent."),
+        Parameter("subagents", "`1`: also those of sub-agents.", ("1",)),
+    ),
     span="7d",
     key="s",
     by_project=True,
