@@ -7,14 +7,14 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import orjson
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -24,7 +24,7 @@ from assay_console.guard import BODY_MAX, Guard
 from assay_console.live import Live, Position, parse_position
 from assay_console.login import Login, hosts_of
 from assay_console.openapi import openapi
-from assay_console.page import Action, Ask, Document, Page
+from assay_console.page import Action, Ask, Document, File, Page
 from assay_console.pages import ACTIONS, PAGES
 from assay_console.people import Person, Role
 from assay_console.reads import Reads
@@ -66,6 +66,12 @@ class Console:
         self._redis = redis
         self._login = login
         self.live = Live(settings.redis)
+        self._sql = Reads(settings.store, 1)
+
+    async def close(self) -> None:
+        """End the viewers of the live tail, and start no more SQL."""
+        await self.live.close()
+        self._sql.close()
 
     def application(self) -> Starlette:
         """Build the ASGI application."""
@@ -79,6 +85,9 @@ class Console:
         for page in PAGES:
             routes.append(Route(page.api_path, self._caught(self._document(page))))
             routes.append(Route(page.path, self._caught(self._html(page))))
+            if page.export is not None:
+                file = self._caught(self._file(page, page.export))
+                routes += [Route(f"{path}/export", file) for path in (page.path, page.api_path)]
         for action in ACTIONS:
             routes.append(Route(action.path, self._caught(self._act(action)), methods=["POST"]))
             routes.append(Route("/api/v1" + action.path, self._caught(self._act(action)), methods=["POST"]))
@@ -108,13 +117,21 @@ class Console:
 
         return answer
 
+    def _file(self, page: Page, export: Callable[[Ask], Awaitable[File]]) -> Answer:
+        async def answer(request: Request) -> Response:
+            file = await export(await self._ask(page, request))
+            headers = {"content-disposition": f'attachment; filename="{file.name}"'}
+            return StreamingResponse(file.parts, media_type=file.media_type, headers=headers)
+
+        return answer
+
     def _act(self, action: Action) -> Answer:
         async def answer(request: Request) -> Response:
             person = await self._person(request, action.role)
             body = await _body(request)
             ask = Ask(
                 request.query_params, request.path_params, scope_of({}, _now_ms()), person,
-                self._settings, self._reads, self._redis, self.live,
+                self._settings, self._reads, self._redis, self.live, self._sql,
             )  # fmt: skip
             target = await action.apply(ask, _fields(action, body))
             return _json({"location": target}) if _is_api(request) else RedirectResponse(target, 303)
@@ -163,7 +180,10 @@ class Console:
             if scope.project not in ("", person.project):
                 raise OperationError("refused", f"this key reads project {person.project} only")
             scope = Scope(person.project, scope.from_ms, scope.to_ms, scope.span)
-        return Ask(parameters, request.path_params, scope, person, self._settings, self._reads, self._redis, self.live)
+        return Ask(
+            parameters, request.path_params, scope, person, self._settings, self._reads, self._redis, self.live, self._sql,
+            same_origin=request.headers.get("sec-fetch-site") == "same-origin",
+        )  # fmt: skip
 
     def _shell(self, page: Page, ask: Ask) -> dict[str, Any]:
         """Return what the frame around every page shows."""
@@ -226,13 +246,14 @@ def _checked(page: Page, given: list[tuple[str, str]]) -> dict[str, str]:
     known_names = {*known, "project", *(("t", "from", "to") if page.span else ())}
     found: dict[str, str] = {}
     for name, value in given:
-        if name not in known_names:
+        prefix = next((each for each in page.parameters if each.prefix and name.startswith(each.name)), None)
+        if name not in known_names and prefix is None:
             if name.startswith(("utm_", "_")):
                 continue
             raise OperationError(
                 "invalid", f"this page has no parameter {name[:40]!r}; it has: {', '.join(sorted(known_names))}"
             )
-        parameter = known.get(name)
+        parameter = known.get(name, prefix)
         if len(value) > (parameter.longest if parameter else 400):
             raise OperationError("invalid", f"{name}: longer than {parameter.longest if parameter else 400} characters")
         if name in found and parameter is not None and parameter.many:
@@ -312,7 +333,7 @@ def _timing(ask: Ask, started: float) -> dict[str, str]:
 
 def _filled(path: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
-        path = path.replace(f"{{{name}}}", value)
+        path = path.replace(f"{{{name}}}", quote(value, safe="")).replace(f"{{{name}:path}}", quote(value))
     return path
 
 

@@ -38,7 +38,10 @@ def openapi(pages: Sequence[Page], actions: Sequence[Action]) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for page in pages:
         schema = mapping[(page.document, "serialization")]
-        paths[page.api_path.removeprefix("/api/v1")] = {"get": _get(page, schema)}
+        path = re.sub(r":\w+}", "}", page.api_path.removeprefix("/api/v1"))
+        paths[path] = {"get": _get(page, schema)}
+        if page.export is not None:
+            paths[f"{path}/export"] = {"get": _export(page)}
     for action in actions:
         paths.setdefault(action.path, {})["post"] = _post(action)
     return {
@@ -74,6 +77,16 @@ def _get(page: Page, schema: dict[str, Any]) -> dict[str, Any]:
             "200": {"description": page.title, "content": {"application/json": {"schema": schema}}},
             **dict.fromkeys(("401", "403", "404", "422", "503"), _ERROR),
         },
+    }
+
+
+def _export(page: Page) -> dict[str, Any]:
+    found = _get(page, {})
+    file = {"description": "The file.", "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
+    return found | {
+        "operationId": f"{page.name}_export",
+        "summary": "The same as a file.",
+        "responses": found["responses"] | {"200": file},
     }
 
 

@@ -6,7 +6,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
@@ -64,6 +64,8 @@ class Parameter:
     #: Longest value, in characters.
     longest: int = 400
     many: bool = False
+    #: `name` is the beginning of the names of several parameters.
+    prefix: bool = False
 
 
 @dataclass
@@ -87,6 +89,10 @@ class Ask:
     redis: Redis
     #: The live tail, with `assay_console.live.Live.newest`.
     live: "Live"
+    #: Reads of SQL that people write: apart from those of pages, so that they do not wait for each other.
+    sql_reads: Reads
+    #: True if a page of this console asked, and not a link from elsewhere.
+    same_origin: bool = False
     cost: Cost = field(default_factory=Cost)
     _panels: int = 0
 
@@ -152,6 +158,15 @@ async def redis_panel(work: Awaitable[T], seconds: float = 2.0) -> Panel[T]:
 
 
 @dataclass(frozen=True)
+class File:
+    """A file to download: its name, its media type, and its content in parts."""
+
+    name: str
+    media_type: str
+    parts: Iterable[bytes]
+
+
+@dataclass(frozen=True)
 class Page:
     """A page of the console and its operation of the API."""
 
@@ -180,6 +195,8 @@ class Page:
     template: str = ""
     #: The API's path if it differs from the page's.
     api: str = ""
+    #: Makes the file that `GET {path}/export` sends; None: there is none.
+    export: Callable[[Ask], Awaitable[File]] | None = None
 
     @property
     def api_path(self) -> str:

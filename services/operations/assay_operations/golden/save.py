@@ -62,6 +62,21 @@ def save_case(
     if not 0 < inclusion_probability <= 1:
         raise OperationError("invalid", "an inclusion probability is above 0 and at most 1")
     before = latest_version(store, project, dataset, case_id_of(event))
+    slugs, chunks = tuple(dict.fromkeys(review.expected_slugs)), tuple(dict.fromkeys(review.expected_chunk_ids))
+    decided = (reviewer, slugs, chunks, review.null_case, answer)
+    if (
+        before
+        and not before.retired
+        and decided
+        == (
+            before.reviewer,
+            before.expected_slugs,
+            before.expected_chunk_ids,
+            before.null_case,
+            before.expected_answer,
+        )
+    ):
+        return before  # submitted again
     case = SavedCase(
         project,
         dataset,
@@ -69,8 +84,8 @@ def save_case(
         _next_version(before, base_version),
         event,
         before.query if before else _query(store, project, event),
-        tuple(dict.fromkeys(review.expected_slugs)),
-        tuple(dict.fromkeys(review.expected_chunk_ids)),
+        slugs,
+        chunks,
         review.null_case,
         answer,
         before.inclusion_probability if before else inclusion_probability,
