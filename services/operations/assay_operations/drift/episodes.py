@@ -39,7 +39,7 @@ FROM alerts WHERE alert_id = {{id:UUID}} ORDER BY sequence"""  # noqa: S608
 
 @dataclass(frozen=True)
 class Episode:
-    """An episode as of its latest transition. `value` against `baseline`, with the 95 % interval of `value`."""
+    """An episode as of its latest transition. `low` and `high`: the 95 % interval of `value`."""
 
     alert_id: UUID
     state: str
@@ -102,7 +102,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class History:
-    """Samples around an episode. `unit` says what `mean` is; without samples `why` says why there are none."""
+    """Samples around an episode. `unit` describes their `mean`; without samples `why` has the reason."""
 
     samples: tuple[Sample, ...]
     width_ms: int
@@ -117,7 +117,10 @@ class History:
 def listed(
     client: "Client", *, state: str = "open", kind: str = "", project: str = "", since_ms: int = 0, limit: int = EPISODES_MAX
 ) -> Listed:  # fmt: skip
-    """List episodes: `open` ones of any age; `resolved` ones, or `all`, by their latest transition since a Unix ms."""
+    """List episodes.
+
+    Open ones of any age; `resolved` ones, or `all`, by their latest transition since a Unix ms.
+    """
     bounded = "1" if state == "open" else "at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')"
     named = {"state": state, "kind": kind, "project": project, "since": since_ms, "limit": limit + 1}
     answer = client.query(_LIST.replace("SINCE", bounded), parameters=named)
@@ -128,7 +131,10 @@ def listed(
 
 
 def transitions(client: "Client", alert_id: str, project: str = "") -> tuple[Episode, tuple[Transition, ...]]:
-    """Read an episode with all its transitions. Raises `OperationError` if it is not stored, or of another project."""
+    """Read an episode with all its transitions.
+
+    Raises `OperationError` if it is not stored, or of another project.
+    """
     rows = [dict(row) for row in client.query(_TRANSITIONS, parameters={"id": episode_named(alert_id)}).named_results()]
     if not rows or project not in ("", rows[-1]["project"]):
         raise OperationError("not_found", "no such episode is stored", "`assay alerts list --all` shows those that are")
@@ -143,7 +149,7 @@ def began_ms(episode: Episode, steps: tuple[Transition, ...]) -> int:
 
 
 def history(client: "Client", episode: Episode, began: int, now_ms: int) -> History:
-    """Read the samples of the episode's metric, from before its change to its end, or to the newest sample."""
+    """Read the samples of the episode's metric, from before its change to its end or the newest one."""
     try:
         table, unit, value, of = _samples(episode)
     except ValueError as error:

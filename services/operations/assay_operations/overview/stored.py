@@ -1,4 +1,4 @@
-"""What the store says about every project: traffic, latency, losses, quality, open alerts."""
+"""Traffic, latency, losses, quality and open alerts of every project, from the store."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -47,7 +47,7 @@ _WATERMARK = "SELECT updated_at FROM watermark"
 
 @dataclass(frozen=True)
 class Traffic:
-    """Traffic of a project: 24 hours, the same hours of the last four weeks (mean), and totals of 24 hours."""
+    """Traffic of a project: 24 hours, the mean of the same hours of four weeks, and totals of 24 hours."""
 
     project: str
     hours: tuple[int, ...] = (0,) * HOURS
