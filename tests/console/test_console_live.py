@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,9 @@ def console(migrated: StoreServer, tmp_path: Path) -> Iterator[Console]:
 
 def event(number: int, **changes: Any) -> bytes:
     """An event as the scrubber writes it to the stream."""
-    payload = {"query": f"question {number}", "retrieved_chunk_ids": [1], "latency_ms": 1.5} | changes.pop("payload", {})
+    payload = {"query": f"question {number}", "retrieved_chunk_ids": [1], "latency_ms": 1.5} | changes.pop(
+        "payload", {}
+    )
     document = {
         "event_id": new_event_id(), "kind": "retrieval", "project": "shop", "service": "search",
         "created_at": "2026-11-27T12:00:00.000000Z", "pii_families": {}, "payload": payload,
@@ -68,10 +70,8 @@ class Watcher:
 
     def _run(self) -> None:
         while not self._ended:
-            try:
+            with suppress(OSError, http.client.HTTPException):
                 self._read()
-            except (OSError, http.client.HTTPException):
-                pass
             time.sleep(0.02)
 
     def _read(self) -> None:
@@ -199,11 +199,19 @@ def test_filters_choose_by_project_kind_service_and_text(console: Console) -> No
     with watching(console, "?project=shop&kind=answer&service=chat&q=STRASSE") as watcher:
         watcher.connected()
         fits = {"kind": "answer", "service": "chat", "payload": {"query": "Wo ist die Straße?", "contexts": []}}
-        for change in ({}, {"project": "other"}, {"kind": "feedback"}, {"service": "search"}, {"payload": {"query": "no"}}):
+        for change in (
+            {},
+            {"project": "other"},
+            {"kind": "feedback"},
+            {"service": "search"},
+            {"payload": {"query": "no"}},
+        ):
             send(console.redis, event(0, **fits | change))
         send(console.redis, event(0, **fits | {"payload": {"query": "", "answer": "in dieser straße"}}))
         until(lambda: len(watcher.messages) == 2)
-        assert {(each["project"], each["kind"], each["service"]) for each in watcher.messages} == {("shop", "answer", "chat")}
+        assert {(each["project"], each["kind"], each["service"]) for each in watcher.messages} == {
+            ("shop", "answer", "chat")
+        }
     page = console.get("/live?project=shop&kind=answer&service=chat&q=STRASSE")
     assert page.text.count("<tr data-href") == 2
 

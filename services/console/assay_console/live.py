@@ -233,9 +233,7 @@ class Live:
             if redis is not None:
                 await redis.aclose()
 
-    async def _look_back(
-        self, redis: Redis, most: int, wanted: Wanted, limit: int
-    ) -> tuple[list[Entry], list[str]]:
+    async def _look_back(self, redis: Redis, most: int, wanted: Wanted, limit: int) -> tuple[list[Entry], list[str]]:
         """Return the newest entries of all shards, oldest first, and the newest id of each shard.
 
         Ends after `most` entries, or with `limit` wanted ones of each shard.

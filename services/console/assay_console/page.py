@@ -117,7 +117,12 @@ class Ask:
         the same link, whose range ended earlier.
         """
         self._panels += 1
-        place = function, self._panels, *(repr(sorted(each.items())) for each in (self.parameters, self.path)), self.scope.project
+        place = (
+            function,
+            self._panels,
+            *(repr(sorted(each.items())) for each in (self.parameters, self.path)),
+            self.scope.project,
+        )
         try:
             value = await self.rollup(function, *arguments, **options)
             self.reads.keep(place, value)

@@ -109,7 +109,9 @@ def _time(value: Any) -> datetime | None:
 
 def _results(kind: str, payload: Mapping[str, Any]) -> int | None:
     names = _HITS if kind == "retrieval" else ("contexts",) if kind == "answer" else ()
-    return max((len(each) for name in names if isinstance(each := payload.get(name), list)), default=0) if names else None
+    return (
+        max((len(each) for name in names if isinstance(each := payload.get(name), list)), default=0) if names else None
+    )
 
 
 def _status(kind: str, payload: Mapping[str, Any]) -> str:

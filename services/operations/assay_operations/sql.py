@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from assay_operations.clients import engine_message
 from assay_operations.errors import OperationError
 from assay_operations.export.lines import BrokenAnswerError, Lines
 from assay_operations.query import names_a_format
-from assay_operations.clients import engine_message
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client
@@ -131,7 +131,13 @@ def error_of(text: str, sql: str, code: int | None) -> SqlError:
     if place:
         before = sql[: max(0, int(place[1]) - 1)]
         line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
-    return SqlError(int(found[1]) if found else int(code or 0), names[-1] if names else "", engine_message(text).replace(f" FORMAT {_FORMAT}", ""), line, column)
+    return SqlError(
+        int(found[1]) if found else int(code or 0),
+        names[-1] if names else "",
+        engine_message(text).replace(f" FORMAT {_FORMAT}", ""),
+        line,
+        column,
+    )
 
 
 def schema(client: "Client") -> tuple[View, ...]:

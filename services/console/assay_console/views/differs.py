@@ -2,9 +2,9 @@
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.views.events import FILTER, filters_of, wanted_of
+from assay_operations.errors import OperationError
 from assay_operations.events.differs import what_differs
 from assay_operations.events.filters import Range
-from assay_operations.errors import OperationError
 
 #: Differences that are shown.
 SHOWN = 60
@@ -80,7 +80,9 @@ async def read(ask: Ask) -> Differs:
                 for each in shown
             ),
         )
-    found: Panel[Compared] = Panel(state=panel.state, value=value, message=panel.message, fix=panel.fix, age_s=panel.age_s)
+    found: Panel[Compared] = Panel(
+        state=panel.state, value=value, message=panel.message, fix=panel.fix, age_s=panel.age_s
+    )
     return Differs(filters=filters, against=against, found=found, selects=True)
 
 
@@ -91,7 +93,12 @@ PAGE = Page(
     "In which fields do these events differ from the others?",
     read,
     Differs,
-    (*FILTER, Parameter("against", "Compare with the other events, or with the same filter before.", ("rest", "before"), "rest")),
+    (
+        *FILTER,
+        Parameter(
+            "against", "Compare with the other events, or with the same filter before.", ("rest", "before"), "rest"
+        ),
+    ),
     within="events",
     by_project=True,
 )

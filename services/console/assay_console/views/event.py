@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from pydantic import Field
+
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.pieces import SHOWN_CHARS, Span, Text, text_of
 from assay_console.scope import link
@@ -33,9 +35,38 @@ _TEXTS = {
 }
 #: Columns that a page shows elsewhere, or that mean nothing to people.
 _ELSEWHERE = {
-    *("schema_version", "query", "answer", "contexts", "citations", "passages", "text", "args_summary", "result_summary", "message"),
-    *("retrieved_chunk_ids", "retrieved_ids", "retrieved_slugs", "retrieved_scores", "event_id", "project", "service", "verdict"),
-    *("event_time", "traceparent", "session_id", "pii_families", "retrieval_event_id", "target_event_id", "latency_ms", "duration_ms"),
+    *(
+        "schema_version",
+        "query",
+        "answer",
+        "contexts",
+        "citations",
+        "passages",
+        "text",
+        "args_summary",
+        "result_summary",
+        "message",
+    ),
+    *(
+        "retrieved_chunk_ids",
+        "retrieved_ids",
+        "retrieved_slugs",
+        "retrieved_scores",
+        "event_id",
+        "project",
+        "service",
+        "verdict",
+    ),
+    *(
+        "event_time",
+        "traceparent",
+        "session_id",
+        "pii_families",
+        "retrieval_event_id",
+        "target_event_id",
+        "latency_ms",
+        "duration_ms",
+    ),
 }
 
 
@@ -154,8 +185,8 @@ class One(Document):
     latency_ms: float | None = None
     trace_id: str | None = None
     session_id: str | None = None
-    pii: dict[str, int] = {}
-    facts: dict[str, str] = {}
+    pii: dict[str, int] = Field(default_factory=dict)
+    facts: dict[str, str] = Field(default_factory=dict)
     answers: tuple[EventRow, ...] = ()
     target: EventRow | None = None
     target_id: str | None = None
@@ -187,7 +218,7 @@ async def read(ask: Ask) -> One:
     retrieval = record if found.kind is Kind.RETRIEVAL else found.retrieval
     cited, earlier = await asyncio.gather(_cited(ask, found), _earlier(ask, retrieval))
     scores = tuple(map(_score, found.scores))
-    verdicts = next((each["verdicts"] for each in found.scores if each["verdicts"]), [])
+    verdicts: list[dict[str, Any]] = next((each["verdicts"] for each in found.scores if each["verdicts"]), [])
     is_answer = found.kind is Kind.ANSWER
     return One(
         event_id=found.event_id,
@@ -195,7 +226,9 @@ async def read(ask: Ask) -> One:
         time=found.time,
         project=record["project"],
         service=record["service"],
-        texts=tuple(Named(name=name, text=text_of(record[column] or "", (), longest)) for name, column in _TEXTS[found.kind]),
+        texts=tuple(
+            Named(name=name, text=text_of(record[column] or "", (), longest)) for name, column in _TEXTS[found.kind]
+        ),
         answer=text_of(record["answer"], claim_spans(verdicts), longest) if is_answer else None,
         hits=hits_of(retrieval, cited) if retrieval else (),
         documents=documents_of(retrieval) if retrieval else (),
@@ -264,7 +297,9 @@ def hits_of(record: Mapping[str, Any], cited: frozenset[str] | None) -> tuple[Hi
     best = max((each for each in values if each is not None), default=0)
     for place in range(n):
         passage = _at(passages, place) or {}
-        names = [str(each) for each in (_at(chunks, place), _at(ids, place), passage.get("id")) if each not in (None, "")]
+        names = [
+            str(each) for each in (_at(chunks, place), _at(ids, place), passage.get("id")) if each not in (None, "")
+        ]
         slug = str(slugs[place]) if len(slugs) == n else ""
         score = values[place]
         found.append(
@@ -379,7 +414,9 @@ def _facts(record: Mapping[str, Any]) -> dict[str, str]:
 def _absent(found: MissingEvent, ask: Ask) -> Absent:
     record = found.record or {}
     if ask.person.project is not None and record.get("project") not in (None, ask.person.project):
-        return Absent(event_id=found.event_id, time=found.time, reason="unknown", detail="no record of this project names it")
+        return Absent(
+            event_id=found.event_id, time=found.time, reason="unknown", detail="no record of this project names it"
+        )
     session = ""
     if found.reason == "part_of_session":
         session = link(f"/s/{record.get('session_id', '')}", {"project": record.get("project")})

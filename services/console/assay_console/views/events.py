@@ -151,7 +151,9 @@ async def read(ask: Ask) -> Events:
         filters=filters,
         listed=_of_panel(rows, _listed(rows.value) if rows.value else None),
         histogram=_of_panel(counts, _histogram(counts.value) if counts.value else None),
-        facets=_of_panel(choices, tuple(_choices(each, shown, filters) for each in choices.value.facets) if choices.value else None),
+        facets=_of_panel(
+            choices, tuple(_choices(each, shown, filters) for each in choices.value.facets) if choices.value else None
+        ),
         removed=tuple(Removed(name=each.name, events=each.events, exact=each.exact) for each in removed),
         export=command,
         export_ignores=ignored,
@@ -189,7 +191,9 @@ def _choices(facet: Facet, shown: tuple[EventRow, ...], filters: Mapping[str, st
             value=value,
             events=counts.get(value, 0),
             chosen=value in chosen,
-            toggled=",".join(each for each in chosen if each != value) if value in chosen else ",".join([*chosen, value]),
+            toggled=",".join(each for each in chosen if each != value)
+            if value in chosen
+            else ",".join([*chosen, value]),
         )
         for value in dict.fromkeys((*chosen, *counts))
     )
@@ -213,7 +217,9 @@ def _export(ask: Ask, filters: Mapping[str, str]) -> tuple[str, tuple[str, ...]]
     kinds = [each for each in filters.get("kind", "").split(",") if each]
     words = ["assay export", f"--kind {kinds[0] if kinds else 'retrieval'}"]
     words += [f"--project {shlex.quote(ask.scope.project)}"] if ask.scope.project else []
-    words += [f"--since {ask.scope.span}" if ask.scope.span else f"--since {ask.scope.from_iso} --until {ask.scope.to_iso}"]
+    words += [
+        f"--since {ask.scope.span}" if ask.scope.span else f"--since {ask.scope.from_iso} --until {ask.scope.to_iso}"
+    ]
     ignored = [name for name in filters if name != "kind"] + (["kind"] if len(kinds) > 1 else [])
     return " ".join(words), tuple(ignored)
 
@@ -225,13 +231,13 @@ def _sql(wanted: EventFilter) -> str:
         columns = f"{kind.value!r} AS kind, {source.text} AS text, {source.status} AS status"
         where = " AND ".join([*within(), *conditions(wanted, kind)])
         parts.append(
-            f"SELECT e.event_time AS time, {columns}, e.project AS project, e.service AS service, e.event_id AS event_id\n"  # noqa: S608
+            f"SELECT e.event_time AS time, {columns}, e.project AS project, e.service AS service, e.event_id AS event_id\n"
             f"FROM {source.view} AS e\nWHERE {where}"
         )
     if not parts:
         return ""
     inner = "\nUNION ALL\n".join(parts)
-    return f"SELECT * FROM\n(\n{inner}\n)\nORDER BY time DESC LIMIT {LIMIT}"  # noqa: S608
+    return f"SELECT * FROM\n(\n{inner}\n)\nORDER BY time DESC LIMIT {LIMIT}"
 
 
 def _sql_parameters(sql: str, wanted: EventFilter, span: Range) -> dict[str, str]:

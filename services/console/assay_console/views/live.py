@@ -33,9 +33,7 @@ async def read(ask: Ask) -> LivePage:
     filters = {name: ask.text(name) for name in ("kind", "service", "q") if ask.text(name)}
     found = await redis_panel(ask.live.newest(ask.redis, wanted_of(ask), LIMIT), seconds=5.0)
     value = Newest(rows=tuple(found.value[0]), position=found.value[1]) if found.value else None
-    return LivePage(
-        filters=filters, newest=Panel(state=found.state, value=value, message=found.message, fix=found.fix)
-    )
+    return LivePage(filters=filters, newest=Panel(state=found.state, value=value, message=found.message, fix=found.fix))
 
 
 PAGE = Page(
@@ -48,7 +46,9 @@ PAGE = Page(
     (
         Parameter("kind", "Kinds of events.", tuple(map(str, Kind)), many=True),
         Parameter("service", "Services.", many=True),
-        Parameter("q", "Part of the question or answer, within the first 2,000 characters, in any case.", longest=1_000),
+        Parameter(
+            "q", "Part of the question or answer, within the first 2,000 characters, in any case.", longest=1_000
+        ),
         Parameter("after", "Position to go on from, of the stream."),
     ),
     span="",

@@ -26,7 +26,9 @@ class Without:
     exact: bool
 
 
-def without_each(client: "Client", wanted: EventFilter, span: Range, *, budget_s: float = BUDGET_S) -> tuple[Without, ...]:
+def without_each(
+    client: "Client", wanted: EventFilter, span: Range, *, budget_s: float = BUDGET_S
+) -> tuple[Without, ...]:
     """Return the counts, in the order of the URL's parameters, then that of all times. Raises `OperationError`."""
     pairs = list(wanted.pairs())
     names = list(dict.fromkeys(name for name, _ in pairs))

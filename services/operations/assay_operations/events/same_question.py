@@ -20,7 +20,8 @@ LISTS_MAX = 10
 
 _DOCUMENTS = """multiIf(notEmpty(retrieved_slugs), CAST(retrieved_slugs, 'Array(String)'), notEmpty(retrieved_ids), retrieved_ids,
     notEmpty(passages.id), passages.id, arrayMap(each -> toString(each), retrieved_chunk_ids))"""
-_EARLIER = f"""SELECT documents, count() AS times, toUnixTimestamp64Milli(max(event_time)) AS last_ms, argMax(event_id, event_time) AS newest
+_EARLIER = f"""SELECT documents, count() AS times, toUnixTimestamp64Milli(max(event_time)) AS last_ms,
+    argMax(event_id, event_time) AS newest
 FROM
 (
     SELECT {_DOCUMENTS} AS documents, event_time, event_id FROM candidates
@@ -70,7 +71,9 @@ def other_documents(
     try:
         rows = Reads(client).rows(_EARLIER, values, seconds=budget_s)
     except OutOfTimeError:
-        raise OperationError("unavailable", f"the search for the same question took longer than {budget_s:g} s") from None
+        raise OperationError(
+            "unavailable", f"the search for the same question took longer than {budget_s:g} s"
+        ) from None
     found = [(tuple(map(str, each)), *rest) for each, *rest in rows]
     return tuple(
         EarlierList(

@@ -40,7 +40,9 @@ def whole_session(client: "Client", session_id: str, project: str = "") -> Whole
     found_in = str(summaries[0]["project"])
     verdict = latest_verdict_in(client, session_id, found_in)
     if summaries[0]["source"] == "capture":
-        return WholeSession(summaries, None, "it is known from captured events alone, so it has no transcript", verdict, {})
+        return WholeSession(
+            summaries, None, "it is known from captured events alone, so it has no transcript", verdict, {}
+        )
     try:
         document = document_in(client, session_id, found_in)
     except OperationError as error:
