@@ -151,8 +151,12 @@ def test_without_any_event_the_page_names_the_next_command(own_store: StoreServe
 
 
 @pytest.mark.parametrize(
-    "path", ["/events?kind=nothing", "/events?after=x", "/events?unknown=1", "/events?latency>=x", "/events?trace=1", "/e/x", "/events/differs?against=x"]
-)  # fmt: skip
+    "path",
+    [
+        *("/events?kind=nothing", "/events?after=x", "/events?unknown=1", "/events?latency>=x", "/events?trace=1"),
+        *("/e/x", "/events/differs?against=x"),
+    ],
+)
 def test_parameters_that_mean_nothing_are_refused(migrated: StoreServer, redis_server: RedisServer, path: str) -> None:
     async def look(pages: Pages) -> None:
         await pages.html(path, 422)
@@ -220,9 +224,15 @@ def test_one_answer_shows_its_whole_chain(own_store: StoreServer, redis_server: 
     retrieval["query"] = "how do i rotate the signing key?"
     text = "Ünïcode first. It runs daily. Nobody knows."
     made = answer(
-        2, retrieval_event_id=retrieval["event_id"], answer=text, citations=[{"context_id": "8", "claim": "daily"}, {"context_id": "99", "claim": None}],
-        contexts=[{"id": "7", "source_id": None, "text": "The first 𝒳 passage.", "score": 4.0}, {"id": "8", "source_id": "s", "text": "It runs daily at noon.", "score": 1.0}],
-    )  # fmt: skip
+        2,
+        retrieval_event_id=retrieval["event_id"],
+        answer=text,
+        citations=[{"context_id": "8", "claim": "daily"}, {"context_id": "99", "claim": None}],
+        contexts=[
+            {"id": "7", "source_id": None, "text": "The first 𝒳 passage.", "score": 4.0},
+            {"id": "8", "source_id": "s", "text": "It runs daily at noon.", "score": 1.0},
+        ],
+    )
     verdicts = [
         claim("supported", 15, 29, 2, (0, 13)),
         claim("not_found", 30, 43),
