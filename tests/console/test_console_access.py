@@ -21,6 +21,7 @@ from tests.support.wait import until
 
 #: A path for each page, with places filled in.
 PATHS = {page.name: re.sub(r"\{[^}]+\}", "01a21b4e-9db4-7d2a-bb5a-03118d49108c", page.path) for page in PAGES}
+EVERY_ADDRESS = "0.0.0.0"  # noqa: S104  # the console must refuse it
 PROXY_SECRET = "a secret of at least thirty-two bytes"
 
 
@@ -303,13 +304,16 @@ def test_behind_a_proxy_neither_links_nor_cookies_count(behind_proxy: Console) -
 @pytest.mark.parametrize(
     ("settings", "named_setting"),
     [
-        ({"ASSAY_CONSOLE_LISTEN_HOST": "0.0.0.0"}, "console.listen_host"),
-        ({"ASSAY_CONSOLE_LISTEN_HOST": "0.0.0.0", "ASSAY_CONSOLE_PUBLIC_URL": "http://assay.example.com"}, "public_url"),
+        ({"ASSAY_CONSOLE_LISTEN_HOST": EVERY_ADDRESS}, "console.listen_host"),
+        ({"ASSAY_CONSOLE_LISTEN_HOST": EVERY_ADDRESS, "ASSAY_CONSOLE_PUBLIC_URL": "http://assay.example.com"}, "public_url"),
         ({"ASSAY_CONSOLE_PUBLIC_URL": "https://assay.example.com/x"}, "public_url"),
         ({"ASSAY_CONSOLE_AUTH": "proxy"}, "console.proxy_secret"),
         ({"ASSAY_CONSOLE_AUTH": "proxy", "ASSAY_CONSOLE_PROXY_SECRET": "short"}, "console.proxy_secret"),
         ({"ASSAY_CONSOLE_SESSION_KEY": "short"}, "console.session_key"),
-        ({"ASSAY_CONSOLE_TRUSTED_PROXIES": "nonsense", "ASSAY_CONSOLE_AUTH": "proxy", "ASSAY_CONSOLE_PROXY_SECRET": KEY}, "trusted_proxies"),
+        (
+            {"ASSAY_CONSOLE_AUTH": "proxy", "ASSAY_CONSOLE_PROXY_SECRET": KEY, "ASSAY_CONSOLE_TRUSTED_PROXIES": "x"},
+            "trusted_proxies",
+        ),
     ],
 )  # fmt: skip
 def test_settings_that_would_let_others_in_stop_the_start(

@@ -298,5 +298,11 @@ def test_twenty_saved_cases_go_through_an_evaluation_run(
     shown = cli.run("eval", "show", "main", "--json", role="sre")
     assert shown.returncode == 0, shown.stderr
     document = json.loads(shown.stdout)
-    assert document["dataset"]["fingerprint"] == dataset.fingerprint
-    assert document["cases"] == 20
+    assert document["config"]["dataset_fingerprint"] == dataset.fingerprint
+    assert (document["cases"], document["errored"]) == (20, 0)
+    assert document["metrics"]["recall@5"] | {"low": None, "high": None} == {
+        "mean": 1.0,
+        "n": 19,
+        "low": None,
+        "high": None,
+    }

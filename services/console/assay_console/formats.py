@@ -35,6 +35,11 @@ def interval(low: float | None, high: float | None, digits: int = 3) -> str:
     return NONE if low is None or high is None else f"{number(low, digits)} to {number(high, digits)}"
 
 
+def evidence(value: float | None) -> str:
+    """Format evidence as a fraction of what raises an alert. Above ten only that matters."""
+    return "over 10" if value is not None and value > 10 else number(value, 2)
+
+
 def milliseconds(value: float | None) -> str:
     """Format a duration given in milliseconds, in the unit that people read."""
     if value is None:

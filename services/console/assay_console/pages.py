@@ -1,7 +1,20 @@
 """The table of pages and actions, in the order of the navigation."""
 
 from assay_console.page import Action, Page
-from assay_console.views import alerts, differs, event, events, live, overview, sessions, sql
+from assay_console.views import (
+    alerts,
+    arrivals,
+    differs,
+    event,
+    events,
+    failures,
+    health,
+    live,
+    overview,
+    quality,
+    sessions,
+    sql,
+)
 
 PAGES: tuple[Page, ...] = (
     overview.PAGE,
@@ -9,9 +22,15 @@ PAGES: tuple[Page, ...] = (
     events.PAGE,
     differs.PAGE,
     event.PAGE,
-    alerts.PAGE,
     sessions.LIST,
     sessions.ONE,
+    alerts.PAGE,
+    alerts.ONE,
+    alerts.CONFIRM,
+    quality.PAGE,
+    failures.PAGE,
+    arrivals.PAGE,
     sql.PAGE,
+    health.PAGE,
 )
-ACTIONS: tuple[Action, ...] = ()
+ACTIONS: tuple[Action, ...] = (alerts.ACKNOWLEDGE,)

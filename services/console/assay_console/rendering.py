@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from assay_console import charts, formats
+from assay_console import charts, drawings, formats
 from assay_console.scope import RANGES, iso, link
 from assay_console.views.events import chart as events_chart
 
@@ -27,12 +27,14 @@ def environment() -> Environment:
     )
     for function in (
         *(formats.number, formats.share, formats.interval, formats.milliseconds, formats.duration, formats.moment),
-        *(formats.captured, formats.short_id, iso),
+        *(formats.captured, formats.short_id, formats.evidence, iso),
     ):
         templates.filters[function.__name__] = function
     templates.filters["quoted"] = partial(quote, safe="")
     templates.filters["as_parameters"] = _as_parameters
-    templates.globals.update(link=link, charts=charts, ranges=tuple(RANGES), events_chart=events_chart)
+    templates.globals.update(
+        link=link, charts=charts, drawings=drawings, ranges=tuple(RANGES), events_chart=events_chart
+    )
     return templates
 
 

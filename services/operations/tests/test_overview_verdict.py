@@ -60,7 +60,8 @@ FINE = {"events": 1204, "newest_age_s": 3.0, "lost": 0, "judged": True}
             {"slow": ("90,000 entries wait for the judge (lag above delivery.lag_limit_entries)",)},
             "warn",
             (
-                "Working, with a warning: 90,000 entries wait for the judge (lag above delivery.lag_limit_entries), 1,204 events in 10 min, "
+                "Working, with a warning: 90,000 entries wait for the judge (lag above delivery.lag_limit_entries), "
+                "1,204 events in 10 min, "
                 "newest stored 3 s ago, none lost in 24 h, quality steady, no open alert."
             ),
         ),

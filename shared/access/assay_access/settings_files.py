@@ -87,6 +87,7 @@ def settings_text(
     sections["console"]["listen_port"] = ports.console_http
     if session_key is not None:
         sections["console"].setdefault("session_key_file", str(session_key))
+        sections["console"].setdefault("operator_config", str(session_key.with_name("operator.toml")))
     sections["telemetry"] = {"log_format": "text"} | sections.get("telemetry", {}) | {"host": "127.0.0.1"}
     head = f"# {identity.name}: {identity.purpose}\n# Written by `assay up` at every start; put your own settings in assay.toml.\n"
     return head + "".join(_toml_section(name, values) for name, values in sections.items() if values)

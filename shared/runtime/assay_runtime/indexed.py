@@ -1,6 +1,7 @@
 """SQL expressions that the tables have skip indexes on. Pure.
 
-The engine uses such an index only for the very expression it was made of, so queries take it from here.
+A query that filters by one skips most of a table. The engine uses such an index only for the very expression it was made of, so queries
+take it from here.
 """
 
 #: The trace id of `traceparent`: 32 hexadecimal digits; null without one. Indexed in candidates, answers, tool_calls and server_events.

@@ -97,7 +97,7 @@ async def read(ask: Ask) -> Overview:
         ask.panel(open_by_project),
         ask.panel(lost_by_project),
         redis_panel(hops(ask.redis, ask.settings.redis.shards, ask.settings.delivery)),
-        _services(ask),
+        services_of(ask),
     )
     now_s = time.time()
     if steps.state == "ready":
@@ -212,7 +212,7 @@ def settings_to_paste(ask: Ask) -> str:
     return f"export ASSAY_CAPTURE=1\nexport ASSAY_REDIS_URL={where}\nexport OTEL_SERVICE_NAME=my-service"
 
 
-async def _services(ask: Ask) -> list[Service]:
+async def services_of(ask: Ask) -> list[Service]:
     """Ask the services of this host. Elsewhere their addresses are not known: their lag tells how they are."""
     host = ask.settings.telemetry.host
     with contextlib.suppress(ValueError):

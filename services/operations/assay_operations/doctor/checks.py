@@ -185,6 +185,11 @@ def operations(unended: Sequence[tuple[str, str, float]] | None, waiting: int, f
     return Finding(name, Status.OK, f"all that started in a week have ended{running}")
 
 
+def unended(found: Sequence[tuple[str, str, float]]) -> Finding:
+    """Check the operations of a week for those without an end: operation, actor and seconds since the start of each."""
+    return operations(found, 0, Path())
+
+
 def transport(settings: Settings) -> list[Finding]:
     """Check for passwords that are sent in clear text."""
     from assay_runtime.transport import passwords_in_clear

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,14 +36,17 @@ class Plan:
     #: Empty for a condition of a whole project.
     metric: str
     state: str
+    #: Settings with the credentials of the operator.
+    settings: Settings = field(repr=False)
 
 
-def plan_acknowledge(data: Path, alert_id: str) -> Plan:
+def plan_acknowledge(data: Path, alert_id: str, settings: Settings | None = None) -> Plan:
     """Find an open episode in the state of the drift service.
 
-    Raises `OperationError` if there is none with this id.
+    `settings`: those of the identity `operator`; None reads them as a command does. Raises `OperationError` if there is no
+    episode with this id.
     """
-    settings = settings_for("operator", data)
+    settings = settings or settings_for("operator", data)
     return with_redis(settings, lambda client: _planned(client, settings, data, alert_id))
 
 
@@ -60,7 +63,7 @@ async def _planned(client: "Client", settings: Settings, data: Path, alert_id: s
         if not episode.open:
             raise OperationError("conflict", f"episode {identity} is closed already ({episode.state.value})")
         metric = subject.metric or ""
-        return Plan(data, identity, shard, subject.kind.value, subject.project, metric, episode.state.value)
+        return Plan(data, identity, shard, subject.kind.value, subject.project, metric, episode.state.value, settings)
     raise OperationError(
         "not_found",
         f"no open episode {identity} can be acknowledged",
@@ -73,7 +76,7 @@ def apply(plan: Plan, actor: Actor) -> bool:
 
     Safe to repeat: the service ignores an episode that is closed.
     """
-    settings = settings_for("operator", plan.data)
+    settings = plan.settings
     attempt = Trail(plan.data, settings.store).attempt(
         "drift acknowledge",
         actor,

@@ -57,10 +57,10 @@ class Facets:
 
 
 def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[EventRow] = ()) -> Facets:
-    """Return counts of the values that a filter could choose instead of those it has. Raises `OperationError`.
+    """Return counts of the values that a filter could choose. Raises `OperationError`.
 
-    The rollups count whole buckets of the range, by the other conditions of the filter. A field that they do not have, and every field
-    if they do not know a condition of the filter, is counted on the rows shown.
+    The values of a field are counted without the filter's condition on this field. The rollups count whole buckets of the range. A field
+    that they do not have, and every field if they do not know a condition of the filter, is counted on the rows shown.
     """
     reads = Reads(client)
     span = counted_span(reads, EventFilter(), span)

@@ -56,7 +56,10 @@ _TRACE = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class EventFilter:
-    """Conditions that an event must all meet. Values of one field are alternatives, flags of `has` are not."""
+    """Conditions that an event must all meet.
+
+    Values of one field are alternatives, flags of `has` are not.
+    """
 
     kinds: tuple[Kind, ...] = ()
     project: str | None = None
@@ -138,7 +141,7 @@ def parse_filter(pairs: Iterable[tuple[str, str]], *, also: Iterable[str] = ()) 
 
     Names: `kind`, `project`, `service`, `tool`, `model`, `status`, `has`, `latency>`, `metric.NAME<`, `q`, `trace`, `session`; `also` are
     those of others, which are skipped. In a URL, `latency>=500` is the parameter `latency>` with the value 500: the bound is exclusive.
-    An empty value is no condition, as a form sends it.
+    Empty values, which forms send, are skipped.
     """
     skipped = frozenset(also)
     seen = _Values()

@@ -48,7 +48,10 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts by bucket, oldest first, without gaps. The first and last bucket are whole, also outside the range."""
+    """Counts by bucket, oldest first, without gaps.
+
+    The first and the last bucket are whole, also outside the range.
+    """
 
     buckets: tuple[Bucket, ...]
     width_s: int
@@ -90,7 +93,7 @@ def narrowed(wanted: EventFilter) -> list[str]:
 
 
 def counted_span(reads: Reads, wanted: EventFilter, span: Range) -> Range:
-    """Return the part of a range that has counted events: of an open range the days, of others the range itself."""
+    """Return the part of a range that has counted events: of an open range, its days with events."""
     everything = Range()
     if span.from_ms > everything.from_ms and span.to_ms < everything.to_ms:
         return span
@@ -107,7 +110,7 @@ def counted_span(reads: Reads, wanted: EventFilter, span: Range) -> Range:
 
 
 def width_of(span: Range) -> tuple[int, Unit]:
-    """Return the least width of buckets, in milliseconds, that cuts a range into at most `BUCKETS_MAX`. Pure."""
+    """Return the least width (ms) that makes at most `BUCKETS_MAX` buckets, and its rollup. Pure."""
     for width_ms, unit in _WIDTHS:
         if -(-span.to_ms // width_ms) - span.from_ms // width_ms <= BUCKETS_MAX:
             return width_ms, unit

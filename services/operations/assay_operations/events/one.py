@@ -51,7 +51,10 @@ Missing = Literal["expired", "failed", "pruned", "not_stored_yet", "part_of_sess
 
 @dataclass(frozen=True)
 class Event:
-    """A stored event. Scores, feedback and the linked records have the columns of their views (docs/tables.md)."""
+    """A stored event.
+
+    Scores, feedback and the linked records have the columns of their views (docs/tables.md).
+    """
 
     event_id: str
     kind: Kind
@@ -281,7 +284,7 @@ def _failures(reads: Reads, event_id: str) -> list[dict[str, Any]]:
 
 
 def _expired(retention: "RetentionSettings", project: str | None, ms: int, now_ms: int) -> str | None:
-    """Return in words that retention removes events of this age; None if it may not.
+    """Return in words that retention removes events of this age; None if it does not.
 
     Without a project the shortest retention counts.
     """

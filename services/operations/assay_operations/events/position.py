@@ -19,7 +19,7 @@ _PROJECT = re.compile(PROJECT_PATTERN)
 
 @dataclass(frozen=True)
 class Position:
-    """A place between two rows, newest first: after the row of `event_id`, or without one at the time `ms`.
+    """A place in a list: after the row of `event_id`, or without one before the time `ms`.
 
     The key of a row is its time, id, kind and project: a producer can give one id to events of two kinds or projects.
     """
@@ -41,7 +41,7 @@ class Position:
 
 
 def parse_position(cursor: str) -> Position:
-    """Return the position of a cursor. Raises `OperationError` for any text that `Position` did not write."""
+    """Return the position of a cursor. Raises `OperationError` for any other text."""
     found = _decoded(cursor) if _CURSOR.fullmatch(cursor) else None
     if found is None or str(found) != cursor:
         raise OperationError(

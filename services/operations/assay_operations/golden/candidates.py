@@ -66,10 +66,10 @@ def review_candidates(
     negative_only: bool = False,
     include_scrubbed: bool = False,
 ) -> list[Candidate]:
-    """Return questions to review, negative feedback first, without those of the dataset, retired or not. Raises `OperationError`.
+    """Return questions to review, those with negative feedback first. Raises `OperationError`.
 
-    They are chosen as by `assay dataset mine`: similar questions are joined, and those without feedback are drawn by hash, the same for the
-    same rows.
+    Questions of the dataset are left out, retired ones too. The others are chosen as by `assay dataset mine`: similar questions are
+    joined, and those without feedback are drawn by hash, the same for the same rows.
     """
     from assay_evals.dataset.mining import Miner
 

@@ -60,7 +60,7 @@ class StoredDataset:
 
 
 def list_datasets(store: "Store", *, project: str = "") -> list[StoredDataset]:
-    """List the datasets of a project, or of all, with their versions and fingerprints; none without cases."""
+    """List the datasets of a project, or of all, with their versions and fingerprints."""
     groups: dict[tuple[str, str], list[SavedCase]] = {}
     for case in _read(store, project=project):
         groups.setdefault((case.project, case.dataset), []).append(case)
@@ -79,7 +79,10 @@ def latest_version(store: "Store", project: str, dataset: str, case_id: str) -> 
 
 
 def dataset_of(store: "Store", name: str, *, project: str = "") -> "Dataset":
-    """Return a dataset in the form of files. Raises `OperationError` if there is none, or several projects have one of this name."""
+    """Return a dataset in the form of files.
+
+    Raises `OperationError` if there is none, or if several projects have one of this name.
+    """
     cases = list(_read(store, project=project, dataset=checked_name(name, "dataset")))
     projects = sorted({case.project for case in cases if not case.retired})
     if len(projects) > 1:
@@ -92,9 +95,10 @@ def dataset_of(store: "Store", name: str, *, project: str = "") -> "Dataset":
 
 
 def in_file_form(cases: list[SavedCase]) -> "Dataset":
-    """Convert the latest versions of the cases of one dataset, retired ones too, to the form of files. Pure.
+    """Convert the cases of one dataset to the form of files. Pure.
 
-    The version of the dataset is the number of saved versions of its cases, so it rises with each change.
+    `cases` are the latest versions, retired ones too. The version of the dataset is the number of saved versions of its cases, so it
+    rises with each change.
     """
     from assay_evals.dataset.model import Dataset
 

@@ -27,7 +27,10 @@ WHERE project = {project:String} AND event_id = {event:UUID} AND event_time = UU
 
 @dataclass(frozen=True)
 class Review:
-    """What a reviewer decided about a question: the documents that answer it, the answer that is right, or that nothing answers it."""
+    """Decision of a reviewer about a question.
+
+    It names the documents that answer it, the answer that is right, or both; or it is a null case, which no document answers.
+    """
 
     expected_slugs: Sequence[str] = ()
     expected_chunk_ids: Sequence[int] = ()
@@ -47,10 +50,10 @@ def save_case(
     inclusion_probability: float = 1.0,
     base_version: int = 0,
 ) -> SavedCase:
-    """Save a case of a captured retrieval as the next version. Raises `OperationError`, of kind `conflict` if others changed it.
+    """Save a case of a captured retrieval as its next version, and return it.
 
-    `base_version`: the version that the reviewer saw; 0 for a new case. The question is that of the stored retrieval, or of the version
-    before if the retrieval is not stored any more.
+    Raises `OperationError`, of kind `conflict` if another version was saved meanwhile. `base_version`: the version that the reviewer saw;
+    0 for a new case. The question is that of the stored retrieval, or of the version before if the retrieval is not stored any more.
     """
     checked_name(project, "project")
     checked_name(dataset, "dataset")
@@ -87,7 +90,10 @@ def retire_case(
     *,
     base_version: int,
 ) -> SavedCase:
-    """Take a case out of a dataset, with a new version. Raises `OperationError`, of kind `conflict` if others changed it."""
+    """Take a case out of a dataset, with a new version.
+
+    Raises `OperationError`, of kind `conflict` if another version was saved meanwhile.
+    """
     checked_name(project, "project")
     checked_name(dataset, "dataset")
     before = latest_version(store, project, dataset, case_id)

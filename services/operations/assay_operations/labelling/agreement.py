@@ -70,9 +70,10 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What people decided on each answer: True for good, by event id.
+    """Labels of all people together: True for good, by event id.
 
-    With several labellers the majority decides. Answers without one do not count: `tied`, and `unsure` if nobody called them good or bad.
+    With several labellers the majority decides. Answers without a majority do not count: they are `tied`, or `unsure` if no one called
+    them good or bad.
     """
 
     labels: dict[str, bool]
@@ -161,9 +162,10 @@ def judge_agreement(
     fingerprint: str = "",
     threshold: float = 1.0,
 ) -> Calibration:
-    """Compare the judge with the labels of a queue: kappa, TPR and TNR with intervals. Raises `OperationError` for too few labels.
+    """Compare the judge with the labels of a queue: kappa, TPR and TNR with intervals.
 
-    It is the plan that `assay judge calibrate --stored` applies; nothing is stored here.
+    Raises `OperationError` for too few labels. The result is the plan that `assay judge calibrate --stored` applies; nothing is stored
+    here.
     """
     given = verdicts_of(labels_of(store, queue), labeller).labels
     return compare(

@@ -60,7 +60,7 @@ ORDER BY judged_at DESC, fingerprint
 
 @dataclass(frozen=True)
 class Queue:
-    """A sample to label. Raises `OperationError` for a name that is none.
+    """A sample to label. Raises `OperationError` for a name of another form.
 
     Attributes:
         project: project of the answers.
@@ -116,7 +116,10 @@ class Given:
 
 @dataclass(frozen=True)
 class Item:
-    """An answer to label. Until its labeller labelled it, `label` is None and `verdicts` is empty: labelling is blind."""
+    """An answer to label.
+
+    Labelling is blind: until this person labelled the answer, `label` is None and `verdicts` is empty.
+    """
 
     event_id: str
     event_time: datetime
@@ -129,7 +132,7 @@ class Item:
 
 
 def next_items(store: "Store", queue: Queue, labeller: str, *, count: int = 1) -> list[Item]:
-    """Return the next answers that a labeller has not labelled, in the order of the queue. Raises `OperationError`.
+    """Return the next answers that a labeller has not labelled, in the order of the queue.
 
     Two people get the same answers in the same order. Answers that are not stored any more are skipped.
     """
@@ -143,7 +146,10 @@ def next_items(store: "Store", queue: Queue, labeller: str, *, count: int = 1) -
 
 
 def item(store: "Store", queue: Queue, labeller: str, event_id: str) -> Item:
-    """Return one answer, with this labeller's label and the verdicts on it if there is a label. Raises `OperationError`."""
+    """Return one answer; if this person labelled it, with the label and the verdicts of judges.
+
+    Raises `OperationError` if the answer is not stored.
+    """
     labeller, event = checked_labeller(labeller), checked_event(event_id)
     items = _items(store, queue.project, [event])
     if event not in items:
@@ -175,14 +181,17 @@ def checked_name(name: str, what: str) -> str:
 
 
 def checked_labeller(name: str) -> str:
-    """Return the name of a labeller or reviewer. Raises `OperationError` if it is empty, too long or not printable."""
+    """Return the name of a labeller or reviewer.
+
+    Raises `OperationError` if it is empty, too long or not printable.
+    """
     if not name.strip() or len(name) > NAME_CHARS or printable(name) != name:
         raise OperationError("invalid", f"the name of a person has 1 to {NAME_CHARS} printable characters")
     return name
 
 
 def checked_event(event_id: str) -> str:
-    """Return an event id in its usual form. Raises `OperationError` if it is no UUIDv7."""
+    """Return an event id in its usual form. Raises `OperationError` if it is not a UUIDv7."""
     try:
         event = UUID(event_id)
     except ValueError:

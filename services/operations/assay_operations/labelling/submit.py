@@ -85,9 +85,10 @@ def submit(
 
 
 def undo(store: "Store", settings: StoreSettings, queue: Queue, labeller: str, event_id: str = "") -> Label:
-    """Take back a person's label on an answer, without an `event_id` their last one in the queue. Raises `OperationError`.
+    """Take back a person's label on an answer; without an `event_id`, their last one in the queue.
 
-    The answer is in the queue again. The table keeps both: the withdrawal is a new row that supersedes the label.
+    Raises `OperationError` if there is none. The answer is in the queue again. The table keeps both: the withdrawal is a new row that
+    supersedes the label.
     """
     labeller = checked_labeller(labeller)
     event = checked_event(event_id) if event_id else _last(store, queue, labeller)

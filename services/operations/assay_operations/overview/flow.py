@@ -155,3 +155,12 @@ class Rates:
             seen.append((at_s, count))
         first_s, first = seen[0]
         return (count - first) / (at_s - first_s) if at_s - first_s >= RATE_LEAST_S else None
+
+
+async def newest_of_group(client: "Client", shards: int, streams: tuple[Stream, ...], group: str) -> float | None:
+    """Return the seconds since the newest entry arrived that a group has read; None if it has read none."""
+    import time
+
+    places = [await _place(client, stream, shard, group) for shard in range(shards) for stream in streams]
+    newest = max((place.newest_ms for place in places if place.newest_ms), default=None)
+    return None if newest is None else round(max(0.0, time.time() - newest / 1000), 1)

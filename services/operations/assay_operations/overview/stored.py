@@ -40,7 +40,8 @@ _NEWEST = (
 _QUALITY = """SELECT project, metric, day, mean, mean_low, mean_high, n, kappa, labels
 FROM quality_by_day WHERE day > today() - {days:UInt16}
 ORDER BY day DESC, metric = 'faithfulness' DESC, n DESC LIMIT 1 BY project"""
-_OPEN = "SELECT project, countIf(state = 'critical'), countIf(state != 'critical'), countIf(kind LIKE '%drift') FROM open_episodes GROUP BY project"
+_OPEN = """SELECT project, countIf(state = 'critical'), countIf(state != 'critical'), countIf(kind LIKE '%drift')
+FROM open_episodes GROUP BY project"""
 _WATERMARK = "SELECT updated_at FROM watermark"
 
 

@@ -17,7 +17,7 @@ def export(
     ] = "",
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Print a dataset of cases that people reviewed in the console, as NDJSON for `assay eval run --dataset`."""
+    """Print a dataset that people reviewed in the web console, as NDJSON for `assay eval run`."""
     with ends_quietly():
         with open_store(settings_for("sre", data).store) as store:
             found = dataset_of(store, name, project=project)

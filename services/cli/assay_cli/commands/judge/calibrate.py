@@ -69,7 +69,7 @@ def calibrate(
 
 
 def _stored(data: Path, queue: Queue, labeller: str) -> dict[str, bool]:
-    with open_store(settings_for("sre", data).store) as store:
+    with open_store(settings_for("owner", data).store) as store:
         found = verdicts_of(labels_of(store, queue), labeller)
     if not found.labels:
         raise CommandError(
