@@ -81,7 +81,7 @@ class Console:
             Route("/login", self._caught(self._enter)),
             Route("/logout", self._caught(self._leave), methods=["POST"]),
             Route("/api/v1/openapi.json", self._caught(self._openapi)),
-            Route("/api/v1/live", self._caught(self._live)),
+            Route(f"/api/v1{live_page.PAGE.stream}", self._caught(self._live)),
         ]
         for page in PAGES:
             routes.append(Route(page.api_path, self._caught(self._document(page))))

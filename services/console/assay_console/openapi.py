@@ -39,6 +39,8 @@ def openapi(pages: Sequence[Page], actions: Sequence[Action]) -> dict[str, Any]:
     for page in pages:
         schema = mapping[(page.document, "serialization")]
         paths[page.api_path.removeprefix("/api/v1")] = {"get": _get(page, schema)}
+        if page.stream:
+            paths[page.stream] = {"get": _stream(page, schema)}
     for action in actions:
         paths.setdefault(action.path, {})["post"] = _post(action)
     return {
@@ -74,6 +76,15 @@ def _get(page: Page, schema: dict[str, Any]) -> dict[str, Any]:
             "200": {"description": page.title, "content": {"application/json": {"schema": schema}}},
             **dict.fromkeys(("401", "403", "404", "422", "503"), _ERROR),
         },
+    }
+
+
+def _stream(page: Page, schema: dict[str, Any]) -> dict[str, Any]:
+    events = {"description": "Events as they come; `Last-Event-ID` resumes.", "content": {"text/event-stream": {}}}
+    described = _get(page, schema)
+    return described | {
+        "operationId": f"{page.name}_stream",
+        "responses": described["responses"] | {"200": events},
     }
 
 

@@ -186,6 +186,8 @@ class Page:
     template: str = ""
     #: The API's path if it differs from the page's.
     api: str = ""
+    #: The API's path of a stream of Server-Sent Events with the same parameters; empty: there is none.
+    stream: str = ""
 
     @property
     def api_path(self) -> str:

@@ -272,7 +272,7 @@ async def _cited(ask: Ask, found: Event) -> frozenset[str] | None:
         return frozenset(str(each["context_id"]) for each in found.record["citations"])
     if not found.answers:
         return None
-    answer = await ask.rollup(one_event, found.answers[0].event_id, project=found.answers[0].project)
+    answer = await ask.store(one_event, found.answers[0].event_id, project=found.answers[0].project)
     if isinstance(answer, MissingEvent) or answer.kind is not Kind.ANSWER:
         return None
     return frozenset(str(each["context_id"]) for each in answer.record["citations"])
