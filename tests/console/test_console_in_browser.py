@@ -30,7 +30,7 @@ def path_of(name: str, rows: Filled | None) -> str:
         "alert_id": rows.alert if rows else "1e72826b-6b49-50e8-a0a4-8f2105c112ec",
         "session_id": rows.session if rows else "none",
     }
-    return re.sub(r"\{(\w+)\}", lambda place: ids.get(place[1], "none"), page.path)
+    return re.sub(r"\{(\w+)(?::path)?\}", lambda place: ids.get(place[1], "none"), page.path)
 
 
 def violations(page: Any) -> list[str]:

@@ -1,6 +1,7 @@
 """SQL: anything else?"""
 
 import asyncio
+import re
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_operations.errors import OperationError
@@ -8,6 +9,7 @@ from assay_operations.query import known_queries
 from assay_operations.sql import ROWS_MAX, SqlAnswer, SqlError, View, schema, sql_answer
 
 _PREFIX = "param_"
+_TEXTS = re.compile(r"\{(\w+):\s*String\s*\}")
 
 
 class QueryParameter(Document):
@@ -52,6 +54,8 @@ async def read(ask: Ask) -> Sql:
         if unknown := values.keys() - queries[name].defaults.keys():
             raise OperationError("invalid", f"{name} has no parameter {min(unknown)[:60]!r}")
         sql, values = queries[name].sql, queries[name].defaults | values
+    # A link leaves out parameters that are empty.
+    values = dict.fromkeys(_TEXTS.findall(sql), "") | values
     named = tuple(
         Named(
             name=each.name,
