@@ -65,7 +65,7 @@ async def read_one(ask: Ask) -> Alert:
     """Read one episode, then its samples."""
     episode, steps = await ask.store(transitions, ask.path["alert_id"], ask.scope.project)
     began = began_ms(episode, steps)
-    samples = await ask.panel(history, episode, began, ask.scope.to_ms)
+    samples = await ask.panel(history, episode, steps, began, ask.scope.to_ms)
     over = not episode.open
     end = ask.scope.to_ms if episode.open else round(episode.at.timestamp() * 1000)
     length = max(60_000, end - began)

@@ -31,9 +31,10 @@ _TOTALS = """SELECT
 FROM rollup_hour AS r
 WHERE hour > toStartOfHour(now('UTC')) - toIntervalHour(24)
 GROUP BY project"""
-_RECENT = """SELECT project, sum(events), max(created_at), max(refreshed_at)
+_RECENT = """SELECT project, sum(events), max(created_at)
 FROM rollup_minute WHERE kind != 'failure' AND minute > toStartOfMinute(now('UTC')) - toIntervalMinute(10)
 GROUP BY project"""
+_COUNTED = "SELECT maxOrNull(refreshed_at) FROM rollup_minute WHERE minute >= now('UTC') - INTERVAL 2 DAY"
 _NEWEST = (
     "SELECT project, max(created_at) FROM rollup_day WHERE kind != 'failure' AND day >= today() - 90 GROUP BY project"
 )
@@ -131,8 +132,8 @@ def traffic(client: "Client") -> Stored:
             )
         )
     moved = client.query(_WATERMARK).result_rows
-    counted = max((_utc(row[2]) for row in recent.values()), default=None)
-    return Stored(tuple(found), counted, _utc(moved[0][0]) if moved else None)
+    ((counted,),) = client.query(_COUNTED).result_rows
+    return Stored(tuple(found), None if counted is None else _utc(counted), _utc(moved[0][0]) if moved else None)
 
 
 def usual(weeks: list[list[int]]) -> tuple[float, ...]:
