@@ -16,8 +16,10 @@ from assay_operations.events.filters import EventFilter, Range
 from assay_operations.events.histogram import histogram
 from assay_operations.events.listing import list_events
 from assay_operations.events.one import one_event
+from assay_operations.events.rows import conditions, parameters, select_newest, within
 from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect
+from assay_schema.fields import Kind
 from tests.bench.result import result
 from tests.bench.rollup import fill
 from tests.support.store import ROLLUP_REFRESHES, StoreServer, refresh_rollups
@@ -29,11 +31,6 @@ DEPTHS = (0, 2, 6)
 #: Most rows that a page may read.
 ROWS_READ_MAX = 200_000
 ROUNDS, QUICK_ROUNDS = 15, 2
-#: The newest rows before a time, as they would be read without the rollups.
-UNBOUNDED = (
-    "SELECT event_id, event_time, project, service, tool_name, leftUTF8(query, 200), latency_ms, pii_families FROM candidates "
-    "WHERE event_time < fromUnixTimestamp64Milli({upper_ms:Int64}, 'UTC') ORDER BY event_time DESC, event_id DESC LIMIT 50"
-)
 
 
 @dataclass
@@ -78,7 +75,11 @@ def _of_size(rows: int, rounds: int) -> tuple[list[dict[str, Any]], int]:
 
 def _measured(sre: Client, rows: int, rounds: int) -> tuple[list[dict[str, Any]], int]:
     now_ms = int(time.time() * 1000)
-    filters = {"all projects": EventFilter(), "one project": EventFilter(project="p1")}
+    filters = {
+        "all projects": EventFilter(kinds=(Kind.RETRIEVAL,)),
+        "one project": EventFilter(kinds=(Kind.RETRIEVAL,), project="p1"),
+        "all projects and kinds": EventFilter(),
+    }
     timed = {(depth, what): Timed() for depth in DEPTHS for what in filters}
     for _ in range(rounds):
         for (depth, what), times in timed.items():
@@ -90,7 +91,7 @@ def _measured(sre: Client, rows: int, rounds: int) -> tuple[list[dict[str, Any]]
             if len(page.rows) != 50:
                 raise AssertionError(f"{what}, {depth} days back: {page}")
             started = time.perf_counter()
-            sre.query(UNBOUNDED, parameters={"upper_ms": span.to_ms})
+            sre.query(*_unbounded(filters[what], span))
             times.anchor.append(_since(started))
     found = []
     for (depth, what), times in timed.items():
@@ -101,6 +102,12 @@ def _measured(sre: Client, rows: int, rounds: int) -> tuple[list[dict[str, Any]]
     most = max(number for times in timed.values() for number in times.rows_read)
     found.append(result(f"rows read by a page, {rows:,} events", most, ROWS_READ_MAX, "rows", "<= 1", rounds))
     return [*found, *_others(sre, rows, rounds, now_ms)], most
+
+
+def _unbounded(wanted: EventFilter, span: Range) -> tuple[str, dict[str, Any]]:
+    """Return a query for the same rows that is not bounded by the rollups, and its parameters."""
+    where = {kind: [*within(), *conditions(wanted, kind)] for kind in wanted.possible_kinds}
+    return select_newest(where), parameters(wanted) | {"low_ms": span.from_ms, "upper_ms": span.to_ms, "limit": 50}
 
 
 def _others(sre: Client, rows: int, rounds: int, now_ms: int) -> list[dict[str, Any]]:

@@ -94,7 +94,9 @@ async def test_one_episode_shows_its_samples_transitions_and_the_events_to_compa
         assert missing(document["transitions"], page) == []
         assert missing(document["history"]["value"]["samples"], page, "at_ms", "low", "high", "mean") == []
         assert "kind=answer" in document["events_during"]
-        assert document["events_before"].replace("&", "&amp;") in page
+        assert "/events?project=shop&amp;kind=answer&amp;from=" in page
+        assert "against=before" in document["differs"]
+        assert "/events/differs?project=shop&amp;kind=answer&amp;" in page
         assert document["acknowledge"] == f"assay drift acknowledge {EPISODE}"
         assert document["acknowledge"] in page  # without the operator's credentials there is no button
         assert "/acknowledge" not in page

@@ -19,6 +19,8 @@ from tests.support.sample_rows import FINGERPRINT, answer, candidate, event_id_a
 from tests.support.store import StoreServer, refresh_rollups
 
 SECRET = "the text that nobody may see"
+#: The judge before that of `score`.
+OLD = "00000000aaaaaaaa"
 PATHS = ("/quality", "/failures", "/arrivals", "/health")
 
 
@@ -40,7 +42,7 @@ def filled(migrated: StoreServer) -> StoreServer:
     scores = [
         score(faithfulness=value, days_old=days, project="shop", fingerprint=judge)
         for days, value, judge in (
-            (3, 0.9, "oldjudge"), (3, 0.8, "oldjudge"), (1, 0.7, FINGERPRINT), (1, 0.6, FINGERPRINT), (0, 0.5, FINGERPRINT),
+            (3, 0.9, OLD), (3, 0.8, OLD), (1, 0.7, FINGERPRINT), (1, 0.6, FINGERPRINT), (0, 0.5, FINGERPRINT),
             (0, 0.4, FINGERPRINT),
         )
     ]  # fmt: skip
@@ -83,7 +85,7 @@ async def test_quality_shows_the_base_stream_by_day_and_judge(filled: StoreServe
         [row] = document["metrics"]["value"]
         days = row["of"]["days"]
         assert [round(each["mean"], 2) for each in days] == [0.85, 0.65, 0.45]
-        assert [each["fingerprint"] for each in days] == ["oldjudge", FINGERPRINT, FINGERPRINT]
+        assert [each["fingerprint"] for each in days] == [OLD, FINGERPRINT, FINGERPRINT]
         assert missing(days, page, "low", "high") == []
         assert page.count('class="break"') == 1
         assert "not calibrated" in page

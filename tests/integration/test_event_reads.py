@@ -38,6 +38,8 @@ from tests.support.store import StoreServer, refresh_rollups
 
 NOW_MS = int(time.time() * 1000)
 HOUR_MS = 3_600_000
+#: So much that a busy machine does not end a search early.
+BUDGET_S = 300.0
 EVERYTHING, EVERY_EVENT = Range(), EventFilter()
 TABLES = ("candidates", "answers", "feedback", "tool_calls", "server_events", "scores", "capture_failures")
 ROLLUPS = ("rollup_minute", "rollup_hour", "rollup_day")
@@ -76,9 +78,9 @@ def at(ms: int, row: Json, **fields: Any) -> Json:
 
 
 def all_pages(sre: Client, wanted: EventFilter = EVERY_EVENT, span: Range = EVERYTHING, limit: int = 20) -> list[Page]:
-    pages = [list_events(sre, wanted, span, limit=limit)]
+    pages = [list_events(sre, wanted, span, limit=limit, budget_s=BUDGET_S)]
     while pages[-1].next:
-        pages.append(list_events(sre, wanted, span, limit=limit, after=pages[-1].next))
+        pages.append(list_events(sre, wanted, span, limit=limit, after=pages[-1].next, budget_s=BUDGET_S))
         assert len(pages) < 500, "the pages never end"
     return pages
 
@@ -210,7 +212,7 @@ def test_rows_show_judging_and_feedback_and_the_beginning_of_long_text(empty: Cl
     store(empty, "scores", score(event_id=judged["event_id"], faithfulness=0.25))
     for number, verdict in enumerate(("positive", "negative")):
         store(empty, "feedback", feedback(number, target_event_id=judged["event_id"], verdict=verdict))
-    [row] = list_events(sre, EventFilter(kinds=(Kind.ANSWER,)), EVERYTHING).rows
+    [row] = list_events(sre, EventFilter(kinds=(Kind.ANSWER,)), EVERYTHING, budget_s=BUDGET_S).rows
     assert (row.text, row.text_chars) == ("ä" * 200, 1_000)
     assert (row.judged, row.faithfulness, row.feedback, row.status) == ("scored", 0.25, "mixed", "cited")
     assert orjson.loads(orjson.dumps(row))["kind"] == "answer"
@@ -278,7 +280,7 @@ def test_facets_count_all_events_where_the_rollups_can_and_say_where_not(empty: 
     refresh_rollups(empty)
 
     def counts(wanted: EventFilter) -> dict[str, tuple[dict[str, int], str]]:
-        shown = list_events(sre, wanted, EVERYTHING, limit=2).rows
+        shown = list_events(sre, wanted, EVERYTHING, limit=2, budget_s=BUDGET_S).rows
         return {
             facet.name: (dict(facet.values), facet.source) for facet in facets(sre, wanted, EVERYTHING, shown).facets
         }

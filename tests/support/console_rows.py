@@ -89,8 +89,8 @@ def fill(owner: Client, *, now_ms: int | None = None) -> Filled:
         unfounded = {
             "verdict": "not_found",
             "demoted": False,
-            "answer_from": 58,
-            "answer_to": 75,
+            "answer_from": 57,
+            "answer_to": 74,
             "passage": 0,
             "quote_from": 0,
             "quote_to": 0,

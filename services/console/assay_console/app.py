@@ -73,7 +73,7 @@ class Service:
         await asyncio.wait({stopped, *tasks}, return_when=asyncio.FIRST_COMPLETED)
         ended_well = stop.is_set()
         self._stopping = True
-        await self._console.live.close()
+        await self._console.close()
         pages.should_exit = health.should_exit = True
         stopped.cancel()
         await asyncio.gather(*tasks, stopped, return_exceptions=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shlex
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
@@ -66,6 +67,12 @@ class Console:
         self._redis = redis
         self._login = login
         self.live = Live(settings.redis)
+        self._sql = Reads(settings.store, 1)
+
+    async def close(self) -> None:
+        """End the viewers of the live tail, and start no more SQL."""
+        await self.live.close()
+        self._sql.close()
 
     def application(self) -> Starlette:
         """Build the ASGI application."""
@@ -74,7 +81,7 @@ class Console:
             Route("/login", self._caught(self._enter)),
             Route("/logout", self._caught(self._leave), methods=["POST"]),
             Route("/api/v1/openapi.json", self._caught(self._openapi)),
-            Route("/api/v1/live", self._caught(self._live)),
+            Route(f"/api/v1{live_page.PAGE.stream}", self._caught(self._live)),
         ]
         for page in PAGES:
             routes.append(Route(page.api_path, self._caught(self._document(page))))
@@ -125,7 +132,7 @@ class Console:
             body = await _body(request)
             ask = Ask(
                 request.query_params, request.path_params, scope_of({}, _now_ms()), person,
-                self._settings, self._reads, self._redis, self.live,
+                self._settings, self._reads, self._redis, self.live, self._sql,
             )  # fmt: skip
             target = await action.apply(ask, _fields(action, body))
             return _json({"location": target}) if _is_api(request) else RedirectResponse(target, 303)
@@ -174,7 +181,10 @@ class Console:
             if scope.project not in ("", person.project):
                 raise OperationError("refused", f"this key reads project {person.project} only")
             scope = Scope(person.project, scope.from_ms, scope.to_ms, scope.span)
-        return Ask(parameters, request.path_params, scope, person, self._settings, self._reads, self._redis, self.live)
+        return Ask(
+            parameters, request.path_params, scope, person, self._settings, self._reads, self._redis, self.live, self._sql,
+            same_origin=request.headers.get("sec-fetch-site") == "same-origin",
+        )  # fmt: skip
 
     def _shell(self, page: Page, ask: Ask) -> dict[str, Any]:
         """Return what the frame around every page shows."""
@@ -237,13 +247,14 @@ def _checked(page: Page, given: list[tuple[str, str]]) -> dict[str, str]:
     known_names = {*known, "project", *(("t", "from", "to") if page.span else ())}
     found: dict[str, str] = {}
     for name, value in given:
-        if name not in known_names:
+        prefix = next((each for each in page.parameters if each.prefix and name.startswith(each.name)), None)
+        if name not in known_names and prefix is None:
             if name.startswith(("utm_", "_")):
                 continue
             raise OperationError(
                 "invalid", f"this page has no parameter {name[:40]!r}; it has: {', '.join(sorted(known_names))}"
             )
-        parameter = known.get(name)
+        parameter = known.get(name, prefix)
         if len(value) > (parameter.longest if parameter else 400):
             raise OperationError("invalid", f"{name}: longer than {parameter.longest if parameter else 400} characters")
         if name in found and parameter is not None and parameter.many:
@@ -323,8 +334,7 @@ def _timing(ask: Ask, started: float) -> dict[str, str]:
 
 def _filled(path: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
-        for place in (f"{{{name}}}", f"{{{name}:path}}"):
-            path = path.replace(place, quote(value))
+        path = path.replace(f"{{{name}}}", quote(value, safe="")).replace(f"{{{name}:path}}", quote(value))
     return path
 
 
@@ -332,8 +342,9 @@ def _command(page: Page, ask: Ask) -> str:
     """Return the command that prints what the page shows; empty if there is none."""
     if not page.command:
         return ""
-    project = f" --project {ask.scope.project}" if ask.scope.project else ""
-    values = {**ask.parameters, **ask.path, "and_project": project, "span": ask.scope.span or ask.scope.from_iso}
+    project = f" --project {shlex.quote(ask.scope.project)}" if ask.scope.project else ""
+    given = {name: shlex.quote(value) for name, value in {**ask.parameters, **ask.path}.items()}
+    values = {**given, "and_project": project, "span": ask.scope.span or ask.scope.from_iso}
     return page.command.format_map(_Missing(values))
 
 

@@ -185,6 +185,12 @@ def band(
         parts.append(
             Markup('<polyline class="mean" points="{}"/>').format(_points([(x(p.at_ms), y(p.mean or 0)) for p in run]))
         )
+        if len(run) == 1 and run[0].low is not None and run[0].high is not None:  # a band of one point has no area
+            parts.append(
+                Markup('<line class="whisker" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{2:.1f}"/>').format(
+                    x(run[0].at_ms), y(run[0].low), y(run[0].high)
+                )
+            )
     base = [(x(p.at_ms), y(p.baseline)) for p in points if p.baseline is not None]
     if base:
         parts.append(Markup('<polyline class="baseline" points="{}"/>').format(_points(base)))

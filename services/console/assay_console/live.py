@@ -132,7 +132,7 @@ class Live:
         finally:
             self._viewers.discard(viewer)
             if not self._viewers:
-                # A viewer that leaves is cancelled, and may not wait.
+                # A viewer that leaves is cancelled, and must not wait.
                 self._ending = asyncio.create_task(self._stop())
 
     async def close(self) -> None:
@@ -253,7 +253,7 @@ class Live:
         return list(heapq.merge(*lists, key=lambda each: order(each.entry_id))), last
 
     async def _read(self, shard: int, redis: Redis) -> None:
-        """Offer the new entries of a shard to all viewers, for ever. Redis may go and come again."""
+        """Offer the new entries of a shard to all viewers, without end. Redis may go and come again."""
         key = EVENTS.key(shard)
         while True:
             answer = await self._patiently(redis.xread, {key: self._last[shard]}, count=_READ, block=_BLOCK_MS)

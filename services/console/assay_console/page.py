@@ -64,6 +64,8 @@ class Parameter:
     #: Longest value, in characters.
     longest: int = 400
     many: bool = False
+    #: `name` is the beginning of the names of several parameters.
+    prefix: bool = False
 
 
 @dataclass
@@ -87,6 +89,10 @@ class Ask:
     redis: Redis
     #: The live tail, with `assay_console.live.Live.newest`.
     live: "Live"
+    #: Reads of SQL that people write: apart from those of pages, so that they do not wait for each other.
+    sql_reads: Reads
+    #: True if a page of this console asked, and not a link from elsewhere.
+    same_origin: bool = False
     cost: Cost = field(default_factory=Cost)
     _panels: int = 0
 
@@ -191,6 +197,8 @@ class Page:
     api: str = ""
     #: Makes the file that `GET {path}/export` sends; None: there is none.
     export: Callable[[Ask], Awaitable[File]] | None = None
+    #: The API's path of a stream of Server-Sent Events with the same parameters; empty: there is none.
+    stream: str = ""
 
     @property
     def api_path(self) -> str:

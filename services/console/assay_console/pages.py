@@ -15,7 +15,10 @@ from assay_console.views import (
     live,
     overview,
     quality,
+    requeue,
     review,
+    sessions,
+    sql,
 )
 
 PAGES: tuple[Page, ...] = (
@@ -24,6 +27,8 @@ PAGES: tuple[Page, ...] = (
     events.PAGE,
     differs.PAGE,
     event.PAGE,
+    sessions.LIST,
+    sessions.ONE,
     alerts.PAGE,
     alerts.ONE,
     alerts.CONFIRM,
@@ -37,11 +42,14 @@ PAGES: tuple[Page, ...] = (
     datasets.PAGE,
     datasets.ONE,
     failures.PAGE,
+    requeue.PAGE,
     arrivals.PAGE,
+    sql.PAGE,
     health.PAGE,
 )
 ACTIONS: tuple[Action, ...] = (
     alerts.ACKNOWLEDGE,
+    requeue.ACTION,
     label.LABEL,
     label.UNDO,
     review.SAVE,

@@ -37,7 +37,7 @@ class Passing(Document):
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of a shard with its row, and the text that filters search; None: it is no event."""
+    """An entry of a shard with its row, and the text that filters search; None: it is not an event."""
 
     shard: int
     entry_id: str

@@ -72,8 +72,8 @@ class Reads:
     async def ask(
         self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
     ) -> Answer[T]:
-        """Call an operation that reads the store. Raises `OperationError`."""
-        return await self.ask_within(0.0, function, *arguments, **options)
+        """Call an operation that reads the store, without keeping its answer. Raises `OperationError`."""
+        return await self._shared(_key(function, arguments, options), False, function, arguments, options)
 
     async def ask_within(
         self, seconds: float, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
@@ -83,12 +83,21 @@ class Reads:
         kept = self._kept.get(key)
         if kept is not None and time.time() - kept.at < seconds:
             return cast("Answer[T]", kept)
+        return await self._shared(key, True, function, arguments, options)
+
+    async def _shared(
+        self, key: Hashable, keep: bool, function: Callable[..., T], arguments: Any, options: Any
+    ) -> Answer[T]:
+        """Ask, or wait for the same question that is in flight."""
         task = self._in_flight.get(key)
         if task is None:
-            task = asyncio.create_task(self._read(key, function, arguments, options))
+            task = asyncio.create_task(self._read(function, arguments, options))
             self._in_flight[key] = task
             task.add_done_callback(lambda _: self._in_flight.pop(key, None))
-        return cast("Answer[T]", await asyncio.shield(task))
+        answer = cast("Answer[T]", await asyncio.shield(task))
+        if keep:
+            self._remember(key, answer)
+        return answer
 
     def last(
         self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
@@ -110,7 +119,7 @@ class Reads:
         if self._client is not None:
             self._client.close()
 
-    async def _read(self, key: Hashable, function: Callable[..., T], arguments: Any, options: Any) -> Answer[T]:
+    async def _read(self, function: Callable[..., T], arguments: Any, options: Any) -> Answer[T]:
         if self._waiting >= WAITING_MAX:
             raise OperationError(
                 "unavailable", f"the console is busy: {self._waiting} reads wait; try again in a moment"
@@ -122,11 +131,9 @@ class Reads:
             self._waiting -= 1
         try:
             loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(self._threads, self._call, function, arguments, options)
+            return await loop.run_in_executor(self._threads, self._call, function, arguments, options)
         finally:
             self._slots.release()
-        self._remember(key, answer)
-        return answer
 
     def _remember(self, key: Hashable, answer: Answer[Any]) -> None:
         self._kept[key] = answer

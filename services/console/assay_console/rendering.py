@@ -4,8 +4,9 @@ Everything is escaped; a name that a template does not get is an error.
 """
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
@@ -29,6 +30,7 @@ def environment() -> Environment:
         *(formats.captured, formats.short_id, formats.evidence, iso),
     ):
         templates.filters[function.__name__] = function
+    templates.filters["quoted"] = partial(quote, safe="")
     templates.filters["as_parameters"] = _as_parameters
     templates.globals.update(
         link=link, charts=charts, drawings=drawings, ranges=tuple(RANGES), events_chart=events_chart

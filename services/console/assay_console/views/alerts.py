@@ -40,6 +40,8 @@ class Alert(Document):
     #: Answers of the window, and as many hours before it; empty for an episode of the whole system.
     events_during: str
     events_before: str
+    #: In which fields the events of the window differ from those before it.
+    differs: str
     explain: str
     #: Empty if the episode cannot be acknowledged, or is over.
     acknowledge: str
@@ -77,6 +79,9 @@ async def read_one(ask: Ask) -> Alert:
         history=samples,
         events_during=link("/events", own, {"from": iso(began), "to": iso(end)}) if named else "",
         events_before=link("/events", own, {"from": iso(began - length), "to": iso(began)}) if named else "",
+        differs=link("/events/differs", own, {"from": iso(began), "to": iso(end), "against": "before"})
+        if named
+        else "",
         explain=explain_command(episode.alert_id, episode.kind, episode.metric),
         acknowledge=command,
         meaning=acknowledge_meaning(episode.kind),

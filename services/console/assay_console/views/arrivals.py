@@ -24,6 +24,8 @@ class Arrivals(Document):
     state: str
     sentence: str
     clock: str
+    #: Why the log could not be read; empty if it was.
+    log_away: str
     events: Panel[list[Timed]]
     refused: Panel[Failures]
     producers: Panel[tuple[Producer, ...]]
@@ -59,6 +61,7 @@ async def read(ask: Ask) -> Arrivals:
         state=state,
         sentence=sentence,
         clock=clock_note(found),
+        log_away=in_log.message,
         events=Panel(state=in_store.state, value=events if in_store.value is not None or events else None,
                      message=in_store.message, fix=in_store.fix, age_s=in_store.age_s),
         refused=refused,

@@ -2,9 +2,9 @@
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.views.events import FILTER, filters_of, wanted_of
+from assay_operations.errors import OperationError
 from assay_operations.events.differs import what_differs
 from assay_operations.events.filters import Range
-from assay_operations.errors import OperationError
 
 #: Differences that are shown.
 SHOWN = 60

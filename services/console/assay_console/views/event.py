@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from pydantic import Field
+
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.pieces import SHOWN_CHARS, Span, Text, text_of
 from assay_console.scope import link
@@ -183,8 +185,8 @@ class One(Document):
     latency_ms: float | None = None
     trace_id: str | None = None
     session_id: str | None = None
-    pii: dict[str, int] = {}
-    facts: dict[str, str] = {}
+    pii: dict[str, int] = Field(default_factory=dict)
+    facts: dict[str, str] = Field(default_factory=dict)
     answers: tuple[EventRow, ...] = ()
     target: EventRow | None = None
     target_id: str | None = None
@@ -216,7 +218,7 @@ async def read(ask: Ask) -> One:
     retrieval = record if found.kind is Kind.RETRIEVAL else found.retrieval
     cited, earlier = await asyncio.gather(_cited(ask, found), _earlier(ask, retrieval))
     scores = tuple(map(_score, found.scores))
-    verdicts = next((each["verdicts"] for each in found.scores if each["verdicts"]), [])
+    verdicts: list[dict[str, Any]] = next((each["verdicts"] for each in found.scores if each["verdicts"]), [])
     is_answer = found.kind is Kind.ANSWER
     return One(
         event_id=found.event_id,
@@ -270,7 +272,7 @@ async def _cited(ask: Ask, found: Event) -> frozenset[str] | None:
         return frozenset(str(each["context_id"]) for each in found.record["citations"])
     if not found.answers:
         return None
-    answer = await ask.rollup(one_event, found.answers[0].event_id, project=found.answers[0].project)
+    answer = await ask.store(one_event, found.answers[0].event_id, project=found.answers[0].project)
     if isinstance(answer, MissingEvent) or answer.kind is not Kind.ANSWER:
         return None
     return frozenset(str(each["context_id"]) for each in answer.record["citations"])

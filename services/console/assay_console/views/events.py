@@ -231,13 +231,13 @@ def _sql(wanted: EventFilter) -> str:
         columns = f"{kind.value!r} AS kind, {source.text} AS text, {source.status} AS status"
         where = " AND ".join([*within(), *conditions(wanted, kind)])
         parts.append(
-            f"SELECT e.event_time AS time, {columns}, e.project AS project, e.service AS service, e.event_id AS event_id\n"  # noqa: S608
+            f"SELECT e.event_time AS time, {columns}, e.project AS project, e.service AS service, e.event_id AS event_id\n"
             f"FROM {source.view} AS e\nWHERE {where}"
         )
     if not parts:
         return ""
     inner = "\nUNION ALL\n".join(parts)
-    return f"SELECT * FROM\n(\n{inner}\n)\nORDER BY time DESC LIMIT {LIMIT}"  # noqa: S608
+    return f"SELECT * FROM\n(\n{inner}\n)\nORDER BY time DESC LIMIT {LIMIT}"
 
 
 def _sql_parameters(sql: str, wanted: EventFilter, span: Range) -> dict[str, str]:

@@ -3,12 +3,16 @@
 import asyncio
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter, redis_panel
+from assay_console.people import Role
 from assay_operations.failures import Dead, Failures, dead_letters, failures
 from assay_schema.failures import Reason
 from assay_schema.streams import STREAMS
 
 _HOUR_MS = 3_600_000
-_STAGES = tuple(dict.fromkeys(group for stream in STREAMS for group in stream.groups))
+STAGES = tuple(dict.fromkeys(group for stream in STREAMS for group in stream.groups))
+
+REASON = Parameter("reason", "Only this reason; empty: all.", tuple(Reason))
+STAGE = Parameter("stage", "Only what this service gave up; empty: all.", STAGES)
 
 
 class FailuresPage(Document):
@@ -22,6 +26,8 @@ class FailuresPage(Document):
     letters: int | None
     requeue: str
     drop: str
+    #: True if this console has the operator's credentials, and the person is an operator.
+    may_requeue: bool
 
 
 async def read(ask: Ask) -> FailuresPage:
@@ -43,6 +49,7 @@ async def read(ask: Ask) -> FailuresPage:
         dead=dead,
         letters=None if dead.value is None else sum(each.letters for each in dead.value),
         requeue=f"assay dead requeue {chosen or '--all'} --dry-run",
+        may_requeue=ask.settings.console.operator_config is not None and ask.person.role >= Role.OPERATOR,
         drop=f"assay dead drop {chosen or '--all'} --dry-run",
     )
 
@@ -55,8 +62,8 @@ PAGE = Page(
     read,
     FailuresPage,
     (
-        Parameter("reason", "Only this reason; empty: all.", tuple(Reason)),
-        Parameter("stage", "Only what this service gave up; empty: all.", _STAGES),
+        REASON,
+        STAGE,
         Parameter("service", "Only this producer; empty: all.", longest=128),
     ),
     key="f",

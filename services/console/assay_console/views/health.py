@@ -17,7 +17,7 @@ _NOT_HERE = (
 
 
 class Health(Document):
-    """Findings by source, versions, and what `assay doctor` checks besides."""
+    """Findings by source, versions, and what `assay doctor` also checks."""
 
     state: str
     sentence: str

@@ -56,4 +56,5 @@ PAGE = Page(
     by_project=True,
     command="assay tail{and_project}",
     api="/live/newest",
+    stream="/live",
 )

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter, redis_panel
+from assay_console.scope import Scope, link
+from assay_console.views.events import FILTER
 from assay_operations.drift.monitor import watched
 from assay_operations.judging.quality import Judged, Metric, judged, quality
 from assay_runtime.connection import Client
@@ -30,6 +32,8 @@ class MetricRow(Document):
 
     of: Metric
     detector: Watched | None
+    #: The answers with the lowest values of this range; empty for a metric that is not of answers, or better when low.
+    lowest: str
 
 
 class JudgedRow(Document):
@@ -63,15 +67,16 @@ async def read(ask: Ask) -> QualityPage:
         redis_panel(_watched(ask.redis, ask.settings, ask.scope.project)),
     )
     rows = None if counts.value is None else [JudgedRow(counts=each, coverage=each.coverage) for each in counts.value]
+    found = None
+    if metrics.value is not None:
+        found = [
+            MetricRow(of=each, detector=detector_of(each, series.value), lowest=lowest(each, ask.scope))
+            for each in metrics.value.metrics
+        ]
     return QualityPage(
         metric=ask.text("metric"),
         days=(last - first).days + 1,
-        metrics=Panel(
-            state=metrics.state,
-            value=None if metrics.value is None
-            else [MetricRow(of=each, detector=detector_of(each, series.value)) for each in metrics.value.metrics],
-            message=metrics.message, fix=metrics.fix, age_s=metrics.age_s,
-        ),
+        metrics=Panel(state=metrics.state, value=found, message=metrics.message, fix=metrics.fix, age_s=metrics.age_s),
         more=metrics.value is not None and metrics.value.more,
         watched=series,
         judged=Panel(state=counts.state, value=rows, message=counts.message, fix=counts.fix, age_s=counts.age_s),
@@ -99,6 +104,15 @@ def why_nothing(counts: tuple[Judged, ...] | None) -> str:
         "no_context": f"{total[worst]:,} {of} have no passage to judge them by: pass contexts= to the SDK.",
         "abstained": f"{total[worst]:,} {of} make no claim to judge.",
     }[worst]
+
+
+def lowest(metric: Metric, scope: Scope) -> str:
+    """Return the link to answers that scored below the mean of the latest day. Pure."""
+    name = f"metric.{metric.metric}<"
+    if name not in {each.name for each in FILTER} or metric.metric == "hallucination_rate":
+        return ""
+    own = {"project": metric.project, "kind": "answer", name: f"{metric.days[-1].mean:.2f}"}
+    return link("/events", scope.parameters(), own)
 
 
 def detector_of(metric: Metric, series: list[Watched] | None) -> Watched | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay_operations.actor import Actor
 from assay_operations.audit import Attempt, Trail, redis_user
-from assay_operations.clients import run_with_redis, settings_for, with_redis
+from assay_operations.clients import settings_for, with_redis
 from assay_operations.dead_letters.choose import Choice, called
 from assay_operations.dead_letters.letters import DeadLetter, Name, NotRequeueableError
 from assay_schema.settings import Settings
@@ -34,6 +34,8 @@ class Plan:
     unfit: tuple[str, ...]
     #: The selection, for the audit record.
     target: dict[str, Any]
+    #: Settings with the credentials of the operator.
+    settings: Settings = field(repr=False)
 
 
 @dataclass
@@ -46,9 +48,10 @@ class Requeued:
     gone: list[str] = field(default_factory=list)
 
 
-def plan_requeue(data: Path, chosen: Choice) -> Plan:
-    """Find the selected letters."""
-    return run_with_redis("operator", data, lambda client, settings: _find(client, settings, data, chosen))
+def plan_requeue(data: Path, chosen: Choice, settings: Settings | None = None) -> Plan:
+    """Find the selected letters. `settings`: those of the identity `operator`; None reads them as a command does."""
+    own = settings or settings_for("operator", data)
+    return with_redis(own, lambda client: _find(client, own, data, chosen))
 
 
 async def _find(client: "Client", settings: Settings, data: Path, chosen: Choice) -> Plan:
@@ -61,7 +64,7 @@ async def _find(client: "Client", settings: Settings, data: Path, chosen: Choice
         else:
             names.append(Name(letter.shard, letter.id))
             streams[stream.name] += 1
-    return Plan(data, tuple(names), tuple(chosen.missing), streams, tuple(unfit), chosen.target)
+    return Plan(data, tuple(names), tuple(chosen.missing), streams, tuple(unfit), chosen.target, settings)
 
 
 def apply(plan: Plan, actor: Actor, *, progress: Requeued | None = None) -> Requeued:
@@ -72,7 +75,7 @@ def apply(plan: Plan, actor: Actor, *, progress: Requeued | None = None) -> Requ
     done = Requeued() if progress is None else progress
     if not plan.names:
         return done
-    settings = settings_for("operator", plan.data)
+    settings = plan.settings
     attempt = Trail(plan.data, settings.store).attempt(
         "dead requeue", actor, identity=redis_user(settings.redis), target=plan.target, planned=len(plan.names)
     )

@@ -143,6 +143,13 @@ class Bounds:
     span: Range
     now_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
 
+    #: When the hours up to now were last counted, if that was read.
+    _refreshed_ms: int | None = field(default=None, init=False)
+
+    def counted_to(self) -> datetime | None:
+        """Return the time up to which stored rows are counted; None if nothing was counted yet."""
+        return counted_to(self.reads) if self._refreshed_ms is None else from_unix_ms(self._refreshed_ms)
+
     def lower(self, upper_ms: int, matching: int | None, rows: int) -> Edge:
         """Return the bound that has about `matching` matching events, or `rows` rows, below `upper_ms`.
 
@@ -181,8 +188,12 @@ class Bounds:
     def _buckets(self, unit: Unit, from_ms: int, to_ms: int) -> list[tuple[int, int, int]]:
         where = " AND ".join([*unit.within(), *rollup_conditions(self.wanted)])
         sql = (
-            f"SELECT {unit.start} AS start, sum({counted(self.wanted) or '0'}) AS matching, sum(events) AS counted"  # noqa: S608
+            f"SELECT {unit.start} AS start, sum({counted(self.wanted) or '0'}) AS matching, sum(events) AS counted,"  # noqa: S608
+            " toUnixTimestamp64Milli(max(refreshed_at)) AS refreshed_ms"
             f" FROM {unit.view} WHERE {where} GROUP BY start ORDER BY start DESC"
         )
         values = rollup_parameters(self.wanted) | unit.buckets(from_ms, to_ms)
-        return [(int(start), int(matching), int(rows)) for start, matching, rows in self.reads.rows(sql, values)]
+        found = self.reads.rows(sql, values)
+        if unit is HOUR and to_ms >= self.now_ms and found:
+            self._refreshed_ms = max(int(refreshed_ms) for *_, refreshed_ms in found)
+        return [(int(start), int(matching), int(rows)) for start, matching, rows, _ in found]

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from assay_operations.errors import OperationError
-from assay_operations.events.bounds import Bounds, counted, counted_to
+from assay_operations.events.bounds import Bounds, counted
 from assay_operations.events.filters import KINDS, EventFilter, Range
 from assay_operations.events.position import Position, parse_position
 from assay_operations.events.reads import OutOfTimeError, Reads
@@ -24,6 +24,7 @@ from assay_operations.events.rows import (
     position_parameters,
     select,
     select_keys,
+    select_newest,
     unix_ms,
     with_ids,
     within,
@@ -113,10 +114,10 @@ def list_events(
     else:
         following, searched_ms = str(Position(upper_ms) if walk.moved else start), upper_ms
     return Page(
-        with_verdicts(reads, rows_at(reads, keys)),
+        with_verdicts(reads, tuple(walk.rows[key] for key in keys) if walk.rows else _rows_at(reads, keys)),
         following,
         from_unix_ms(searched_ms),
-        counted_to(reads),
+        bounds.counted_to(),
         walk.complete,
         reads.rows_read,
     )
@@ -127,6 +128,8 @@ class _Walk:
 
     def __init__(self, reads: Reads, bounds: Bounds, start: Position, limit: int, deadline: float) -> None:
         self.found: list[Position] = []
+        #: The rows of `found` that were read with their keys.
+        self.rows: dict[Position, EventRow] = {}
         self.upper_ms = start.upper_ms
         #: False if the time ran out.
         self.complete = True
@@ -140,31 +143,34 @@ class _Walk:
         kinds = self._bounds.wanted.possible_kinds
         while kinds and len(self.found) <= self._limit and self.upper_ms > self._bounds.span.from_ms:
             late = self.moved and time.monotonic() > self._deadline
-            if late or not self._read(self._lower()):
+            if late or not self._read(*self._lower()):
                 self.complete = False
                 return
 
-    def _lower(self) -> int:
-        """Return the lower bound of the next range."""
+    def _lower(self) -> tuple[int, bool]:
+        """Return the lower bound of the next range, and whether the rollups say that it is small."""
         bounds = self._bounds
         edge = bounds.lower(self.upper_ms, self._limit + 1 - len(self.found), self._rows)
         top = min(self.upper_ms, bounds.now_ms)
         if not edge.rows:
             # Nothing is counted below: nothing is there, or the rollups trail far behind.
             low_ms, self._hours = top - self._hours * _HOUR_MS, self._hours * _WIDEN_UNCOUNTED
-            return max(low_ms, bounds.span.from_ms)
+            return max(low_ms, bounds.span.from_ms), False
         self._rows *= _WIDEN
         if counted(bounds.wanted) is not None:
-            return edge.low_ms
+            return edge.low_ms, self._rows <= _ROWS_FIRST * _WIDEN
         low_ms, self._hours = max(edge.low_ms, top - self._hours * _HOUR_MS), self._hours * _WIDEN
-        return low_ms
+        return low_ms, False
 
-    def _read(self, low_ms: int) -> bool:
-        """Read the keys of rows from `low_ms` up. Returns False if the time does not suffice."""
+    def _read(self, low_ms: int, small: bool) -> bool:
+        """Read the keys of rows from `low_ms` up. Returns False if the time does not suffice.
+
+        A small range has no limit of time: on a busy machine it would be cut into pieces, each as slow as the whole.
+        """
         while True:
             left = self._deadline - time.monotonic()
             try:
-                self.found += self._keys(low_ms, left * _PART_OF_TIME)
+                self.found += self._keys(low_ms, None if small else left * _PART_OF_TIME)
             except OutOfTimeError:
                 # A search that never moves would never end: the first range becomes as narrow as it has to be.
                 top = min(self.upper_ms, self._bounds.now_ms)
@@ -175,18 +181,22 @@ class _Walk:
             self.upper_ms, self.moved = low_ms, True
             return True
 
-    def _keys(self, low_ms: int, seconds: float) -> list[Position]:
+    def _keys(self, low_ms: int, seconds: float | None) -> list[Position]:
         wanted = self._bounds.wanted
         where = {
             kind: [*within(), *after(self._start, kind), *conditions(wanted, kind)] for kind in wanted.possible_kinds
         }
         values = parameters(wanted) | position_parameters(self._start)
         values |= {"low_ms": low_ms, "upper_ms": self.upper_ms, "limit": self._limit + 1 - len(self.found)}
+        if len(where) == 1:  # of one kind, rows cost no more than keys
+            rows = [event_row(row) for row in self._reads.rows(select_newest(where), values, seconds=seconds)]
+            self.rows |= {row.position: row for row in rows}
+            return [row.position for row in rows]
         found = self._reads.rows(select_keys(where), values, seconds=seconds)
         return [Position(ms, str(event_id), kind, project) for kind, ms, event_id, project in found]
 
 
-def rows_at(reads: Reads, keys: Sequence[Position]) -> tuple[EventRow, ...]:
+def _rows_at(reads: Reads, keys: Sequence[Position]) -> tuple[EventRow, ...]:
     """Return the rows of keys, in their order, without those that were deleted since."""
     if not keys:
         return ()

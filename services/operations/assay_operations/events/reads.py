@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: The engine's error code of a query that reached `max_execution_time`.
 _TIMEOUT = 159
+#: Longest limit that is set, in seconds. The store refuses one that is longer than the user's.
+_SECONDS_MAX = 5
 
 
 class OutOfTimeError(Exception):
@@ -32,11 +34,11 @@ class Reads:
     def rows(self, sql: str, parameters: "Mapping[str, Any]", *, seconds: float | None = None) -> list[tuple[Any, ...]]:
         """Return the rows of a query. Raises `OutOfTimeError` after `seconds`, else `OperationError`.
 
-        The store accepts whole seconds only, and at least one.
+        The limit is in whole seconds, from 1 to 5: the store accepts no shorter one, and no longer one than the user's.
         """
         from clickhouse_connect.driver.exceptions import ClickHouseError
 
-        settings = {} if seconds is None else {"max_execution_time": max(1, round(seconds))}
+        settings = {} if seconds is None else {"max_execution_time": min(max(1, round(seconds)), _SECONDS_MAX)}
         try:
             answer = self.client.query(sql, parameters=dict(parameters), settings=settings)
         except ClickHouseError as error:

@@ -73,6 +73,7 @@ SOURCES: dict[Kind, Source] = {
     Kind.SERVER_EVENT: Source("server_events", "e.message", ("e.message",), "toString(e.event_subtype)"),
 }
 
+_NEWEST_FIRST = "ORDER BY ms DESC, event_id DESC, kind DESC, project DESC LIMIT {limit:UInt32}"
 #: The columns of a row, in the order of the SELECT.
 COLUMNS = (
     "kind", "ms", "event_id", "project", "service", "tool", "model", "text", "text_chars", "status", "error_kind", "latency_ms", "results",
@@ -263,10 +264,12 @@ def select_keys(where: Mapping[Kind, Sequence[str]]) -> str:
         f"(SELECT {kind.value!r} AS kind, {columns} FROM {SOURCES[kind].view} AS e WHERE {' AND '.join(found)})"  # noqa: S608
         for kind, found in where.items()
     ]
-    return (
-        f"SELECT kind, ms, event_id, project FROM ({' UNION ALL '.join(parts)})"  # noqa: S608 - parts of this module
-        " ORDER BY ms DESC, event_id DESC, kind DESC, project DESC LIMIT {limit:UInt32}"
-    )
+    return f"SELECT kind, ms, event_id, project FROM ({' UNION ALL '.join(parts)}) {_NEWEST_FIRST}"  # noqa: S608
+
+
+def select_newest(where: Mapping[Kind, Sequence[str]]) -> str:
+    """Return a query for the newest `limit` rows that meet the conditions of their kind."""
+    return f"SELECT * FROM ({select(where)}) {_NEWEST_FIRST}"  # noqa: S608 - parts of this module
 
 
 def select(where: Mapping[Kind, Sequence[str]]) -> str:
@@ -276,7 +279,7 @@ def select(where: Mapping[Kind, Sequence[str]]) -> str:
 
 def with_ids() -> list[str]:
     """Return the conditions for the events of `ids` in `projects`, within the bounds of time."""
-    return [*within(), "has({projects:Array(String)}, toString(e.project))", "e.event_id IN {ids:Array(UUID)}"]
+    return [*within(), "e.project IN {projects:Array(String)}", "e.event_id IN {ids:Array(UUID)}"]
 
 
 def _select_one(kind: Kind, where: Sequence[str]) -> str:

@@ -125,8 +125,10 @@ def quality(client: "Client", first: date, last: date, project: str = "", metric
         days.setdefault((of, name), []).append(Day(day, fingerprint, *rest))
         backends[(of, name)] = backend
     calibrations = {
-        (row[0], row[1], row[2]): Calibration(*row[:9], calibrated_at=_utc(row[9]))
-        for row in client.query(_CALIBRATED, parameters=named).result_rows
+        (of, name, judge): Calibration(of, name, judge, kappa, int(labels), tpr, tnr, threshold, bool(pages), _utc(at))
+        for of, name, judge, kappa, labels, tpr, tnr, threshold, pages, at in client.query(
+            _CALIBRATED, parameters=named
+        ).result_rows
     }
     spells = _spells(client, named) if days else {}
     found = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
+from assay_operations.events.filters import OPEN_END_MS
 from assay_operations.sessions.stored import Chosen, Seen, documents
 from assay_operations.time_bounds import moment_ms
 from assay_schema.limits import SAFE_INTEGER_MAX
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _LIST = """SELECT last_at, source, session_id, status, complete, turns, tools, tool_errors, cost_usd, positive, negative,
     faithfulness, title, project
 FROM sessions
-WHERE last_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')
+WHERE last_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC') AND last_at < fromUnixTimestamp64Milli({until_ms:Int64}, 'UTC')
   AND ({project:String} = '' OR project = {project:String}) AND ({source:String} = '' OR source = {source:String})
   AND ({subagents:Bool} OR parent_session_id IS NULL)
 ORDER BY last_at DESC
@@ -31,6 +32,8 @@ _FIRST_PROMPTS = """SELECT project, session_id, argMax(substringUTF8(trimBoth(re
 FROM session_parts
 WHERE part = 1 AND (project, session_id) IN {sessions:Array(Tuple(String, String))}
 GROUP BY project, session_id"""
+_OF_ID = """SELECT * FROM sessions
+WHERE session_id = {session:String} AND ({project:String} = '' OR project = {project:String}) ORDER BY project"""
 _BY_PREFIX = """SELECT DISTINCT session_id FROM session_parts
 WHERE startsWith(session_id, {prefix:String}) AND ({project:String} = '' OR project = {project:String})
 ORDER BY session_id LIMIT {limit:UInt32}"""
@@ -48,18 +51,39 @@ def sessions(
     """
     since_ms = moment_ms(since, time.time_ns() // 1_000_000, "--since")
     with open_store(settings_for("sre", data).store) as client:
-        answer = client.query(
-            _LIST,
-            parameters={
-                "since_ms": since_ms, "project": project, "source": source, "subagents": subagents, "limit": limit,
-            },
-        )  # fmt: skip
-        rows = [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
-        names = [(row["project"], row["session_id"]) for row in rows]
-        parameters = {"characters": _PROMPT_MAX, "sessions": names}
-        prompts = client.query(_FIRST_PROMPTS, parameters=parameters).result_rows if names else []
+        return sessions_in(client, since_ms, project=project, source=source, subagents=subagents, limit=limit)
+
+
+def sessions_in(
+    client: "Client",
+    since_ms: int,
+    *,
+    project: str = "",
+    source: str = "",
+    subagents: bool = False,
+    limit: int = 100,
+    until_ms: int = OPEN_END_MS,
+) -> list[dict[str, Any]]:
+    """Return the sessions that changed last within a range, as `sessions` does, with an open client."""
+    answer = client.query(
+        _LIST,
+        parameters={
+            "since_ms": since_ms, "until_ms": until_ms, "project": project, "source": source, "subagents": subagents,
+            "limit": limit,
+        },
+    )  # fmt: skip
+    rows = [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
+    names = [(row["project"], row["session_id"]) for row in rows]
+    parameters = {"characters": _PROMPT_MAX, "sessions": names}
+    prompts = client.query(_FIRST_PROMPTS, parameters=parameters).result_rows if names else []
     said = {(project, session): prompt for project, session, prompt in prompts}
     return [row | {"first_prompt": said.get(name, "")} for row, name in zip(rows, names, strict=True)]
+
+
+def summaries_of(client: "Client", session_id: str, project: str = "") -> list[dict[str, Any]]:
+    """Return the rows of the view `sessions` with an id: one for each project that has it."""
+    answer = client.query(_OF_ID, parameters={"session": session_id, "project": project})
+    return [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
 
 
 @dataclass(frozen=True)
@@ -76,12 +100,17 @@ def document(data: Path, session_id: str, project: str | None = None) -> dict[st
 
     Raises `OperationError` if there is none that is complete, or if several begin with it.
     """
-    seen = Seen()
     with open_store(settings_for("sre", data).store) as client:
-        chosen = Chosen(SAFE_INTEGER_MAX, project=project, session_ids=(session_id,))
-        found = list(documents(client, chosen, seen))
-        if not found and not seen.incomplete and (whole := _by_prefix(client, session_id, project)):
-            found = list(documents(client, replace(chosen, session_ids=(whole,)), seen))
+        return document_in(client, session_id, project)
+
+
+def document_in(client: "Client", session_id: str, project: str | None = None) -> dict[str, Any]:
+    """Return the document of a session, as `document` does, with an open client."""
+    seen = Seen()
+    chosen = Chosen(SAFE_INTEGER_MAX, project=project, session_ids=(session_id,))
+    found = list(documents(client, chosen, seen))
+    if not found and not seen.incomplete and (whole := _by_prefix(client, session_id, project)):
+        found = list(documents(client, replace(chosen, session_ids=(whole,)), seen))
     if len(found) > 1:
         raise OperationError("invalid", "this session is in several projects; choose one with --project")
     if seen.malformed:
