@@ -80,7 +80,8 @@ async def test_twenty_cases_saved_over_http_are_exported_and_evaluated(
         cli.call, "eval", "run", "--dataset", "golden.jsonl", "--target", "target:search", "--name", "main", role="sre"
     )
     assert done.returncode == 0, done.stderr
-    report = json.loads((tmp_path / "runs/main/report.json").read_bytes())
+    shown = await asyncio.to_thread(cli.call, "eval", "show", "main", "--json", role="sre")
+    report = json.loads(shown.stdout)
     assert report["config"]["dataset_fingerprint"] == made.fingerprint
     assert report["metrics"]["mrr"]["mean"] == 1.0
 
