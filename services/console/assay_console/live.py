@@ -32,8 +32,8 @@ CLIENTS_MAX = 50
 _READ = 32
 _BLOCK_MS = 1_000
 _RETRY_FIRST_S, _RETRY_MAX_S = 0.1, 2.0
-#: Entries that the first screen looks at, at most, and seconds for it.
-_LOOK_BACK = RING_MAX
+#: Bytes of entries that the first screen looks at, at most: an entry can have some hundred KiB.
+_LOOK_BACK_BYTES = 32 << 20
 _ID = re.compile(r"\d{1,20}-\d{1,20}")
 Position = tuple[str, ...]
 
@@ -111,7 +111,7 @@ class Live:
         if self._readers and self._ring:
             entries, position = list(self._ring), ",".join(self._last)
         else:
-            entries, last = await self._look_back(redis, _LOOK_BACK, wanted, limit)
+            entries, last = await self._look_back(redis, RING_MAX, wanted, limit)
             position = ",".join(last)
         found = [entry.row for entry in reversed(entries) if wanted.has(entry) and entry.row is not None]
         return found[:limit], position
@@ -236,14 +236,15 @@ class Live:
     async def _look_back(self, redis: Redis, most: int, wanted: Wanted, limit: int) -> tuple[list[Entry], list[str]]:
         """Return the newest entries of all shards, oldest first, and the newest id of each shard.
 
-        Ends after `most` entries, or with `limit` wanted ones of each shard.
+        Ends after `most` entries or 32 MiB of them, or with `limit` wanted ones of each shard.
         """
         lists, last = [], []
         for shard in range(self._shards):
-            end, found, matching = "+", list[Entry](), 0
-            while len(found) < most // self._shards and matching < limit:
+            end, found, matching, size = "+", list[Entry](), 0, 0
+            while len(found) < most // self._shards and matching < limit and size < _LOOK_BACK_BYTES // self._shards:
                 page = await redis.xrevrange(EVENTS.key(shard), end, "-", count=_READ)
                 found += [entry_of(shard, _id(name), fields) for name, fields in page]
+                size += sum(len(value) for _, fields in page for value in fields.values())
                 matching += sum(map(wanted.has, found[-len(page) :])) if page else 0
                 if len(page) < _READ:
                     break

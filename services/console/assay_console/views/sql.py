@@ -30,7 +30,7 @@ class Named(Document):
 
 
 class Sql(Document):
-    """The SQL and its answer. `waits`: a link from elsewhere brought it, so it runs only when a person says so."""
+    """The SQL and its answer. `waits`: a link from elsewhere brought it, so it runs only when a person starts it."""
 
     name: str
     sql: str
