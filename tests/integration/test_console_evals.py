@@ -1,5 +1,6 @@
 """The pages of evaluations with a real store: runs by dataset, two compared as the command does, one case side by side."""
 
+import asyncio
 import json
 import uuid
 from collections.abc import Iterator
@@ -61,8 +62,15 @@ async def test_a_comparison_is_what_the_command_says(
     settings: Settings, own_store: StoreServer, owner: Client, tmp_path: Path
 ) -> None:
     base, change = put(own_store, owner, run_of("main"), run_of("pr", 20, started="2026-11-21T00:00:00.000+00:00"))
-    done = Cli(tmp_path, store_url=own_store.url).call(
-        "eval", "compare", base, change, "--store", "--json", role="evaluator"
+    done = await asyncio.to_thread(
+        Cli(tmp_path, store_url=own_store.url).call,
+        "eval",
+        "compare",
+        base,
+        change,
+        "--store",
+        "--json",
+        role="evaluator",
     )
     printed = json.loads(done.stdout)
     async with console(settings) as pages:

@@ -1,5 +1,6 @@
 """The pages of review and datasets with a real store: cases are ticked, saved, exported, and used by an evaluation."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,13 +74,14 @@ async def test_twenty_cases_saved_over_http_are_exported_and_evaluated(
     (tmp_path / "golden.jsonl").write_bytes(file.content)
     (tmp_path / "target.py").write_text(TARGET)
     cli = Cli(tmp_path, store_url=own_store.url)
-    printed = cli.call("dataset", "export", "golden", role="sre")
+    printed = await asyncio.to_thread(cli.call, "dataset", "export", "golden", role="sre")
     assert printed.stdout == file.content
-    done = cli.call(
-        "eval", "run", "--dataset", "golden.jsonl", "--target", "target:search", "--name", "main", role="sre"
+    done = await asyncio.to_thread(
+        cli.call, "eval", "run", "--dataset", "golden.jsonl", "--target", "target:search", "--name", "main", role="sre"
     )
     assert done.returncode == 0, done.stderr
-    report = json.loads((tmp_path / "runs/main/report.json").read_bytes())
+    shown = await asyncio.to_thread(cli.call, "eval", "show", "main", "--json", role="sre")
+    report = json.loads(shown.stdout)
     assert report["config"]["dataset_fingerprint"] == made.fingerprint
     assert report["metrics"]["mrr"]["mean"] == 1.0
 

@@ -251,7 +251,7 @@ class ForestRow:
 
 
 def forest(title: str, rows: Sequence[ForestRow]) -> Markup:
-    """Draw a line for each change: interval, value, threshold. Right is better. The numbers are in a table beside it."""
+    """Draw a line for each change: interval, value, threshold. Right is better. The numbers are in a table next to it."""
     if not rows:
         return Markup("")
     worst = max(0.02, *(-each.low for each in rows), *(-(each.threshold or 0) for each in rows)) * 1.1

@@ -124,7 +124,7 @@ class Standing(Document):
 
     answers: int
     labellers: tuple[Person, ...]
-    #: Answers with a majority for good or bad, with as many for each, and that nobody was sure about.
+    #: Answers with a majority for good or bad, with as many for each, and that no one was sure about.
     decided: int
     tied: int
     unsure: int
