@@ -191,7 +191,7 @@ def test_sql_that_the_engine_refuses_shows_its_code(
 
 def test_only_the_first_thousand_rows_are_shown_and_said(migrated: StoreServer, redis_server: RedisServer) -> None:
     async def look(pages: Pages) -> None:
-        for many, more in ((1_000, False), (1_001, True), (3_000_000, True)):
+        for many, more in ((1_000, False), (1_001, True), (900_000, True)):
             document = await pages.json(sql(f"SELECT number FROM numbers({many})"))
             assert [row[0] for row in document["answer"]["rows"]] == [str(number) for number in range(1_000)]
             assert document["answer"]["more"] is more
