@@ -13,6 +13,7 @@ from tests.support.browser import window
 from tests.support.console import Console, running_console
 from tests.support.sample_rows import answer, candidate, lines
 from tests.support.store import StoreServer, refresh_rollups
+from tests.support.wait import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -35,7 +36,7 @@ def questions(page: "Page") -> list[str]:
 
 
 def live(page: "Page") -> None:
-    page.wait_for_function("document.getElementById('live-state').textContent === 'Live.'")
+    until(lambda: page.locator("#live-state").text_content() == "Live.", "not connected")
 
 
 def test_rows_arrive_live_with_hostile_texts_as_text(browser: "Browser", console: Console) -> None:
@@ -43,7 +44,7 @@ def test_rows_arrive_live_with_hostile_texts_as_text(browser: "Browser", console
         page = opened.open("/live?service=hostile")
         live(page)
         send(console.redis, *(event(0, service="hostile", payload={"query": text}) for text in HOSTILE.values()))
-        page.wait_for_function(f"document.querySelectorAll('#live tbody tr').length === {len(HOSTILE)}")
+        until(lambda: len(questions(page)) == len(HOSTILE))
         assert questions(page) == list(HOSTILE.values())[::-1]
         assert page.title() == "Live · Assay"
         assert (opened.complaints, opened.foreign) == ([], [])
@@ -57,11 +58,11 @@ def test_pause_keeps_the_place_and_counts_what_waits(browser: "Browser", console
         live(page)
         page.keyboard.press(".")
         send(console.redis, *(event(number, service="paused") for number in range(7)))
-        page.wait_for_function("document.getElementById('live-state').textContent === 'Paused, 7 waiting.'")
+        until(lambda: page.locator("#live-state").text_content() == "Paused, 7 waiting.")
         assert questions(page) == []
         page.keyboard.press(".")
         assert questions(page) == [f"question {number}" for number in reversed(range(7))]
-        page.wait_for_function("document.getElementById('live-log').textContent === '7 new events'")
+        until(lambda: page.locator("#live-log").text_content() == "7 new events")
 
 
 def test_the_tail_goes_on_after_the_console_was_killed(browser: "Browser", console: Console) -> None:
@@ -69,12 +70,12 @@ def test_the_tail_goes_on_after_the_console_was_killed(browser: "Browser", conso
         page = opened.open("/live?service=killed")
         live(page)
         send(console.redis, event(1, service="killed"))
-        page.wait_for_function("document.querySelectorAll('#live tbody tr').length === 1")
+        until(lambda: len(questions(page)) == 1)
         console.kill()
         send(console.redis, event(2, service="killed"))
         console.start()
         send(console.redis, event(3, service="killed"))
-        page.wait_for_function("document.querySelectorAll('#live tbody tr').length === 3")
+        until(lambda: len(questions(page)) == 3)
         assert questions(page) == ["question 3", "question 2", "question 1"]
 
 

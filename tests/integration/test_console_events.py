@@ -109,7 +109,7 @@ def test_every_number_of_the_document_is_on_the_page(own_store: StoreServer, red
         document, page = await pages.json("/events"), await pages.html("/events")
         assert len(document["listed"]["value"]["rows"]) == 9
         # The length of a bucket is drawn as the width of a bar; what is searched is only said if it ends early.
-        assert missing(document, page, "bucket_s", "searched_from", "counted_to", "text_chars") == []
+        assert missing(document, page, "start", "bucket_s", "searched_from", "counted_to", "text_chars") == []
         counts = {
             each["name"]: {v["value"]: v["events"] for v in each["values"]} for each in document["facets"]["value"]
         }
@@ -266,7 +266,7 @@ def test_one_answer_shows_its_whole_chain(own_store: StoreServer, redis_server: 
         assert "thanks" in texts_of(page)
         for target in ("claim-1", "claim-3", "passage-2", "citation-1", "quote-1", "in-2"):
             assert f'id="{target}"' in page, target
-        assert missing(document, page, "share", "shown", "characters", "claims", "begins", "tokens") == []
+        assert missing(document, page, "share", "shown", "characters", "claims", "begins", "facts") == []
         walk = await pages.html(f"/e{path}?list={retrieval['event_id']},{made['event_id']},{earlier['event_id']}")
         assert f"/e/{retrieval['event_id']}?" in walk
         assert f"/e/{earlier['event_id']}?" in walk
