@@ -251,7 +251,10 @@ class ForestRow:
 
 
 def forest(title: str, rows: Sequence[ForestRow]) -> Markup:
-    """Draw a line for each change: interval, value, threshold. Right is better. The numbers are in a table next to it."""
+    """Draw a line for each change: interval, value, threshold.
+
+    Right is better. The numbers are in a table next to the chart.
+    """
     if not rows:
         return Markup("")
     worst = max(0.02, *(-each.low for each in rows), *(-(each.threshold or 0) for each in rows)) * 1.1

@@ -1,4 +1,4 @@
-"""Evaluations: may this change go out?"""
+"""Pages of evaluation runs and their comparison."""
 
 import asyncio
 from collections.abc import Sequence
@@ -67,7 +67,10 @@ class Compare(Document):
 
 
 class Move(Document):
-    """An item of a result list. `was`: its rank in the other list; None if it is not there. `expected`: None if not known."""
+    """An item of a result list.
+
+    `was`: its rank in the other list; None if it is not there. `expected`: None if that is not known.
+    """
 
     rank: int
     name: str

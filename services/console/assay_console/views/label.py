@@ -1,4 +1,4 @@
-"""Labels of people on judged answers: can the judge be trusted?"""
+"""Page of labels: people label judged answers, and the judge is compared with them."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping
@@ -155,7 +155,10 @@ class Label(Document):
 
 
 async def read(ask: Ask) -> Label:
-    """Read the next answer, then the state of the queue. Nothing of this is kept: a label changes it at once."""
+    """Read the next answer and the state of the queue.
+
+    No answer of the store is kept: a label changes it at once.
+    """
     project, projects = await project_of(ask)
     queue = Queue(project or "default", ask.text("queue", DEFAULT_QUEUE), ask.scope.from_ms)
     found: Panel[Sampled | None] = Panel(state="ready")

@@ -1,4 +1,4 @@
-"""Read evaluation runs from the store with an open client: lists, one run, two compared, and one case of two."""
+"""Read evaluation runs from the store with an open client."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -308,7 +308,10 @@ def case_in(
     client: "Client", case_id: str, baseline: str, candidate: str, *, metric: str = "", project: str = "",
     worse_only: bool = False,
 ) -> ComparedCase:  # fmt: skip
-    """Return one case of two runs, and its neighbours in the list of changed cases. Raises `OperationError`."""
+    """Return one case of two runs, and its neighbours in the list of changed cases.
+
+    Raises `OperationError` if a run or the case is not stored.
+    """
     from assay_evals.compare.slices import SHOWN_FIRST
     from assay_evals.compare.verdicts import DEFAULT_RULES, rule_of
 

@@ -27,7 +27,10 @@ WHERE project = {project:String} AND event_id = {event:UUID} AND event_time = UU
 
 @dataclass(frozen=True)
 class Document:
-    """A document of the list. `rank` is 1 for the first; `score` and `text` are None if the producer does not send them."""
+    """A document of the list.
+
+    `rank` is 1 for the first. `score` and `text` are None if the producer does not send them.
+    """
 
     rank: int
     name: str
