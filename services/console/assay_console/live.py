@@ -1,4 +1,4 @@
-"""Follow the streams of scrubbed events for many viewers: one reader of each shard, and a queue for each viewer.
+"""Follow the streams of scrubbed events with one reader of each shard, for many viewers.
 
 The reader runs while someone watches. A position is the last id of each shard that a viewer has seen, as text; with it, a viewer
 goes on after a restart of the console, of Redis or of its connection without a gap or a repetition, as far as the stream reaches back.
@@ -74,7 +74,7 @@ class Viewer:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a viewer gets: an event, a number of skipped ones, or neither, with the position after it."""
+    """An event for a viewer, a number of skipped ones, or neither, with the position after it."""
 
     position: str
     row: Passing | None = None
@@ -107,7 +107,7 @@ class Live:
         return len(self._viewers)
 
     async def newest(self, redis: Redis, wanted: Wanted, limit: int) -> tuple[list[Passing], str]:
-        """Return the newest events that are wanted, newest first, of the last entries, and the position after them."""
+        """Return the wanted ones of the last entries, newest first, and the position after them."""
         if self._readers and self._ring:
             entries, position = list(self._ring), ",".join(self._last)
         else:
@@ -117,7 +117,7 @@ class Live:
         return found[:limit], position
 
     async def watch(self, wanted: Wanted, position: Position | None, quiet_s: float) -> AsyncGenerator[Shown]:
-        """Yield wanted events after a position, or new ones without it; after `quiet_s` without any, only the position.
+        """Yield wanted events after a position, or new ones; after `quiet_s` without any, the position.
 
         Ends when the console stops. Raises `OperationError` if there are too many viewers, or Redis is away at the start.
         """

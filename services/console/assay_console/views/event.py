@@ -1,4 +1,4 @@
-"""One event: what happened here?"""
+"""The page of one event."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -78,7 +78,7 @@ class Named(Document):
 
 
 class Hit(Document):
-    """A hit of a retrieval. `share` is its score as a part of the best; `cited` is None if no answer is known."""
+    """A hit of a retrieval. `share`: its score as a part of the best; `cited`: None without an answer."""
 
     rank: int
     id: str
@@ -110,7 +110,7 @@ class Citation(Document):
 
 
 class Claim(Document):
-    """A claim of the answer, the verdict on it, and its evidence. `quote` is empty without valid evidence."""
+    """A claim of the answer, its verdict and evidence. `quote` is empty without valid evidence."""
 
     number: int
     verdict: str
@@ -331,7 +331,7 @@ def claim_spans(verdicts: Sequence[Mapping[str, Any]]) -> list[Span]:
 def claims_of(
     answer: str, contexts: Sequence[Mapping[str, Any]], verdicts: Sequence[Mapping[str, Any]]
 ) -> tuple[Claim, ...]:
-    """Return the claims with their sentences and quotes. Offsets that are outside a text give less of it. Pure."""
+    """Return the claims with their sentences and quotes. Offsets outside a text give less of it. Pure."""
     found = []
     for number, each in enumerate(verdicts, 1):
         place = int(each["passage"])

@@ -1,4 +1,4 @@
-"""SQL: anything else?"""
+"""The page of SQL."""
 
 import asyncio
 import re
@@ -30,7 +30,7 @@ class Named(Document):
 
 
 class Sql(Document):
-    """The SQL and its answer. `waits`: a link from elsewhere brought it, so it runs only when a person starts it."""
+    """SQL and its answer. `waits`: a link from elsewhere brought it, so a person must start it."""
 
     name: str
     sql: str

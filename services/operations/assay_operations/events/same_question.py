@@ -33,7 +33,7 @@ GROUP BY documents ORDER BY last_ms DESC LIMIT {{limit:UInt32}}"""  # noqa: S608
 
 @dataclass(frozen=True)
 class EarlierList:
-    """A list of documents that the question returned before, in their order, and how it differs from the list now."""
+    """A list of documents that the question returned before, and how it differs from the list now."""
 
     documents: tuple[str, ...]
     times: int
