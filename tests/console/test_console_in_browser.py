@@ -29,8 +29,13 @@ def path_of(name: str, rows: Filled | None) -> str:
         "event_id": rows.answer if rows else "01a21b4e-9db4-7d2a-bb5a-03118d49108c",
         "alert_id": rows.alert if rows else "1e72826b-6b49-50e8-a0a4-8f2105c112ec",
         "session_id": rows.session if rows else "none",
+        "name": rows.dataset if rows else "none",
+        "run_id": rows.runs[0] if rows else "none",
+        "case_id": rows.case if rows else "none",
     }
-    return re.sub(r"\{(\w+)\}", lambda place: ids.get(place[1], "none"), page.path)
+    runs = f"?base={rows.runs[0]}&change={rows.runs[1]}" if rows else ""
+    query = {"label": "?project=shop", "review": "?project=shop", "compare": runs, "case": runs}.get(name, "")
+    return re.sub(r"\{(\w+)(?::path)?\}", lambda place: ids.get(place[1], "none"), page.path) + query
 
 
 def violations(page: Any) -> list[str]:

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +70,8 @@ class Watcher:
 
     def _run(self) -> None:
         while not self._ended:
-            try:
+            with suppress(OSError, http.client.HTTPException):
                 self._read()
-            except (OSError, http.client.HTTPException):
-                pass
             time.sleep(0.02)
 
     def _read(self) -> None:

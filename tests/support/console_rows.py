@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
 
+from assay_evals.run.model import CaseResult, Run, RunConfig
+from assay_evals.run.run_store import store_run
 from assay_runtime.store import Client, insert_json_rows
+from assay_schema.settings import StoreSettings
 from tests.support.sample_rows import (
     answer,
     candidate,
+    dataset_case,
     event_id_at,
     failure,
     feedback,
@@ -47,6 +51,10 @@ class Filled:
     hostile: tuple[str, ...]
     alert: str
     session: str
+    dataset: str = "golden"
+    #: Names of two runs over the same cases, and a case of both.
+    runs: tuple[str, str] = ("main", "pull-request")
+    case: str = "case-1"
 
 
 def fill(owner: Client, *, now_ms: int | None = None) -> Filled:
@@ -115,6 +123,8 @@ def fill(owner: Client, *, now_ms: int | None = None) -> Filled:
     add("session_parts", session_part(project="shop"))
     add("capture_failures", failure(project="shop"))
     add("labels", label(project="shop", event_id=ids[3][1]))
+    add("dataset_cases", dataset_case(1, project="shop", event_id=ids[5][0]))
+    add("dataset_cases", dataset_case(2, project="shop", query=HOSTILE[0], expected_slugs=[HOSTILE[4]]))
     hostile = []
     for place, text in enumerate(HOSTILE):
         at = now_ms - 60_000 - place * 1000
@@ -127,8 +137,25 @@ def fill(owner: Client, *, now_ms: int | None = None) -> Filled:
     add("alerts", _alert(alert_id, now_ms))
     for table, made in rows.items():
         insert_json_rows(owner, f"assay_base.{table}", lines(made), len(made))
+    _evaluate(owner, now_ms)
     refresh_rollups(owner)
     return Filled("shop", ids[3][0], ids[3][1], tuple(hostile), alert_id, str(rows["session_parts"][0]["session_id"]))
+
+
+def _evaluate(owner: Client, now_ms: int) -> None:
+    """Store two runs of the shop: in the second, every third case is worse."""
+    for place, name in enumerate(("main", "pull-request")):
+        config = RunConfig("golden", "2", "f" * 64, "shop:search", project="shop", branch=name, code_version="0123abcd")
+        results = [
+            CaseResult(
+                HOSTILE[4] if number == 0 else f"case-{number}", "technical" if number % 2 else "status",
+                [HOSTILE[0], "guides/keys"] if place and number % 3 == 0 else ["guides/keys", "guides/rotation"], 20.0 + number,
+                {"mrr": 0.5 if place and number % 3 == 0 else 1.0, "recall@10": 1.0}, "HTTP 500" if number == 40 else None,
+            )
+            for number in range(41)
+        ]  # fmt: skip
+        began, ended = iso(now_ms - 7_200_000 + place), iso(now_ms - 7_100_000 + place)
+        store_run(owner, StoreSettings(), Run(name, config, began, ended, results))
 
 
 def _alert(alert_id: str, now_ms: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shlex
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
@@ -80,7 +81,7 @@ class Console:
             Route("/login", self._caught(self._enter)),
             Route("/logout", self._caught(self._leave), methods=["POST"]),
             Route("/api/v1/openapi.json", self._caught(self._openapi)),
-            Route("/api/v1/live", self._caught(self._live)),
+            Route(f"/api/v1{live_page.PAGE.stream}", self._caught(self._live)),
         ]
         for page in PAGES:
             routes.append(Route(page.api_path, self._caught(self._document(page))))
@@ -341,8 +342,9 @@ def _command(page: Page, ask: Ask) -> str:
     """Return the command that prints what the page shows; empty if there is none."""
     if not page.command:
         return ""
-    project = f" --project {ask.scope.project}" if ask.scope.project else ""
-    values = {**ask.parameters, **ask.path, "and_project": project, "span": ask.scope.span or ask.scope.from_iso}
+    project = f" --project {shlex.quote(ask.scope.project)}" if ask.scope.project else ""
+    given = {name: shlex.quote(value) for name, value in {**ask.parameters, **ask.path}.items()}
+    values = {**given, "and_project": project, "span": ask.scope.span or ask.scope.from_iso}
     return page.command.format_map(_Missing(values))
 
 

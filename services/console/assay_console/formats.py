@@ -99,7 +99,8 @@ def captured(text: str | None, longest: int | None = None) -> Markup:
         code = match[0]
         name = unicodedata.name(code, "control character")
         # The character itself is there for who copies the text; only the label is visible. HTML has no NUL.
-        kept = "" if code == "\0" else code
+        # A parser of HTML makes a line feed of a carriage return, unless it is written by its number.
+        kept = "" if code == "\0" else Markup("&#13;") if code == "\r" else code
         parts.append(
             Markup('<span class="invisible" title="{}" data-char="{:04X}">{}</span>').format(name, ord(code), kept)
         )

@@ -1,4 +1,4 @@
-"""Follow the streams of scrubbed events for many viewers: one reader of each shard, and a queue for each viewer.
+"""Follow the streams of scrubbed events with one reader of each shard, for many viewers.
 
 The reader runs while someone watches. A position is the last id of each shard that a viewer has seen, as text; with it, a viewer
 goes on after a restart of the console, of Redis or of its connection without a gap or a repetition, as far as the stream reaches back.
@@ -32,8 +32,8 @@ CLIENTS_MAX = 50
 _READ = 32
 _BLOCK_MS = 1_000
 _RETRY_FIRST_S, _RETRY_MAX_S = 0.1, 2.0
-#: Entries that the first screen looks at, at most, and seconds for it.
-_LOOK_BACK = RING_MAX
+#: Bytes of entries that the first screen looks at, at most: an entry can have some hundred KiB.
+_LOOK_BACK_BYTES = 32 << 20
 _ID = re.compile(r"\d{1,20}-\d{1,20}")
 Position = tuple[str, ...]
 
@@ -74,7 +74,7 @@ class Viewer:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a viewer gets: an event, a number of skipped ones, or neither, with the position after it."""
+    """An event for a viewer, a number of skipped ones, or neither, with the position after it."""
 
     position: str
     row: Passing | None = None
@@ -107,17 +107,17 @@ class Live:
         return len(self._viewers)
 
     async def newest(self, redis: Redis, wanted: Wanted, limit: int) -> tuple[list[Passing], str]:
-        """Return the newest events that are wanted, newest first, of the last entries, and the position after them."""
+        """Return the wanted ones of the last entries, newest first, and the position after them."""
         if self._readers and self._ring:
             entries, position = list(self._ring), ",".join(self._last)
         else:
-            entries, last = await self._look_back(redis, _LOOK_BACK, wanted, limit)
+            entries, last = await self._look_back(redis, RING_MAX, wanted, limit)
             position = ",".join(last)
         found = [entry.row for entry in reversed(entries) if wanted.has(entry) and entry.row is not None]
         return found[:limit], position
 
     async def watch(self, wanted: Wanted, position: Position | None, quiet_s: float) -> AsyncGenerator[Shown]:
-        """Yield wanted events after a position, or new ones without it; after `quiet_s` without any, only the position.
+        """Yield wanted events after a position, or new ones; after `quiet_s` without any, the position.
 
         Ends when the console stops. Raises `OperationError` if there are too many viewers, or Redis is away at the start.
         """
@@ -236,14 +236,15 @@ class Live:
     async def _look_back(self, redis: Redis, most: int, wanted: Wanted, limit: int) -> tuple[list[Entry], list[str]]:
         """Return the newest entries of all shards, oldest first, and the newest id of each shard.
 
-        Ends after `most` entries, or with `limit` wanted ones of each shard.
+        Ends after `most` entries or 32 MiB of them, or with `limit` wanted ones of each shard.
         """
         lists, last = [], []
         for shard in range(self._shards):
-            end, found, matching = "+", list[Entry](), 0
-            while len(found) < most // self._shards and matching < limit:
+            end, found, matching, size = "+", list[Entry](), 0, 0
+            while len(found) < most // self._shards and matching < limit and size < _LOOK_BACK_BYTES // self._shards:
                 page = await redis.xrevrange(EVENTS.key(shard), end, "-", count=_READ)
                 found += [entry_of(shard, _id(name), fields) for name, fields in page]
+                size += sum(len(value) for _, fields in page for value in fields.values())
                 matching += sum(map(wanted.has, found[-len(page) :])) if page else 0
                 if len(page) < _READ:
                     break

@@ -42,6 +42,8 @@ def openapi(pages: Sequence[Page], actions: Sequence[Action]) -> dict[str, Any]:
         paths[path] = {"get": _get(page, schema)}
         if page.export is not None:
             paths[f"{path}/export"] = {"get": _export(page)}
+        if page.stream:
+            paths[page.stream] = {"get": _stream(page, schema)}
     for action in actions:
         paths.setdefault(action.path, {})["post"] = _post(action)
     return {
@@ -87,6 +89,15 @@ def _export(page: Page) -> dict[str, Any]:
         "operationId": f"{page.name}_export",
         "summary": "The same as a file.",
         "responses": found["responses"] | {"200": file},
+    }
+
+
+def _stream(page: Page, schema: dict[str, Any]) -> dict[str, Any]:
+    events = {"description": "Events as they come; `Last-Event-ID` resumes.", "content": {"text/event-stream": {}}}
+    described = _get(page, schema)
+    return described | {
+        "operationId": f"{page.name}_stream",
+        "responses": described["responses"] | {"200": events},
     }
 
 

@@ -197,6 +197,8 @@ class Page:
     api: str = ""
     #: Makes the file that `GET {path}/export` sends; None: there is none.
     export: Callable[[Ask], Awaitable[File]] | None = None
+    #: The API's path of a stream of Server-Sent Events with the same parameters; empty: there is none.
+    stream: str = ""
 
     @property
     def api_path(self) -> str:

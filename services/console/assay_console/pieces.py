@@ -1,6 +1,7 @@
 """Cut a text where claims and quotes begin and end. Pure."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from assay_console.page import Document
 
@@ -47,7 +48,7 @@ def text_of(text: str, spans: Sequence[Span] = (), longest: int | None = SHOWN_C
     ]
     edges = sorted({0, shown, *(each.start for each in inside), *(each.end for each in inside)})
     pieces, begun = [], set[int]()
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         over = [each for each in inside if each.start <= start and each.end >= end]
         claims = tuple(sorted({each.claim for each in over}))
         verdicts = {each.verdict for each in over}

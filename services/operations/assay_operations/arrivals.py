@@ -1,4 +1,4 @@
-"""Whether a producer's events arrive: the newest ones with the time of each step, those not stored yet, the services seen."""
+"""Arrivals of a producer's events: the newest, stored or not, with the time of each step."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -101,7 +101,7 @@ async def logged(
 
 
 def arrival_of(entry_ms: int, data: bytes) -> Arrival | None:
-    """Return when an entry of the log happened and came; None if it is not an event. Pure: nothing of its text stays."""
+    """Return the times of an entry of the log, and nothing of its text; None if it is not an event. Pure."""
     from assay_operations.tail import event_of
 
     event: dict[str, Any] = event_of(data) or {}

@@ -17,7 +17,7 @@ GROUPS_MAX = 300
 
 @dataclass(frozen=True)
 class Group:
-    """Failures that are alike. `rule` is the field and what it breaks; `dead`: given up, kept as dead letters for a while."""
+    """Failures that are alike. `rule` is the field and what it breaks; `dead`: kept as dead letters."""
 
     reason: str
     stage: str

@@ -1,4 +1,4 @@
-"""Answer SQL that a person writes, bounded in rows, bytes and time, and list the columns that it can read."""
+"""Answer SQL that a person writes, bounded in rows, bytes and time; list readable columns."""
 
 import re
 import time
@@ -40,7 +40,7 @@ class SqlAnswer:
 
 @dataclass(frozen=True)
 class SqlError:
-    """The engine's refusal: its code and name, its message, and the place in the SQL (from 1), if it names one."""
+    """The engine's refusal: code, name, message, and the place in the SQL (from 1), if it has one."""
 
     code: int
     name: str

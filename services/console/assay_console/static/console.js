@@ -31,7 +31,7 @@ function select(step) {
 
 function range(step) {
   const url = new URL(location.href);
-  const body = document.querySelector("figure[data-from]");
+  const body = document.querySelector(".listed[data-from], figure[data-from]");
   const choices = [...document.querySelectorAll(".ranges input")];
   const at = choices.findIndex((each) => each.checked);
   if (step.zoom) {

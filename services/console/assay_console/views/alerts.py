@@ -11,7 +11,7 @@ from assay_operations.actor import Actor
 from assay_operations.drift.acknowledge import apply, plan_acknowledge
 from assay_operations.drift.episodes import Episode, History, Listed, Transition, began_ms, history, listed, transitions
 from assay_operations.errors import OperationError
-from assay_operations.operator_config import operator_settings
+from assay_operations.operator_config import data_of
 from assay_operations.overview.flow import newest_of_group
 from assay_schema.alert_actions import acknowledge_command, acknowledge_meaning, explain_command
 from assay_schema.alerts import AlertKind
@@ -22,7 +22,7 @@ _COMMENT_MAX = 500
 
 
 class Alerts(Document):
-    """Episodes, worst first. `detector_age_s`: seconds since the detector read its newest sample; None if unknown."""
+    """Episodes, worst first. `detector`: seconds since it read its newest sample; None if unknown."""
 
     state: str
     kind: str
@@ -65,7 +65,7 @@ async def read_one(ask: Ask) -> Alert:
     """Read one episode, then its samples."""
     episode, steps = await ask.store(transitions, ask.path["alert_id"], ask.scope.project)
     began = began_ms(episode, steps)
-    samples = await ask.panel(history, episode, began, ask.scope.to_ms)
+    samples = await ask.panel(history, episode, steps, began, ask.scope.to_ms)
     over = not episode.open
     end = ask.scope.to_ms if episode.open else round(episode.at.timestamp() * 1000)
     length = max(60_000, end - began)
@@ -107,9 +107,8 @@ async def acknowledge(ask: Ask, fields: Mapping[str, str]) -> str:
         )
 
     def run() -> bool:
-        settings, data = operator_settings(file)
         actor = Actor(ask.person.name, "console", "console", fields.get("comment", ""))
-        return apply(plan_acknowledge(data, alert_id, settings), actor)
+        return apply(plan_acknowledge(data_of(file), alert_id, file), actor)
 
     taken = await asyncio.to_thread(run)
     return link(f"/alerts/{alert_id}", {"done": "taken" if taken else "noted"})

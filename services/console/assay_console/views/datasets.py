@@ -1,4 +1,4 @@
-"""Golden datasets: what do we test with?"""
+"""Pages of golden datasets, which evaluations test with."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What differs: how a selection of events differs from the rest, or from an earlier range."""
+"""The page on how a selection of events differs from the rest, or from an earlier range."""
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.views.events import FILTER, filters_of, wanted_of

@@ -1,9 +1,11 @@
-"""One event: what happened here?"""
+"""The page of one event."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
+
+from pydantic import Field
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.pieces import SHOWN_CHARS, Span, Text, text_of
@@ -76,7 +78,7 @@ class Named(Document):
 
 
 class Hit(Document):
-    """A hit of a retrieval. `share` is its score as a part of the best; `cited` is None if no answer is known."""
+    """A hit of a retrieval. `share`: its score as a part of the best; `cited`: None without an answer."""
 
     rank: int
     id: str
@@ -108,7 +110,7 @@ class Citation(Document):
 
 
 class Claim(Document):
-    """A claim of the answer, the verdict on it, and its evidence. `quote` is empty without valid evidence."""
+    """A claim of the answer, its verdict and evidence. `quote` is empty without valid evidence."""
 
     number: int
     verdict: str
@@ -183,8 +185,8 @@ class One(Document):
     latency_ms: float | None = None
     trace_id: str | None = None
     session_id: str | None = None
-    pii: dict[str, int] = {}
-    facts: dict[str, str] = {}
+    pii: dict[str, int] = Field(default_factory=dict)
+    facts: dict[str, str] = Field(default_factory=dict)
     answers: tuple[EventRow, ...] = ()
     target: EventRow | None = None
     target_id: str | None = None
@@ -216,7 +218,7 @@ async def read(ask: Ask) -> One:
     retrieval = record if found.kind is Kind.RETRIEVAL else found.retrieval
     cited, earlier = await asyncio.gather(_cited(ask, found), _earlier(ask, retrieval))
     scores = tuple(map(_score, found.scores))
-    verdicts = next((each["verdicts"] for each in found.scores if each["verdicts"]), [])
+    verdicts: list[dict[str, Any]] = next((each["verdicts"] for each in found.scores if each["verdicts"]), [])
     is_answer = found.kind is Kind.ANSWER
     return One(
         event_id=found.event_id,
@@ -270,7 +272,7 @@ async def _cited(ask: Ask, found: Event) -> frozenset[str] | None:
         return frozenset(str(each["context_id"]) for each in found.record["citations"])
     if not found.answers:
         return None
-    answer = await ask.rollup(one_event, found.answers[0].event_id, project=found.answers[0].project)
+    answer = await ask.store(one_event, found.answers[0].event_id, project=found.answers[0].project)
     if isinstance(answer, MissingEvent) or answer.kind is not Kind.ANSWER:
         return None
     return frozenset(str(each["context_id"]) for each in answer.record["citations"])
@@ -329,7 +331,7 @@ def claim_spans(verdicts: Sequence[Mapping[str, Any]]) -> list[Span]:
 def claims_of(
     answer: str, contexts: Sequence[Mapping[str, Any]], verdicts: Sequence[Mapping[str, Any]]
 ) -> tuple[Claim, ...]:
-    """Return the claims with their sentences and quotes. Offsets that are outside a text give less of it. Pure."""
+    """Return the claims with their sentences and quotes. Offsets outside a text give less of it. Pure."""
     found = []
     for number, each in enumerate(verdicts, 1):
         place = int(each["passage"])

@@ -1,4 +1,4 @@
-"""Events: which events are like this?"""
+"""The page of events."""
 
 import asyncio
 import shlex
@@ -72,7 +72,7 @@ class Value(Document):
 
 
 class Choices(Document):
-    """A facet: the values of one parameter. `more` is the number of further values; None if it is not known."""
+    """A facet: the values of one parameter. `more`: number of further values; None if unknown."""
 
     name: str
     values: tuple[Value, ...]

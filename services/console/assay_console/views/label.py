@@ -1,4 +1,4 @@
-"""Labels of people on judged answers: can the judge be trusted?"""
+"""Page of labels: people label judged answers, and the judge is compared with them."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping
@@ -124,7 +124,7 @@ class Standing(Document):
 
     answers: int
     labellers: tuple[Person, ...]
-    #: Answers with a majority for good or bad, with as many for each, and that nobody was sure about.
+    #: Answers with a majority for good or bad, with as many for each, and that no one was sure about.
     decided: int
     tied: int
     unsure: int
@@ -155,7 +155,10 @@ class Label(Document):
 
 
 async def read(ask: Ask) -> Label:
-    """Read the next answer, then the state of the queue. Nothing of this is kept: a label changes it at once."""
+    """Read the next answer and the state of the queue.
+
+    No answer of the store is kept: a label changes it at once.
+    """
     project, projects = await project_of(ask)
     queue = Queue(project or "default", ask.text("queue", DEFAULT_QUEUE), ask.scope.from_ms)
     found: Panel[Sampled | None] = Panel(state="ready")

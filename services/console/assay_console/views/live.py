@@ -1,4 +1,4 @@
-"""Live tail: what is passing?"""
+"""The page of the live tail."""
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter, redis_panel
 from assay_console.passing import Passing, Wanted
@@ -9,7 +9,7 @@ LIMIT = 100
 
 
 class Newest(Document):
-    """The newest events of the stream, newest first, and the position after them, for `/api/v1/live?after=`."""
+    """The newest events of the stream, newest first, and the position for `/api/v1/live?after=`."""
 
     rows: tuple[Passing, ...]
     position: str
@@ -56,4 +56,5 @@ PAGE = Page(
     by_project=True,
     command="assay tail{and_project}",
     api="/live/newest",
+    stream="/live",
 )

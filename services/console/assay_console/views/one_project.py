@@ -5,7 +5,10 @@ from assay_operations.overview.frame import frame
 
 
 async def project_of(ask: Ask) -> tuple[str, tuple[str, ...]]:
-    """Return the project of the link, or the only one; if there are several, none and their names to choose from."""
+    """Return the project of the link, or the only one.
+
+    If there are several, the project is empty, and their names are there to choose from.
+    """
     if ask.scope.project:
         return ask.scope.project, ()
     names = (await ask.rollup(frame, "")).projects

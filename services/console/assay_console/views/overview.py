@@ -30,7 +30,7 @@ _RATES = Rates()
 
 
 class Step(Document):
-    """A step on the way of an event: entries that wait for it, its rate a second, the age of the newest entry it took."""
+    """A step on the way of an event: entries that wait for it, rate a second, age of the newest."""
 
     name: str
     service: str
@@ -43,7 +43,7 @@ class Step(Document):
 
 
 class Service(Document):
-    """What `/readyz` of a service on this host says."""
+    """The state of a service on this host, from its `/readyz`."""
 
     name: str
     state: str
@@ -71,7 +71,7 @@ class Project(Document):
 
 
 class Overview(Document):
-    """Whether the system works, the way of an event, services of this host, projects."""
+    """The verdict on the system, the way of an event, services of this host, projects."""
 
     verdict: Verdict
     empty: bool
@@ -164,7 +164,7 @@ def facts(
     stored: Panel[Stored], found: list[Traffic], judged: tuple[Quality, ...] | None, opened: list[Open],
     lost: dict[str, int] | None, steps: Panel[list[Hop]], now_s: float, ever: bool | None, project: str,
 ) -> Facts:  # fmt: skip
-    """Collect what the sentence is about. With a project, it is about that one and the whole system. Pure."""
+    """Collect the facts of the sentence: of one project and the whole system, or of all. Pure."""
     about = [each for each in opened if project in ("", each.project) or each.project == "all"]
     places = steps.value or []
     newest = max((each.newest_at for each in found if each.newest_at), default=None)
@@ -213,7 +213,7 @@ def settings_to_paste(ask: Ask) -> str:
 
 
 async def services_of(ask: Ask) -> list[Service]:
-    """Ask the services of this host. Elsewhere their addresses are not known: their lag tells how they are."""
+    """Ask the services of this host. Elsewhere their addresses are unknown; their lag shows their state."""
     host = ask.settings.telemetry.host
     with contextlib.suppress(ValueError):
         if ipaddress.ip_address(host).is_loopback:

@@ -1,4 +1,4 @@
-"""Quality: is it still good? Daily means, what people corrected, the baseline of the detector, episodes, coverage."""
+"""Quality by day: means, corrections by people, the baseline of the detector, episodes, coverage."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ from assay_schema.settings import Settings
 
 
 class Watched(Document):
-    """What the detector knows of a series. `evidence`: 1 raises an alert."""
+    """The detector's state of a series. An `evidence` of 1 raises an alert."""
 
     project: str
     metric: str
@@ -37,7 +37,7 @@ class MetricRow(Document):
 
 
 class JudgedRow(Document):
-    """How much was judged, with the share of sampled answers that ended well."""
+    """Counts of judged answers, with the share of sampled ones that ended well."""
 
     counts: Judged
     coverage: float | None

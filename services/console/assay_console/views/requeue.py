@@ -12,7 +12,7 @@ from assay_operations.dead_letters.choose import Choice
 from assay_operations.dead_letters.letters import filter_of
 from assay_operations.dead_letters.requeue import Plan, apply, plan_requeue
 from assay_operations.errors import OperationError
-from assay_operations.operator_config import operator_settings
+from assay_operations.operator_config import data_of
 
 #: Lines about letters that cannot be requeued, at most.
 _UNFIT_MAX = 20
@@ -22,7 +22,7 @@ _EXPECTED = Parameter("expected", "The number that was shown; more or fewer now 
 
 
 class Requeue(Document):
-    """What requeueing would do. Never any of the letters' content."""
+    """The letters that a requeue would send, by stream. Never any of their content."""
 
     reason: str
     stage: str
@@ -41,9 +41,8 @@ def _plan(ask: Ask, reason: str, stage: str) -> Plan:
     file = ask.settings.console.operator_config
     if file is None:
         raise OperationError("refused", "this console has no credentials of an operator", f"run: {_COMMAND}")
-    settings, data = operator_settings(file)
     wanted = filter_of(reason or None, stage or None, None)
-    return plan_requeue(data, Choice("requeue", None, not wanted, wanted), settings)
+    return plan_requeue(data_of(file), Choice("requeue", None, not wanted, wanted), file)
 
 
 async def read(ask: Ask) -> Requeue:

@@ -1,4 +1,4 @@
-"""Review captured retrievals as cases of a golden dataset: which documents answer the question?"""
+"""Page of review: captured retrievals become cases of a golden dataset."""
 
 import asyncio
 import re

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
+from pydantic import Field
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.pieces import Text, text_of
@@ -125,7 +126,7 @@ class Session(Document):
     session_id: str
     projects: tuple[str, ...] = ()
     project: str = ""
-    facts: dict[str, str] = {}
+    facts: dict[str, str] = Field(default_factory=dict)
     title: str = ""
     status: str = ""
     first_at: datetime | None = None

@@ -1,6 +1,7 @@
-"""SQL: anything else?"""
+"""The page of SQL."""
 
 import asyncio
+import re
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_operations.errors import OperationError
@@ -8,6 +9,7 @@ from assay_operations.query import known_queries
 from assay_operations.sql import ROWS_MAX, SqlAnswer, SqlError, View, schema, sql_answer
 
 _PREFIX = "param_"
+_TEXTS = re.compile(r"\{(\w+):\s*String\s*\}")
 
 
 class QueryParameter(Document):
@@ -28,7 +30,7 @@ class Named(Document):
 
 
 class Sql(Document):
-    """The SQL and its answer. `waits`: a link from elsewhere brought it, so it runs only when a person says so."""
+    """SQL and its answer. `waits`: a link from elsewhere brought it, so a person must start it."""
 
     name: str
     sql: str
@@ -52,6 +54,8 @@ async def read(ask: Ask) -> Sql:
         if unknown := values.keys() - queries[name].defaults.keys():
             raise OperationError("invalid", f"{name} has no parameter {min(unknown)[:60]!r}")
         sql, values = queries[name].sql, queries[name].defaults | values
+    # A link leaves out parameters that are empty.
+    values = dict.fromkeys(_TEXTS.findall(sql), "") | values
     named = tuple(
         Named(
             name=each.name,

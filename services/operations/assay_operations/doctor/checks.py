@@ -186,7 +186,7 @@ def operations(unended: Sequence[tuple[str, str, float]] | None, waiting: int, f
 
 
 def unended(found: Sequence[tuple[str, str, float]]) -> Finding:
-    """Check the operations of a week for those without an end: operation, actor and seconds since the start of each."""
+    """Check the operations of a week without an end: operation, actor, seconds since the start."""
     return operations(found, 0, Path())
 
 

@@ -1,4 +1,4 @@
-"""The checks of `assay doctor` that need only the rights of a reader, with clients that are open already."""
+"""Checks of `assay doctor` that need only the rights of a reader, with open clients."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -59,7 +59,10 @@ async def waiting_of(client: "Redis", settings: Settings) -> int:
 
 
 def store_findings(client: "Store", *, database: str, nightly: bool, waiting: int | None) -> list[Finding]:
-    """Check the store. `database`: that of the views; `waiting`: entries that wait to be stored, None if unknown."""
+    """Check the store.
+
+    `database`: that of the views; `waiting`: entries that wait to be stored, None if unknown.
+    """
     from assay_runtime.migrate import migrations
 
     patient = Examination()

@@ -39,7 +39,7 @@ FROM alerts WHERE alert_id = {{id:UUID}} ORDER BY sequence"""  # noqa: S608
 
 @dataclass(frozen=True)
 class Episode:
-    """An episode as of its latest transition. `value` against `baseline`, with the 95 % interval of `value`."""
+    """An episode as of its latest transition. `low` and `high`: the 95 % interval of `value`."""
 
     alert_id: UUID
     state: str
@@ -102,7 +102,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class History:
-    """Samples around an episode. `unit` says what `mean` is; without samples `why` says why there are none."""
+    """Samples around an episode. `unit` describes their `mean`; without samples `why` has the reason."""
 
     samples: tuple[Sample, ...]
     width_ms: int
@@ -117,7 +117,10 @@ class History:
 def listed(
     client: "Client", *, state: str = "open", kind: str = "", project: str = "", since_ms: int = 0, limit: int = EPISODES_MAX
 ) -> Listed:  # fmt: skip
-    """List episodes: `open` ones of any age; `resolved` ones, or `all`, by their latest transition since a Unix ms."""
+    """List episodes.
+
+    Open ones of any age; `resolved` ones, or `all`, by their latest transition since a Unix ms.
+    """
     bounded = "1" if state == "open" else "at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')"
     named = {"state": state, "kind": kind, "project": project, "since": since_ms, "limit": limit + 1}
     answer = client.query(_LIST.replace("SINCE", bounded), parameters=named)
@@ -128,7 +131,10 @@ def listed(
 
 
 def transitions(client: "Client", alert_id: str, project: str = "") -> tuple[Episode, tuple[Transition, ...]]:
-    """Read an episode with all its transitions. Raises `OperationError` if it is not stored, or of another project."""
+    """Read an episode with all its transitions.
+
+    Raises `OperationError` if it is not stored, or of another project.
+    """
     rows = [dict(row) for row in client.query(_TRANSITIONS, parameters={"id": episode_named(alert_id)}).named_results()]
     if not rows or project not in ("", rows[-1]["project"]):
         raise OperationError("not_found", "no such episode is stored", "`assay alerts list --all` shows those that are")
@@ -142,10 +148,10 @@ def began_ms(episode: Episode, steps: tuple[Transition, ...]) -> int:
     return min(_ms(episode.since), *(_ms(step.at) for step in steps))
 
 
-def history(client: "Client", episode: Episode, began: int, now_ms: int) -> History:
-    """Read the samples of the episode's metric, from before its change to its end, or to the newest sample."""
+def history(client: "Client", episode: Episode, steps: tuple[Transition, ...], began: int, now_ms: int) -> History:
+    """Read the samples of the episode's metric, from before its change to its end or the newest one."""
     try:
-        table, unit, value, of = _samples(episode)
+        table, unit, value, of = _samples(episode, steps)
     except ValueError as error:
         return History((), 0, began, now_ms, why=str(error))
     where = (
@@ -179,7 +185,7 @@ def history(client: "Client", episode: Episode, began: int, now_ms: int) -> Hist
     return History(samples, width_s * 1000, from_ms, to_ms, unit, comparable, why)
 
 
-def _samples(episode: Episode) -> tuple[str, str, str, str]:
+def _samples(episode: Episode, steps: tuple[Transition, ...]) -> tuple[str, str, str, str]:
     """Return table, unit, value and condition of an episode's samples. Raises `ValueError` if there are none."""
     from assay_schema.alert_actions import samples_of
     from assay_schema.scores import is_amount
@@ -193,20 +199,21 @@ def _samples(episode: Episode) -> tuple[str, str, str, str]:
         judged = "base AND session_id IS NULL AND status IN ('scored', 'abstained', 'judge_error')"
         return "scores", "share of answers on which the judge failed", "toFloat64(status = 'judge_error')", judged
     if episode.kind == AlertKind.SCORE_DRIFT and is_amount(metric):
-        return _amount(episode)
+        return _amount(episode, steps)
     if episode.kind == AlertKind.SCORE_DRIFT and metric:
         value, has_one = samples_of(metric)
         return "scores", metric, value, f"base AND fingerprint = {{series:String}} AND {has_one}"
     raise ValueError("an alert of this kind has no samples to draw; its query shows more")
 
 
-def _amount(episode: Episode) -> tuple[str, str, str, str]:
+def _amount(episode: Episode, steps: tuple[Transition, ...]) -> tuple[str, str, str, str]:
     """Return table, unit, value and condition of an amount's samples. Raises `ValueError`."""
     from assay_drift.messages import amount_text, limit_in
     from assay_schema.alert_actions import RETRIEVALS, amount_of
 
     metric = episode.metric or ""
-    limit = limit_in(episode.summary)
+    # The last transition of an acknowledged episode does not repeat the limit.
+    limit = next((found for step in reversed(steps) if (found := limit_in(step.summary)) is not None), None)
     if limit is None:
         raise ValueError("the alert names no limit, so its share cannot be drawn; its query shows the amounts")
     things = "retrievals" if episode.series in RETRIEVALS else "answers"

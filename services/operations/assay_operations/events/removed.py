@@ -29,7 +29,7 @@ class Without:
 def without_each(
     client: "Client", wanted: EventFilter, span: Range, *, budget_s: float = BUDGET_S
 ) -> tuple[Without, ...]:
-    """Return the counts, in the order of the URL's parameters, then that of all times. Raises `OperationError`."""
+    """Return the counts by parameter of the URL, then that of all times. Raises `OperationError`."""
     pairs = list(wanted.pairs())
     names = list(dict.fromkeys(name for name, _ in pairs))
     questions = [(name, parse_filter(pair for pair in pairs if pair[0] != name), span) for name in names]

@@ -20,7 +20,8 @@ LISTS_MAX = 10
 
 _DOCUMENTS = """multiIf(notEmpty(retrieved_slugs), CAST(retrieved_slugs, 'Array(String)'), notEmpty(retrieved_ids), retrieved_ids,
     notEmpty(passages.id), passages.id, arrayMap(each -> toString(each), retrieved_chunk_ids))"""
-_EARLIER = f"""SELECT documents, count() AS times, toUnixTimestamp64Milli(max(event_time)) AS last_ms, argMax(event_id, event_time) AS newest
+_EARLIER = f"""SELECT documents, count() AS times, toUnixTimestamp64Milli(max(event_time)) AS last_ms,
+    argMax(event_id, event_time) AS newest
 FROM
 (
     SELECT {_DOCUMENTS} AS documents, event_time, event_id FROM candidates
@@ -32,7 +33,7 @@ GROUP BY documents ORDER BY last_ms DESC LIMIT {{limit:UInt32}}"""  # noqa: S608
 
 @dataclass(frozen=True)
 class EarlierList:
-    """A list of documents that the question returned before, in their order, and how it differs from the list now."""
+    """A list of documents that the question returned before, and how it differs from the list now."""
 
     documents: tuple[str, ...]
     times: int

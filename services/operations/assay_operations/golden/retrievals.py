@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from assay_runtime.store import Client as Store
 
 _RETRIEVAL = """
-SELECT toString(c.event_id) AS event_id, c.event_time AS event_time, query, retrieved_slugs, retrieved_ids, retrieved_chunk_ids, retrieved_scores,
+SELECT toString(c.event_id) AS event_id, c.event_time AS event_time, query, retrieved_slugs, retrieved_ids,
+    retrieved_chunk_ids, retrieved_scores,
     c.passages.id AS passage_ids, c.passages.text AS passage_texts
 FROM candidates AS c
 WHERE c.project = {project:String} AND c.event_id = {event:UUID} AND c.event_time = UUIDv7ToDateTime({event:UUID}, 'UTC')
@@ -26,7 +27,10 @@ WHERE project = {project:String} AND event_id = {event:UUID} AND event_time = UU
 
 @dataclass(frozen=True)
 class Document:
-    """A document of the list. `rank` is 1 for the first; `score` and `text` are None if the producer does not send them."""
+    """A document of the list.
+
+    `rank` is 1 for the first. `score` and `text` are None if the producer does not send them.
+    """
 
     rank: int
     name: str

@@ -1,4 +1,4 @@
-"""Quality over days for every project and metric, with how much was judged and by whom; from the base stream only."""
+"""Quality by day for every project and metric, from the base stream, with counts of judged answers."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -33,7 +33,7 @@ WHERE kind = 'score_drift' AND metric IS NOT NULL AND at >= toDateTime({first:Da
 
 @dataclass(frozen=True)
 class Day:
-    """A day of a metric as one judge says: mean with its 95 % interval, and the share of good answers if calibrated."""
+    """A day of a metric by one judge: mean, 95 % interval, and the share of good answers if calibrated."""
 
     day: date
     fingerprint: str
@@ -49,7 +49,7 @@ class Day:
 
 @dataclass(frozen=True)
 class Calibration:
-    """How far a judge agrees with people. `pages`: alerts on the metric may be critical."""
+    """Agreement of a judge with people. `pages`: alerts on the metric may be critical."""
 
     project: str
     metric: str
@@ -87,7 +87,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Judged:
-    """How much of a project's traffic was judged, and how it ended. `coverage`: share of sampled answers that ended well."""
+    """Counts of a project's answers or sessions by the outcome of judging."""
 
     project: str
     kind: str
@@ -104,7 +104,7 @@ class Judged:
 
     @property
     def coverage(self) -> float | None:
-        """None if nothing was sampled."""
+        """Share of sampled answers with a score, an abstention or no context; None without any."""
         return (self.scored + self.abstained + self.no_context) / self.sampled if self.sampled else None
 
 

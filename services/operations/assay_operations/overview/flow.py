@@ -1,4 +1,4 @@
-"""How events pass through the system: what each step has done, what waits for it, how fast. From Redis; reads no entry."""
+"""The way of an event through the system, step by step: lag, rate and newest entry, from Redis."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ _STEPS: tuple[tuple[str, str, Stream, Stream, str], ...] = (
 
 @dataclass(frozen=True)
 class Place:
-    """How far a stream was written, or a group has read it: counter (None if Redis lost count) and newest id (Unix ms)."""
+    """The end of a stream, or of what a group has read: counter (None if lost) and newest id (Unix ms)."""
 
     done: int | None
     newest_ms: float | None
@@ -143,7 +143,7 @@ class Rates:
         self._seen: dict[str, deque[tuple[float, int]]] = {}
 
     def rate(self, name: str, at_s: float, count: int | None) -> float | None:
-        """Note a reading of a counter. Return its rate; None before there are two readings some seconds apart."""
+        """Note a reading of a counter. Return its rate; None without two readings some seconds apart."""
         if count is None:
             return None
         seen = self._seen.setdefault(name, deque())

@@ -1,4 +1,4 @@
-"""What the store says about every project: traffic, latency, losses, quality, open alerts."""
+"""Traffic, latency, losses, quality and open alerts of every project, from the store."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -31,9 +31,10 @@ _TOTALS = """SELECT
 FROM rollup_hour AS r
 WHERE hour > toStartOfHour(now('UTC')) - toIntervalHour(24)
 GROUP BY project"""
-_RECENT = """SELECT project, sum(events), max(created_at), max(refreshed_at)
+_RECENT = """SELECT project, sum(events), max(created_at)
 FROM rollup_minute WHERE kind != 'failure' AND minute > toStartOfMinute(now('UTC')) - toIntervalMinute(10)
 GROUP BY project"""
+_COUNTED = "SELECT maxOrNull(refreshed_at) FROM rollup_minute WHERE minute >= now('UTC') - INTERVAL 2 DAY"
 _NEWEST = (
     "SELECT project, max(created_at) FROM rollup_day WHERE kind != 'failure' AND day >= today() - 90 GROUP BY project"
 )
@@ -47,7 +48,7 @@ _WATERMARK = "SELECT updated_at FROM watermark"
 
 @dataclass(frozen=True)
 class Traffic:
-    """Traffic of a project: 24 hours, the same hours of the last four weeks (mean), and totals of 24 hours."""
+    """Traffic of a project: 24 hours, the mean of the same hours of four weeks, and totals of 24 hours."""
 
     project: str
     hours: tuple[int, ...] = (0,) * HOURS
@@ -131,8 +132,8 @@ def traffic(client: "Client") -> Stored:
             )
         )
     moved = client.query(_WATERMARK).result_rows
-    counted = max((_utc(row[2]) for row in recent.values()), default=None)
-    return Stored(tuple(found), counted, _utc(moved[0][0]) if moved else None)
+    ((counted,),) = client.query(_COUNTED).result_rows
+    return Stored(tuple(found), None if counted is None else _utc(counted), _utc(moved[0][0]) if moved else None)
 
 
 def usual(weeks: list[list[int]]) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ SILENCE_LEAST = 10.0
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known about the system now. None: not known.
+    """Facts about the system now; None is unknown.
 
     `store_away_s` and `redis_away_s`: seconds since the last answer (0: it has never answered this process); None if it
     answers. `stopped`: steps that do not work although entries wait, in words; `slow`: steps that lag.
