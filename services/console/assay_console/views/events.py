@@ -149,14 +149,20 @@ async def read(ask: Ask) -> Events:
     filters = filters_of(ask)
     shown = rows.value.rows if rows.value else ()
     command, ignored = _export(ask, filters)
+    # A key of one project must not learn the names and sizes of others.
+    hidden = {"project"} if ask.person.project is not None else set()
+    counted_values = [each for each in choices.value.facets if each.name not in hidden] if choices.value else None
     return Events(
         filters=filters,
         listed=_of_panel(rows, _listed(rows.value) if rows.value else None),
         histogram=_of_panel(counts, _histogram(counts.value, counted.value) if counts.value else None),
         facets=_of_panel(
-            choices, tuple(_choices(each, shown, filters) for each in choices.value.facets) if choices.value else None
+            choices,
+            None if counted_values is None else tuple(_choices(each, shown, filters) for each in counted_values),
         ),
-        removed=tuple(Removed(name=each.name, events=each.events, exact=each.exact) for each in removed),
+        removed=tuple(
+            Removed(name=each.name, events=each.events, exact=each.exact) for each in removed if each.name not in hidden
+        ),
         export=command,
         export_ignores=ignored,
         sql=(sql := _sql(wanted)),
