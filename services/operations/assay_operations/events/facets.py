@@ -24,7 +24,7 @@ _DIMENSIONS = ("project", "service", "kind", "tool")
 _COUNTED = (Kind.RETRIEVAL, Kind.FEEDBACK, Kind.TOOL_CALL)
 _STATUSES = (
     "arrayConcat(arrayMap((status, n) -> (status, toUInt64(n)), mapKeys(by_status), mapValues(by_status)),"
-    " if(of_kind = 'retrieval', [('no_result', none_found), ('found', n - none_found)], []),"
+    " if(of_kind = 'retrieval', [('no_result', none_found), ('found', toUInt64(n - none_found))], []),"
     " if(of_kind = 'feedback', [('positive', good), ('negative', bad)], []))"
 )
 

@@ -5,15 +5,20 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from assay_operations.errors import OperationError
+from assay_operations.events.bounds import Bounds
+from assay_operations.events.filters import EventFilter, Range
 from assay_operations.events.reads import OutOfTimeError, Reads
 from assay_operations.events.rows import from_unix_ms, moment
 from assay_runtime.indexed import question_hash
+from assay_schema.fields import Kind
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client
 
 #: How far back is looked, in milliseconds (30 days), and for how long, in seconds.
 BACK_MS = 30 * 86_400_000
+#: About how many retrievals of the project are looked at most, the newest: a question that is often asked is in every part of the table.
+ROWS_MAX = 50_000
 BUDGET_S = 3.0
 #: Most lists of documents that are returned.
 LISTS_MAX = 10
@@ -61,15 +66,17 @@ def documents_of(record: "dict[str, object]") -> tuple[str, ...]:
 def other_documents(
     client: "Client", project: str, question: str, documents: tuple[str, ...], at_ms: int, *, budget_s: float = BUDGET_S
 ) -> tuple[EarlierList, ...]:
-    """Return the other lists that the question returned within 30 days before a time, the newest first.
+    """Return the other lists that the question returned before a time, the newest first.
 
-    Questions are the same if they differ in case and white space only. Raises `OperationError`.
+    Looks at the retrievals of 30 days, or at the newest `ROWS_MAX` of them. Questions are the same if they differ in case and white space only. Raises `OperationError`.
     """
-    values = {
-        "project": project, "question": question, "low_ms": max(0, at_ms - BACK_MS), "upper_ms": at_ms, "limit": LISTS_MAX + 1,
-    }  # fmt: skip
+    reads = Reads(client)
+    retrievals = EventFilter(kinds=(Kind.RETRIEVAL,), project=project)
+    bounds = Bounds(reads, retrievals, Range(max(0, at_ms - BACK_MS), at_ms))
+    low_ms = bounds.lower(at_ms, None, ROWS_MAX).low_ms
+    values = {"project": project, "question": question, "low_ms": low_ms, "upper_ms": at_ms, "limit": LISTS_MAX + 1}
     try:
-        rows = Reads(client).rows(_EARLIER, values, seconds=budget_s)
+        rows = reads.rows(_EARLIER, values, seconds=budget_s)
     except OutOfTimeError:
         raise OperationError(
             "unavailable", f"the search for the same question took longer than {budget_s:g} s"
