@@ -68,7 +68,8 @@ def other_documents(
 ) -> tuple[EarlierList, ...]:
     """Return the other lists that the question returned before a time, the newest first.
 
-    Looks at the retrievals of 30 days, or at the newest `ROWS_MAX` of them. Questions are the same if they differ in case and white space only. Raises `OperationError`.
+    Looks at the retrievals of 30 days, or at the newest `ROWS_MAX` of them. Questions are the same if they differ in case
+    and white space only. Raises `OperationError`.
     """
     reads = Reads(client)
     retrievals = EventFilter(kinds=(Kind.RETRIEVAL,), project=project)
