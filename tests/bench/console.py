@@ -1,16 +1,21 @@
-"""Pages of events as the console reads them, beside the same rows read without a lower bound, in turns in one run, as an SRE.
+"""Pages of a real console, and the operations that they read, beside the same rows read without a lower bound, in one run.
 
 `CONSOLE_ROWS` is the number of events (default 1,000,000). With more, 1,000,000 are measured first, to compare the rows read.
 """
 
+import gzip
 import os
 import statistics
 import tempfile
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
+
+import assay_console
 from assay_operations.events.facets import facets
 from assay_operations.events.filters import EventFilter, Range
 from assay_operations.events.histogram import histogram
@@ -22,8 +27,10 @@ from assay_runtime.store import Client, connect
 from assay_schema.fields import Kind
 from tests.bench.result import result
 from tests.bench.rollup import fill
+from tests.support.console import Console, running_console
 from tests.support.store import ROLLUP_REFRESHES, StoreServer, refresh_rollups
 
+STATIC = Path(assay_console.__file__).parent / "static"
 ROWS_SMALL = 1_000_000
 ROWS = int(os.environ.get("CONSOLE_ROWS", str(ROWS_SMALL)))
 #: Days before now at which pages begin.
@@ -31,6 +38,14 @@ DEPTHS = (0, 2, 6)
 #: Most rows that a page may read.
 ROWS_READ_MAX = 200_000
 ROUNDS, QUICK_ROUNDS = 15, 2
+#: Requests of each page of a running console.
+REQUESTS, QUICK_REQUESTS = 100, 5
+#: Limits: server time of a page (p95, in milliseconds) with up to 1,000,000 events and with more, kilobytes of a page's
+#: HTML and of all script and style (both gzip), and megabytes of the process.
+SMALL_MS, LARGE_MS, HTML_KB, STATIC_KB, RESIDENT_MB = 150, 300, 40, 60, 110
+#: Pages with a range of time, and pages without. `{event_id}` is another one in each request.
+RANGED = ("/events", "/alerts", "/quality", "/failures", "/sessions")
+OTHERS = ("/e/{event_id}", "/")
 
 
 @dataclass
@@ -70,7 +85,10 @@ def _of_size(rows: int, rounds: int) -> tuple[list[dict[str, Any]], int]:
             for view in ROLLUP_REFRESHES:
                 owner.command(f"SYSTEM START VIEW assay_base.{view}")
             refresh_rollups(owner, ("rollup_minute_refresh", "rollup_hour_refresh", "rollup_day_refresh"))
-            return _measured(sre, rows, rounds)
+            found, most = _measured(sre, rows, rounds)
+            requests = QUICK_REQUESTS if rounds == QUICK_ROUNDS else REQUESTS
+            with running_console(Path(name), store) as console:
+                return found + _pages(console, sre, rows, requests), most
 
 
 def _measured(sre: Client, rows: int, rounds: int) -> tuple[list[dict[str, Any]], int]:
@@ -133,6 +151,58 @@ def _others(sre: Client, rows: int, rounds: int, now_ms: int) -> list[dict[str, 
         ours, anchor = statistics.median(times.ours), statistics.median(times.anchor)
         found.append(result(f"{what} beside its rows, {rows:,} events, p50", ours, anchor, "ms", None, rounds))
     return found
+
+
+def _pages(console: Console, sre: Client, rows: int, requests: int) -> list[dict[str, Any]]:
+    """Return the server times of pages over HTTP, and what they weigh.
+
+    Each request has a range of its own, so that no answer to an earlier one is used again; the frame's and those of
+    pages without a range are, for up to 15 s, as they are in use.
+    """
+    now_ms = int(time.time() * 1000)
+    ids = [row.event_id for row in list_events(sre, EventFilter(), Range(0, now_ms), limit=requests).rows]
+    span = Range(now_ms - 86_400_000, now_ms)
+    anchor: list[float] = []
+    for _ in range(max(2, requests // 10)):
+        started = time.perf_counter()
+        sre.query(*_unbounded(EventFilter(), span))
+        anchor.append(_since(started))
+    found, weights = [], []
+    for path in (*RANGED, *OTHERS):
+        times, most = [], 0
+        for number in range(requests):
+            until = now_ms - number * 60_000
+            query = f"?from={_iso(until - 86_400_000)}&to={_iso(until)}" if path in RANGED else ""
+            page = console.get(path.format(event_id=ids[number % len(ids)]) + query)
+            if page.status != 200:
+                raise AssertionError(f"{path}: status {page.status}")
+            times.append(float(page.headers["server-timing"].partition("page;dur=")[2].partition(",")[0]))
+            most = max(most, int(page.headers["x-rows-read"]))
+            weights.append(len(gzip.compress(page.body)) / 1000)
+        title = f"GET {path}, server time, {rows:,} events"
+        limit = SMALL_MS if rows <= ROWS_SMALL else LARGE_MS
+        found.append(result(f"{title}, p50", statistics.median(times), limit, "ms", None, requests))
+        found.append(result(f"{title}, p95", _p95(times), limit, "ms", "<= 1", requests))
+        if path == "/events":
+            against = "GET /events against one query without a lower bound"
+            ours = statistics.median(times)
+            found.append(result(f"{against}, p50", ours, statistics.median(anchor), "ms", "<= 0.25", requests))
+            found.append(
+                result(f"rows read by GET /events, {rows:,} events", most, ROWS_READ_MAX, "rows", "<= 1", requests)
+            )
+    assert console.process
+    resident = psutil.Process(console.process.pid).memory_info().rss / 1e6
+    static = sum(len(gzip.compress(file.read_bytes())) for file in STATIC.iterdir() if file.suffix in (".js", ".css"))
+    return [
+        *found,
+        result(f"HTML of the heaviest page (gzip), {rows:,} events", max(weights), HTML_KB, "kB", "<= 1", len(weights)),
+        result("script and style of all pages (gzip)", static / 1000, STATIC_KB, "kB", "<= 1", 1),
+        result(f"memory of the console after these pages, {rows:,} events", resident, RESIDENT_MB, "MB", "<= 1", 1),
+    ]
+
+
+def _iso(ms: int) -> str:
+    return datetime.fromtimestamp(ms // 1000, UTC).isoformat().replace("+00:00", "Z")
 
 
 def _since(started: float) -> float:

@@ -22,6 +22,12 @@ def test_an_event_is_read_by_its_id(client: Client, shop: Shop) -> None:
     assert client.document("event", event_id=shop.rows.answer).model_dump_json().count(shop.rows.answer)
 
 
+@pytest.mark.parametrize("parameters", [{"t": "30d"}, {"t": "30d", "q": "no event has this text"}])
+def test_a_key_of_one_project_learns_nothing_of_other_projects(client: Client, parameters: dict[str, str]) -> None:
+    document = client.document("events", **parameters).model_dump()
+    assert "project" not in [each["name"] for each in (*document["facets"]["value"], *document["removed"])]
+
+
 @pytest.mark.parametrize("name", [page.name for page in PAGES if page.by_project and "{" not in page.path])
 def test_every_document_of_a_project_has_its_own_form(client: Client, name: str) -> None:
     page = next(each for each in PAGES if each.name == name)

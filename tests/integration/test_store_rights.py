@@ -272,6 +272,16 @@ def _assert_refused(server: StoreServer, role: str, sql: str) -> None:
     assert MARK not in text.replace(sql, "")
 
 
+def test_a_statement_that_was_allowed_is_checked_again_when_a_parameter_names_another_table(
+    server: StoreServer,
+) -> None:
+    sql = "SELECT count() FROM {t:Identifier} WHERE {n:UInt8} = 1"
+    for table, allowed in (("t", True), ("system.processes", False), ("assay_base.t", False), ("t", True)):
+        for number in ("1", "2"):
+            code, text = ask(server, "sre", sql, database="assay", param_t=table, param_n=number)
+            assert (code == 0) == allowed, f"{table}: {text[:200]}"
+
+
 @pytest.mark.parametrize("sql", BASE_ROWS)
 @pytest.mark.parametrize("role", READERS)
 def test_a_reader_gets_no_row_of_a_base_table(server: StoreServer, role: str, sql: str) -> None:

@@ -8,7 +8,9 @@ from datetime import datetime
 from redis.exceptions import RedisError
 
 from assay_console.page import Ask
+from assay_console.reads import ROLLUP_S
 from assay_operations.errors import OperationError
+from assay_operations.events.bounds import counted_to
 from assay_operations.overview.frame import frame
 from assay_runtime.connection import Client as Redis
 from assay_schema.streams import EVENTS
@@ -31,7 +33,9 @@ async def shown(ask: Ask) -> Shown | None:
     """Return the content of the frame; None if the store is away."""
     newest_ms = asyncio.create_task(_newest_ms(ask.redis, ask.settings.redis.shards))
     try:
-        answer = await ask.reads.ask_within(10.0, frame, ask.scope.project)
+        answer, counted = await asyncio.gather(
+            ask.reads.ask_within(ROLLUP_S, frame, ask.scope.project), ask.reads.ask_within(ROLLUP_S, counted_to)
+        )
     except OperationError:
         newest_ms.cancel()
         await asyncio.gather(newest_ms, return_exceptions=True)
@@ -39,7 +43,7 @@ async def shown(ask: Ask) -> Shown | None:
     stored = answer.value
     known = [at for at in (await newest_ms, stored.newest_at.timestamp() * 1000 if stored.newest_at else None) if at]
     age = max(0.0, time.time() - max(known) / 1000) if known else None
-    return Shown(stored.projects, age, stored.counted_to, stored.open_alerts)
+    return Shown(stored.projects, age, counted.value, stored.open_alerts)
 
 
 async def _newest_ms(redis: Redis, shards: int) -> float | None:

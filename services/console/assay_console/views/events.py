@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from assay_console.charts import Series, bars
 from assay_console.page import Ask, Document, Page, Panel, Parameter
+from assay_operations.events.bounds import counted_to
 from assay_operations.events.facets import Facet, facets, of_rows
 from assay_operations.events.filters import KINDS, STATUSES, EventFilter, Range, parse_filter
 from assay_operations.events.histogram import Histogram as Counted
@@ -136,10 +137,11 @@ async def read(ask: Ask) -> Events:
     """Read the rows, counts over time and facets at once."""
     wanted = wanted_of(ask)
     span = Range(ask.scope.from_ms, ask.scope.to_ms)
-    rows, counts, choices = await asyncio.gather(
+    rows, counts, choices, counted = await asyncio.gather(
         ask.panel(list_events, wanted, span, after=ask.text("after"), limit=LIMIT),
         ask.panel(histogram, wanted, span),
         ask.panel(facets, wanted, span),
+        ask.panel(counted_to),
     )
     removed: tuple[Without, ...] = ()
     if rows.state == "ready" and rows.value and not rows.value.rows and rows.value.complete and not ask.text("after"):
@@ -147,14 +149,20 @@ async def read(ask: Ask) -> Events:
     filters = filters_of(ask)
     shown = rows.value.rows if rows.value else ()
     command, ignored = _export(ask, filters)
+    # A key of one project must not learn the names and sizes of others.
+    hidden = {"project"} if ask.person.project is not None else set()
+    counted_values = [each for each in choices.value.facets if each.name not in hidden] if choices.value else None
     return Events(
         filters=filters,
         listed=_of_panel(rows, _listed(rows.value) if rows.value else None),
-        histogram=_of_panel(counts, _histogram(counts.value) if counts.value else None),
+        histogram=_of_panel(counts, _histogram(counts.value, counted.value) if counts.value else None),
         facets=_of_panel(
-            choices, tuple(_choices(each, shown, filters) for each in choices.value.facets) if choices.value else None
+            choices,
+            None if counted_values is None else tuple(_choices(each, shown, filters) for each in counted_values),
         ),
-        removed=tuple(Removed(name=each.name, events=each.events, exact=each.exact) for each in removed),
+        removed=tuple(
+            Removed(name=each.name, events=each.events, exact=each.exact) for each in removed if each.name not in hidden
+        ),
         export=command,
         export_ignores=ignored,
         sql=(sql := _sql(wanted)),
@@ -174,11 +182,9 @@ def _listed(page: Rows) -> Listed:
     return Listed(rows=page.rows, next=page.next, searched_from=page.searched_from, complete=page.complete)
 
 
-def _histogram(found: Counted) -> Histogram:
+def _histogram(found: Counted, counted_at: datetime | None) -> Histogram:
     buckets = tuple(Count(start=each.start, events=each.events) for each in found.buckets)
-    return Histogram(
-        buckets=buckets, counted_to=found.counted_to, not_applied=found.not_applied, bucket_s=found.width_s
-    )
+    return Histogram(buckets=buckets, counted_to=counted_at, not_applied=found.not_applied, bucket_s=found.width_s)
 
 
 def _choices(facet: Facet, shown: tuple[EventRow, ...], filters: Mapping[str, str]) -> Choices:

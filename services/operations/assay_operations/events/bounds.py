@@ -7,12 +7,15 @@ stay correct, because they read everything above the bound, and go further back 
 import time
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assay_operations.events.filters import EventFilter, Range
 from assay_operations.events.reads import Reads
 from assay_operations.events.rows import from_unix_ms
 from assay_schema.fields import Kind
+
+if TYPE_CHECKING:
+    from assay_runtime.store import Client
 
 _MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
 #: Hours that are looked at before days, which reaches back two days from an open end.
@@ -65,8 +68,9 @@ _COUNTED_TO = tuple(
 )
 
 
-def counted_to(reads: Reads) -> datetime | None:
-    """Return the time up to which stored rows are counted; None if nothing was counted yet."""
+def counted_to(client: "Client") -> datetime | None:
+    """Return the time up to which stored rows are counted; None if nothing was counted yet. Raises `OperationError`."""
+    reads = Reads(client)
     for sql in _COUNTED_TO:
         [(value,)] = reads.rows(sql, {})
         if value is not None:
@@ -143,13 +147,6 @@ class Bounds:
     span: Range
     now_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
 
-    #: When the hours up to now were last counted, if that was read.
-    _refreshed_ms: int | None = field(default=None, init=False)
-
-    def counted_to(self) -> datetime | None:
-        """Return the time up to which stored rows are counted; None if nothing was counted yet."""
-        return counted_to(self.reads) if self._refreshed_ms is None else from_unix_ms(self._refreshed_ms)
-
     def lower(self, upper_ms: int, matching: int | None, rows: int) -> Edge:
         """Return the bound that has about `matching` matching events, or `rows` rows, below `upper_ms`.
 
@@ -188,12 +185,8 @@ class Bounds:
     def _buckets(self, unit: Unit, from_ms: int, to_ms: int) -> list[tuple[int, int, int]]:
         where = " AND ".join([*unit.within(), *rollup_conditions(self.wanted)])
         sql = (
-            f"SELECT {unit.start} AS start, sum({counted(self.wanted) or '0'}) AS matching, sum(events) AS counted,"  # noqa: S608
-            " toUnixTimestamp64Milli(max(refreshed_at)) AS refreshed_ms"
+            f"SELECT {unit.start} AS start, sum({counted(self.wanted) or '0'}) AS matching, sum(events) AS counted"  # noqa: S608
             f" FROM {unit.view} WHERE {where} GROUP BY start ORDER BY start DESC"
         )
         values = rollup_parameters(self.wanted) | unit.buckets(from_ms, to_ms)
-        found = self.reads.rows(sql, values)
-        if unit is HOUR and to_ms >= self.now_ms and found:
-            self._refreshed_ms = max(int(refreshed_ms) for *_, refreshed_ms in found)
-        return [(int(start), int(matching), int(rows)) for start, matching, rows, _ in found]
+        return [(int(start), int(matching), int(rows)) for start, matching, rows in self.reads.rows(sql, values)]

@@ -9,7 +9,6 @@ from assay_operations.events.bounds import (
     HOUR,
     MINUTE,
     Unit,
-    counted_to,
     rollup_conditions,
     rollup_parameters,
 )
@@ -57,7 +56,6 @@ class Histogram:
     width_s: int
     #: The rollup that was added up: `minute`, `hour` or `day`.
     unit: str
-    counted_to: datetime | None
     #: Conditions of the filter that the rollups do not know: these are not applied to the counts.
     not_applied: tuple[str, ...]
     rows_read: int
@@ -75,7 +73,7 @@ def histogram(client: "Client", wanted: EventFilter, span: Range) -> Histogram:
     found = _buckets(reads, wanted, unit, Range(first_ms, -(-span.to_ms // width_ms) * width_ms), width_ms)
     starts = range(first_ms, span.to_ms, width_ms)
     buckets = tuple(found.get(start) or Bucket(from_unix_ms(start), {}, 0, 0, 0, 0, 0) for start in starts)
-    return Histogram(buckets, width_ms // 1_000, unit.column, counted_to(reads), not_applied(wanted), reads.rows_read)
+    return Histogram(buckets, width_ms // 1_000, unit.column, not_applied(wanted), reads.rows_read)
 
 
 def not_applied(wanted: EventFilter) -> tuple[str, ...]:

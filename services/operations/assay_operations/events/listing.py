@@ -47,18 +47,19 @@ _PART_OF_TIME = 0.5
 #: A range that was not read in time is divided by this and tried again, if nothing was read before.
 _NARROW = 16
 
-_SCORES = f"""SELECT event_id, toString(project),
+_SCORES = f"""SELECT event_id AS id, toString(project) AS of_project,
     argMax((toString(status), if(mapContains(metrics, 'faithfulness'), metrics['faithfulness'], NULL)), judged_at) AS last,
-    last.1, last.2
+    toUInt64(0) AS positives, toUInt64(0) AS negatives
 FROM scores
 WHERE event_time >= {moment("low_ms")} AND event_time < {moment("upper_ms")}
-  AND event_id IN {{ids:Array(UUID)}} AND session_id IS NULL AND status != 'not_sampled'
-GROUP BY event_id, project"""  # noqa: S608 - a constant
-_FEEDBACK = f"""SELECT target_event_id, toString(project), countIf(verdict = 'positive'), countIf(verdict = 'negative')
+  AND event_id IN {{answers:Array(UUID)}} AND session_id IS NULL AND status != 'not_sampled'
+GROUP BY id, of_project"""  # noqa: S608 - a constant
+_FEEDBACK = f"""SELECT target_event_id AS id, toString(project) AS of_project, ('', CAST(NULL, 'Nullable(Float64)')) AS last,
+    countIf(verdict = 'positive') AS positives, countIf(verdict = 'negative') AS negatives
 FROM feedback
-WHERE event_time >= {moment("low_ms")} AND event_time < {moment("upper_ms")}
-  AND target_event_id IN {{ids:Array(UUID)}}
-GROUP BY target_event_id, project"""  # noqa: S608 - a constant
+WHERE event_time >= {moment("given_from_ms")} AND event_time < {moment("given_to_ms")}
+  AND target_event_id IN {{targets:Array(UUID)}}
+GROUP BY id, of_project"""  # noqa: S608 - a constant
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,6 @@ class Page:
     next: str | None
     #: How far back this page reaches.
     searched_from: datetime
-    #: The rollups count what was stored up to here; None if they have counted nothing. The rows are not bound to it.
-    counted_to: datetime | None
     #: False if the time ran out before the page was full and before the start of the range; `next` goes on from there.
     complete: bool
     #: Rows that the store read for this page.
@@ -114,10 +113,9 @@ def list_events(
     else:
         following, searched_ms = str(Position(upper_ms) if walk.moved else start), upper_ms
     return Page(
-        with_verdicts(reads, tuple(walk.rows[key] for key in keys) if walk.rows else _rows_at(reads, keys)),
+        with_verdicts(reads, tuple(walk.rows[key] for key in keys) if walk.rows else rows_at(reads, keys)),
         following,
         from_unix_ms(searched_ms),
-        bounds.counted_to(),
         walk.complete,
         reads.rows_read,
     )
@@ -196,7 +194,7 @@ class _Walk:
         return [Position(ms, str(event_id), kind, project) for kind, ms, event_id, project in found]
 
 
-def _rows_at(reads: Reads, keys: Sequence[Position]) -> tuple[EventRow, ...]:
+def rows_at(reads: Reads, keys: Sequence[Position]) -> tuple[EventRow, ...]:
     """Return the rows of keys, in their order, without those that were deleted since."""
     if not keys:
         return ()
@@ -218,19 +216,22 @@ def with_verdicts(reads: Reads, rows: tuple[EventRow, ...]) -> tuple[EventRow, .
         return rows
     times = [unix_ms(row.time) for row in rows]
     low_ms, upper_ms = min(times), max(times) + 1
-    answers = [row.event_id for row in rows if row.kind is Kind.ANSWER]
-    targets = [row.event_id for row in rows if row.kind is not Kind.FEEDBACK]
-    scores = reads.rows(_SCORES, {"ids": answers, "low_ms": low_ms, "upper_ms": upper_ms}) if answers else []
-    given = (
-        reads.rows(
-            _FEEDBACK,
-            {"ids": targets, "low_ms": low_ms - FEEDBACK_BEFORE_MS, "upper_ms": upper_ms + FEEDBACK_WITHIN_MS},
-        )
-        if targets
-        else []
-    )
-    judged = {(str(event_id), project): (status, metric) for event_id, project, _, status, metric in scores}
-    signs = {(str(event_id), project): _sign(good, bad) for event_id, project, good, bad in given}
+    values = {
+        "low_ms": low_ms,
+        "upper_ms": upper_ms,
+        "given_from_ms": low_ms - FEEDBACK_BEFORE_MS,
+        "given_to_ms": upper_ms + FEEDBACK_WITHIN_MS,
+        "answers": [row.event_id for row in rows if row.kind is Kind.ANSWER],
+        "targets": [row.event_id for row in rows if row.kind is not Kind.FEEDBACK],
+    }
+    parts = [f"({sql})" for name, sql in (("answers", _SCORES), ("targets", _FEEDBACK)) if values[name]]
+    judged: dict[tuple[str, str], tuple[str, float | None]] = {}
+    signs: dict[tuple[str, str], str] = {}
+    for event_id, project, last, good, bad in reads.rows(" UNION ALL ".join(parts), values) if parts else ():
+        if last[0]:
+            judged[str(event_id), project] = last
+        else:
+            signs[str(event_id), project] = _sign(good, bad)
 
     def complete(row: EventRow) -> EventRow:
         key = row.event_id, row.project

@@ -11,7 +11,8 @@ import orjson
 
 from assay_operations.errors import OperationError
 from assay_operations.events.filters import KINDS, EventFilter
-from assay_operations.events.listing import with_verdicts
+from assay_operations.events.listing import rows_at, with_verdicts
+from assay_operations.events.position import Position
 from assay_operations.events.reads import Reads
 from assay_operations.events.rows import (
     FEEDBACK_BEFORE_MS,
@@ -23,6 +24,7 @@ from assay_operations.events.rows import (
     moment,
     parameters,
     select,
+    select_keys,
     within,
 )
 from assay_schema.fields import Kind
@@ -40,6 +42,8 @@ RELATED_MAX = 200
 #: An answer is built on a retrieval of at most a day before it, or after it by another producer's clock; in milliseconds.
 _CHAIN_MS = 86_400_000
 _DAY_MS = 86_400_000
+#: Most events with one id, in several kinds and projects, of which the first is shown.
+_SAME_ID_MAX = 10_000
 
 _PART = """SELECT session_id, project, part, parts FROM session_parts
 WHERE event_id = {event_id:UUID} AND event_time = fromUnixTimestamp64Milli({at_ms:Int64}, 'UTC')
@@ -111,7 +115,7 @@ def one_event(
     wanted = _id(event_id)
     reads = Reads(client)
     ms = event_ms(UUID(wanted))
-    found = _row(reads, wanted, ms, project)
+    found = _find(reads, wanted, ms, project)
     event = None if found is None else _with_chain(reads, found)
     if event is None:
         now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
@@ -131,44 +135,44 @@ def _id(event_id: str) -> str:
     return str(wanted)
 
 
-def _row(reads: Reads, event_id: str, ms: int, project: str | None) -> EventRow | None:
-    """Return the row of an id: of the first kind that has it."""
+def _find(reads: Reads, event_id: str, ms: int, project: str | None) -> Position | None:
+    """Return the key of an id: of the first kind that has it."""
     narrow = EventFilter(project=project)
     where = {kind: [*within(), "e.event_id = {event_id:UUID}", *conditions(narrow, kind)] for kind in KINDS}
-    values = parameters(narrow) | {"event_id": event_id, "low_ms": ms, "upper_ms": ms + 1}
-    rows = [event_row(row) for row in reads.rows(select(where), values)]
-    return min(rows, key=lambda row: (KINDS.index(row.kind), row.project), default=None)
+    values = parameters(narrow) | {"event_id": event_id, "low_ms": ms, "upper_ms": ms + 1, "limit": _SAME_ID_MAX}
+    keys = [Position(at, str(found), kind, of) for kind, at, found, of in reads.rows(select_keys(where), values)]
+    return min(keys, key=lambda key: (KINDS.index(Kind(key.kind)), key.project), default=None)
 
 
-def _with_chain(reads: Reads, row: EventRow) -> Event | None:
-    """Return the event of a row; None if it was deleted meanwhile."""
-    ms = row.position.ms
-    key = {"event_id": row.event_id, "project": row.project, "low_ms": ms, "upper_ms": ms + 1}
-    records = _records(reads, SOURCES[row.kind].view, "event_id = {event_id:UUID}", key)
+def _with_chain(reads: Reads, found: Position) -> Event | None:
+    """Return the event of a key; None if it was deleted meanwhile."""
+    event_id, kind, ms = str(found.event_id), Kind(found.kind), found.ms
+    key = {"event_id": event_id, "project": found.project, "low_ms": ms, "upper_ms": ms + 1}
+    records = _records(reads, SOURCES[kind].view, "event_id = {event_id:UUID}", key)
     if not records:
         return None
     record = records[0]
     retrieval, target = None, None
-    if row.kind is Kind.ANSWER and record["retrieval_event_id"]:
-        retrieval = _linked(reads, "candidates", record["retrieval_event_id"], row.project)
-    if row.kind is Kind.FEEDBACK:
-        target = _target(reads, record["target_event_id"], row.project)
+    if kind is Kind.ANSWER and record["retrieval_event_id"]:
+        retrieval = _linked(reads, "candidates", record["retrieval_event_id"], found.project)
+    if kind is Kind.FEEDBACK:
+        target = _target(reads, record["target_event_id"], found.project)
     feedback: list[dict[str, Any]] = []
-    if row.kind is not Kind.FEEDBACK:
+    if kind is not Kind.FEEDBACK:
         since = key | {"low_ms": ms - FEEDBACK_BEFORE_MS, "upper_ms": None}
         feedback = _records(reads, "feedback", "target_event_id = {event_id:UUID}", since, RELATED_MAX + 1)
     scores = (
         _records(reads, "scores", "event_id = {event_id:UUID} AND session_id IS NULL", key, order="judged_at")
-        if row.kind is Kind.ANSWER
+        if kind is Kind.ANSWER
         else []
     )
-    answers = _answers(reads, row) if row.kind is Kind.RETRIEVAL else ()
-    related = _related(reads, row)
+    answers = _answers(reads, found) if kind is Kind.RETRIEVAL else ()
+    related = _related(reads, found, (record["traceparent"] or "")[3:35], record["session_id"] or "")
     shown = related[:RELATED_MAX]
     return Event(
-        row.event_id,
-        row.kind,
-        row.time,
+        event_id,
+        kind,
+        from_unix_ms(ms),
         record,
         retrieval,
         answers[:RELATED_MAX],
@@ -205,40 +209,46 @@ def _linked(reads: Reads, view: str, event_id: str, project: str) -> dict[str, A
 
 def _target(reads: Reads, event_id: str, project: str) -> EventRow | None:
     target = UUID(event_id)
-    row = _row(reads, event_id, event_ms(target), project) if target.version == 7 else None
-    return None if row is None else with_verdicts(reads, (row,))[0]
+    found = _find(reads, event_id, event_ms(target), project) if target.version == 7 else None
+    rows = with_verdicts(reads, rows_at(reads, [found])) if found else ()
+    return rows[0] if rows else None
 
 
-def _answers(reads: Reads, row: EventRow) -> tuple[EventRow, ...]:
-    narrow = EventFilter(project=row.project)
-    where = [*within(), *conditions(narrow, Kind.ANSWER), "e.retrieval_event_id = {event_id:UUID}"]
-    ms = row.position.ms
-    values = parameters(narrow) | {"event_id": row.event_id, "low_ms": ms - _CHAIN_MS, "upper_ms": ms + _CHAIN_MS}
+def _answers(reads: Reads, found: Position) -> tuple[EventRow, ...]:
+    where = [*within(), "e.project = {project:String}", "e.retrieval_event_id = {event_id:UUID}"]
+    values = {
+        "project": found.project,
+        "event_id": found.event_id,
+        "low_ms": found.ms - _CHAIN_MS,
+        "upper_ms": found.ms + _CHAIN_MS,
+    }
     sql = f"SELECT * FROM ({select({Kind.ANSWER: where})}) ORDER BY ms LIMIT {RELATED_MAX + 1}"  # noqa: S608
     return with_verdicts(reads, _oldest_first([event_row(each) for each in reads.rows(sql, values)]))
 
 
-def _related(reads: Reads, row: EventRow) -> tuple[EventRow, ...]:
-    """Return the other events of the trace or session of a row, oldest first."""
+def _related(reads: Reads, found: Position, trace_id: str, session_id: str) -> tuple[EventRow, ...]:
+    """Return the other events of the trace or session of an event, oldest first. Empty: it has none."""
     either = []
-    if row.trace_id:
+    if trace_id:
         either.append("substring(e.traceparent, 4, 32) = {trace_id:String}")
-    if row.session_id:
+    if session_id:
         either.append("e.session_id = {session_id:String}")
     if not either:
         return ()
-    narrow = EventFilter(project=row.project, trace_id=row.trace_id, session_id=row.session_id)
-    in_project = conditions(EventFilter(project=row.project), row.kind)
-    where = [*within(), *in_project, f"({' OR '.join(either)})", "e.event_id != {event_id:UUID}"]
-    ms = row.position.ms
-    values = parameters(narrow) | {
-        "event_id": row.event_id,
-        "at_ms": ms,
-        "low_ms": ms - RELATED_MS,
-        "upper_ms": ms + RELATED_MS + 1,
+    where = [*within(), "e.project = {project:String}", f"({' OR '.join(either)})", "e.event_id != {event_id:UUID}"]
+    values = {
+        "project": found.project,
+        "event_id": found.event_id,
+        "trace_id": trace_id,
+        "session_id": session_id,
+        "at_ms": found.ms,
+        "low_ms": found.ms - RELATED_MS,
+        "upper_ms": found.ms + RELATED_MS + 1,
+        "limit": RELATED_MAX + 1,
     }
-    sql = f"SELECT * FROM ({select(dict.fromkeys(KINDS, where))}) ORDER BY abs(ms - {{at_ms:Int64}}) LIMIT {RELATED_MAX + 1}"  # noqa: S608
-    return with_verdicts(reads, _oldest_first([event_row(each) for each in reads.rows(sql, values)]))
+    keys = reads.rows(select_keys(dict.fromkeys(KINDS, where), "abs(ms - {at_ms:Int64})"), values)
+    rows = rows_at(reads, [Position(ms, str(event_id), kind, project) for kind, ms, event_id, project in keys])
+    return with_verdicts(reads, _oldest_first(rows))
 
 
 def _oldest_first(rows: Sequence[EventRow]) -> tuple[EventRow, ...]:

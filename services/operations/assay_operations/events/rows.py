@@ -73,7 +73,7 @@ SOURCES: dict[Kind, Source] = {
     Kind.SERVER_EVENT: Source("server_events", "e.message", ("e.message",), "toString(e.event_subtype)"),
 }
 
-_NEWEST_FIRST = "ORDER BY ms DESC, event_id DESC, kind DESC, project DESC LIMIT {limit:UInt32}"
+_NEWEST_FIRST = "ms DESC, event_id DESC, kind DESC, project DESC"
 #: The columns of a row, in the order of the SELECT.
 COLUMNS = (
     "kind", "ms", "event_id", "project", "service", "tool", "model", "text", "text_chars", "status", "error_kind", "latency_ms", "results",
@@ -254,8 +254,8 @@ def position_parameters(position: Position) -> dict[str, Any]:
     }
 
 
-def select_keys(where: Mapping[Kind, Sequence[str]]) -> str:
-    """Return a query for the keys of the newest `limit` rows that meet the conditions of their kind.
+def select_keys(where: Mapping[Kind, Sequence[str]], order: str = _NEWEST_FIRST) -> str:
+    """Return a query for the keys of the first `limit` rows, newest first, that meet the conditions of their kind.
 
     Columns: kind, Unix milliseconds, id, project. The engine takes five times as long to plan the same query with all columns.
     """
@@ -264,12 +264,14 @@ def select_keys(where: Mapping[Kind, Sequence[str]]) -> str:
         f"(SELECT {kind.value!r} AS kind, {columns} FROM {SOURCES[kind].view} AS e WHERE {' AND '.join(found)})"  # noqa: S608
         for kind, found in where.items()
     ]
-    return f"SELECT kind, ms, event_id, project FROM ({' UNION ALL '.join(parts)}) {_NEWEST_FIRST}"  # noqa: S608
+    return (
+        f"SELECT kind, ms, event_id, project FROM ({' UNION ALL '.join(parts)}) ORDER BY {order} LIMIT {{limit:UInt32}}"  # noqa: S608
+    )
 
 
 def select_newest(where: Mapping[Kind, Sequence[str]]) -> str:
     """Return a query for the newest `limit` rows that meet the conditions of their kind."""
-    return f"SELECT * FROM ({select(where)}) {_NEWEST_FIRST}"  # noqa: S608 - parts of this module
+    return f"SELECT * FROM ({select(where)}) ORDER BY {_NEWEST_FIRST} LIMIT {{limit:UInt32}}"  # noqa: S608 - parts of this module
 
 
 def select(where: Mapping[Kind, Sequence[str]]) -> str:

@@ -1,4 +1,4 @@
-"""Read projects, freshness and open alerts, for the frame of every page."""
+"""Read projects, the newest event and open alerts, for the frame of every page."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,38 +11,28 @@ if TYPE_CHECKING:
 _PROJECT_DAYS = 90
 _PROJECTS_MAX = 500
 
-_PROJECTS = """SELECT DISTINCT project FROM
-(
-    SELECT project FROM rollup_day WHERE day >= today() - {days:UInt16}
-    UNION ALL SELECT project FROM rollup_minute WHERE minute >= now() - INTERVAL 2 HOUR
-)
-ORDER BY project LIMIT {limit:UInt32}"""
-_NEWEST = (
-    """SELECT maxOrNull(created_at) FROM rollup_minute WHERE minute >= now() - INTERVAL 2 DAY AND kind != 'failure'"""
-)
-_OLDER = """SELECT maxOrNull(created_at) FROM rollup_day WHERE kind != 'failure'"""
-_COUNTED = "SELECT maxOrNull(refreshed_at) FROM rollup_minute WHERE minute >= now() - INTERVAL 2 DAY"
-_OPEN = "SELECT count() FROM open_episodes WHERE {project:String} = '' OR project IN ({project:String}, 'all')"
+# The rollup by day is the smallest, and is counted every minute like the others.
+_FRAME = """SELECT
+    arraySlice(arraySort(groupUniqArray(toString(project))), 1, {limit:UInt32}),
+    maxOrNullIf(created_at, kind != 'failure'),
+    (SELECT count() FROM open_episodes WHERE {project:String} = '' OR project IN ({project:String}, 'all'))
+FROM rollup_day WHERE day >= today() - {days:UInt16}"""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Projects with events, arrival of the newest counted event, time counted up to, open alerts."""
+    """Projects with events in 90 days, arrival of the newest event of these that is counted, open alerts."""
 
     projects: tuple[str, ...]
     newest_at: datetime | None
-    counted_to: datetime | None
     open_alerts: int
 
 
 def frame(client: "Client", project: str = "") -> Frame:
     """Read it. Alerts are those of a project and of the whole system; all without a project."""
-    parameters = {"days": _PROJECT_DAYS, "limit": _PROJECTS_MAX}
-    projects = tuple(str(name) for (name,) in client.query(_PROJECTS, parameters=parameters).result_rows)
-    newest = _time(client.query(_NEWEST).result_rows[0][0]) or _time(client.query(_OLDER).result_rows[0][0])
-    counted = _time(client.query(_COUNTED).result_rows[0][0])
-    ((alerts,),) = client.query(_OPEN, parameters={"project": project}).result_rows
-    return Frame(projects, newest, counted, int(alerts))
+    parameters = {"days": _PROJECT_DAYS, "limit": _PROJECTS_MAX, "project": project}
+    ((projects, newest, alerts),) = client.query(_FRAME, parameters=parameters).result_rows
+    return Frame(tuple(projects), _time(newest), int(alerts))
 
 
 def _time(value: datetime | None) -> datetime | None:
