@@ -244,7 +244,7 @@ def _now_ms() -> int:
 def _checked(page: Page, given: list[tuple[str, str]]) -> dict[str, str]:
     """Return the parameters of a URL. Several of a name are joined with commas where the page allows that."""
     known = {each.name: each for each in page.parameters}
-    known_names = {*known, "project", *(("t", "from", "to") if page.span else ())}
+    known_names = {*known, "project", "t", "from", "to"}  # a page without a range keeps it for the next one
     found: dict[str, str] = {}
     for name, value in given:
         prefix = next((each for each in page.parameters if each.prefix and name.startswith(each.name)), None)

@@ -12,6 +12,11 @@ for (const form of document.querySelectorAll("form[method=get]")) {
   });
 }
 
+// What scrolls sideways is reached by Tab, so that arrow keys can scroll it.
+for (const box of document.querySelectorAll(".wide, pre")) {
+  if (box.scrollWidth > box.clientWidth && !box.hasAttribute("tabindex")) box.tabIndex = 0;
+}
+
 // Keys. Single letters work outside fields, and can be switched off.
 const OFF = "assay.keys.off";
 const enabled = () => localStorage.getItem(OFF) !== "1";
