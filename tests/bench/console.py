@@ -161,7 +161,7 @@ def _pages(console: Console, sre: Client, rows: int, requests: int) -> list[dict
     """
     now_ms = int(time.time() * 1000)
     ids = [row.event_id for row in list_events(sre, EventFilter(), Range(0, now_ms), limit=requests).rows]
-    span = Range(now_ms - 86_400_000, now_ms)
+    span = Range(0, now_ms)
     anchor: list[float] = []
     for _ in range(max(2, requests // 10)):
         started = time.perf_counter()
