@@ -14,6 +14,7 @@ from assay_access.console_links import LINK_S
 from assay_console.page import Action
 from assay_console.pages import ACTIONS, PAGES
 from assay_console.people import Role
+from tests.console.conftest import Shop
 from tests.support.console import KEY, Console, running_console
 from tests.support.gateway import redis_with_identities
 from tests.support.store import StoreServer
@@ -137,6 +138,8 @@ def test_a_request_for_its_own_host_is_answered(console: Console, host: str) -> 
         {"Sec_Fetch_Site": "same-site"},
         {"Sec_Fetch_Site": "", "Origin": "https://evil.example"},
         {"Sec_Fetch_Site": "cross-site", "Origin": "http://127.0.0.1"},
+        {"Sec_Fetch_Site": "cross-site", "Authorization": "Basic am86cHc="},
+        {"Sec_Fetch_Site": "cross-site", "Authorization": "Negotiate am86cHc="},
     ],
 )
 @pytest.mark.parametrize("path", ["/logout", *sorted(action.path for action in ACTIONS)])
@@ -177,6 +180,16 @@ def test_no_request_is_logged_with_its_query(console: Console) -> None:
 # --- roles
 
 
+@pytest.mark.parametrize(
+    "time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "1969-12-31", "now", "2026-13-01"]
+)
+def test_a_time_that_no_event_can_have_is_refused_by_name(console: Console, time: str) -> None:
+    for path in ("/events", "/api/v1/quality"):
+        answer = console.get(f"{path}?from={quote(time)}")
+        assert answer.status == 422, path
+        assert "is not a time such as" in answer.text
+
+
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize("name", PATHS)
 def test_a_page_is_shown_to_its_role_and_those_above(console: Console, name: str, role: Role) -> None:
@@ -214,6 +227,29 @@ def test_a_read_key_reads_documents_of_its_project_only(console: Console) -> Non
         if not page.by_project:
             path = page.api_path.replace(page.path, PATHS[page.name])
             assert read(re.sub(r"\{[^}]+\}", "x", path)) == 403, page.name
+
+
+def test_a_key_reads_no_page_whose_frame_names_every_project(console: Console) -> None:
+    key = console.key(project="shop")
+    for name, path in PATHS.items():
+        assert console.get(path, role=None, Authorization=f"Bearer {key}").status == 403, name
+
+
+def test_nothing_of_another_project_is_in_a_document_for_a_key(shop: Shop) -> None:
+    key = shop.console.key(project="empty-project")
+    seen = set()
+    for page in PAGES:
+        if page.by_project:
+            ids = {"event_id": shop.rows.answer, "alert_id": shop.rows.alert, "session_id": shop.rows.session}
+            path = re.sub(r"\{(\w+)(?::\w+)?\}", lambda place, ids=ids: ids.get(place[1], "golden"), page.api_path)
+            answer = shop.console.get(
+                f"{path}?{'t=30d' if page.span else ''}", role=None, Authorization=f"Bearer {key}"
+            )
+            seen.add(answer.status)
+            for word in (shop.rows.project, "boots", "stdlib", "hostile"):
+                assert f'"{word}"' not in answer.text, (page.name, word)
+            assert "boots" not in answer.text, page.name
+    assert 200 in seen
 
 
 def test_a_revoked_key_and_keys_of_other_kinds_read_nothing(console: Console) -> None:

@@ -102,6 +102,8 @@ class Console:
     def _html(self, page: Page) -> Answer:
         async def answer(request: Request) -> Response:
             ask = await self._ask(page, request)
+            if ask.person.project is not None:  # the frame of a page names all projects
+                raise OperationError("refused", "a key reads documents, not pages", f"GET {page.api_path}")
             started = time.perf_counter()
             document, frame = await asyncio.gather(page.read(ask), shown(ask))
             text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, **self._shell(page, ask))

@@ -59,8 +59,10 @@ class Guard:
         host = headers.get("host", "")
         if host_name(host) not in self._hosts:
             return "this host name is not in console.hosts"
-        if method in _SAFE or headers.get("authorization"):
-            return ""  # a browser adds a session's cookie by itself, but never a key
+        # A browser adds a cookie, and after a question also `Basic` or `Negotiate`, by itself, but never a key: with a key,
+        # neither a session nor a proxy counts.
+        if method in _SAFE or headers.get("authorization", "").lower().startswith("bearer "):
+            return ""
         site = headers.get("sec-fetch-site")
         if site is not None:
             return "" if site in ("same-origin", "none") else "a page of another site asked for this change"

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from assay_operations.errors import OperationError
+from assay_operations.events.filters import OPEN_END_MS
 
 #: Ranges by name, in milliseconds. The first is the default where a page names no other.
 RANGES = {"15m": 900_000, "1h": 3_600_000, "24h": 86_400_000, "7d": 604_800_000, "30d": 2_592_000_000}
@@ -75,6 +76,9 @@ def iso(ms: int) -> str:
 def _ms(text: str, name: str) -> int:
     try:
         at = datetime.fromisoformat(text)
-        return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+        ms = round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError):
-        raise OperationError("invalid", f"{name}: {text[:40]!r} is not a time such as 2026-11-27T02:00:00Z") from None
+        ms = -1
+    if not 0 <= ms < OPEN_END_MS:
+        raise OperationError("invalid", f"{name}: {text[:40]!r} is not a time such as 2026-11-27T02:00:00Z")
+    return ms

@@ -115,7 +115,7 @@ async def read(ask: Ask) -> Overview:
     places = [step(hop, now_s) for hop in steps.value or ()]
     ever = None if stored.value is None else bool(found) or any(place.newest_age_s for place in places)
     return Overview(
-        verdict=verdict(facts(stored, found, judged.value, list(of.values()), lost.value, steps, now_s, ever, wanted)),
+        verdict=verdict(facts(stored, found, judged, opened, lost, steps, now_s, ever, wanted)),
         empty=ever is False,
         settings_to_paste=settings_to_paste(ask),
         steps=Panel(state=steps.state, value=places if steps.value is not None else None, message=steps.message, fix=steps.fix),
@@ -161,11 +161,18 @@ def row(each: Traffic, judged: Quality | None, opened: Open | None, lost: dict[s
 
 
 def facts(
-    stored: Panel[Stored], found: list[Traffic], judged: tuple[Quality, ...] | None, opened: list[Open],
-    lost: dict[str, int] | None, steps: Panel[list[Hop]], now_s: float, ever: bool | None, project: str,
+    stored: Panel[Stored], found: list[Traffic], judged: Panel[tuple[Quality, ...]], opened: Panel[tuple[Open, ...]],
+    lost: Panel[dict[str, int]], steps: Panel[list[Hop]], now_s: float, ever: bool | None, project: str,
 ) -> Facts:  # fmt: skip
-    """Collect the facts of the sentence: of one project and the whole system, or of all. Pure."""
-    about = [each for each in opened if project in ("", each.project) or each.project == "all"]
+    """Collect the facts of the sentence: of one project and the whole system, or of all. Pure.
+
+    An answer that is not current is no fact: the sentence names what is not known.
+    """
+    episodes = opened.value if opened.state == "ready" else None
+    about = [each for each in episodes or () if project in ("", each.project) or each.project == "all"]
+    known = episodes is not None
+    gone = lost.value if lost.state == "ready" else None
+    scores = judged.value if judged.state == "ready" else None
     places = steps.value or []
     newest = max((each.newest_at for each in found if each.newest_at), default=None)
     current = stored.state == "ready"
@@ -176,14 +183,19 @@ def facts(
         events=sum(each.recent for each in found) if current else None,
         usual=sum(each.usual[-1] for each in found if each.usual) / 6 if current else None,
         newest_age_s=max(0.0, now_s - newest.timestamp()) if newest and current else None,
-        lost=None if lost is None or not current
-        else sum(count for name, count in lost.items() if project in ("", name)),
-        critical=sum(each.critical for each in about),
-        warnings=sum(each.warnings for each in about),
-        quality_alerts=sum(each.drift for each in about),
-        judged=None if judged is None else any(project in ("", each.project) for each in judged),
+        lost=None if gone is None or not current
+        else sum(count for name, count in gone.items() if project in ("", name)),
+        critical=sum(each.critical for each in about) if known else None,
+        warnings=sum(each.warnings for each in about) if known else None,
+        quality_alerts=sum(each.drift for each in about) if known else None,
+        judged=None if scores is None else any(project in ("", each.project) for each in scores),
         stopped=tuple(_in_words(hop) for hop in places if hop.state == "bad"),
         slow=tuple(_in_words(hop) for hop in places if hop.state == "warn" and hop.waiting),
+        unknown=tuple(
+            name
+            for name, value in (("open alerts", episodes), ("losses", gone), ("quality", scores))
+            if value is None and current
+        ),
     )  # fmt: skip
 
 

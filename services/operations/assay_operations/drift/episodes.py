@@ -133,10 +133,10 @@ def listed(
 def transitions(client: "Client", alert_id: str, project: str = "") -> tuple[Episode, tuple[Transition, ...]]:
     """Read an episode with all its transitions.
 
-    Raises `OperationError` if it is not stored, or of another project.
+    Raises `OperationError` if it is not stored, or of another project. Episodes of the whole system are those of every project.
     """
     rows = [dict(row) for row in client.query(_TRANSITIONS, parameters={"id": episode_named(alert_id)}).named_results()]
-    if not rows or project not in ("", rows[-1]["project"]):
+    if not rows or (project and rows[-1]["project"] not in (project, "all")):
         raise OperationError("not_found", "no such episode is stored", "`assay alerts list --all` shows those that are")
     names = ("previous", "state", "value", "n", "evidence", "summary")
     found = [Transition(at=_required(row["at"]), **{name: row[name] for name in names}) for row in rows]

@@ -14,7 +14,8 @@ class Facts:
     """Facts about the system now; None is unknown.
 
     `store_away_s` and `redis_away_s`: seconds since the last answer (0: it has never answered this process); None if it
-    answers. `stopped`: steps that do not work although entries wait, in words; `slow`: steps that lag.
+    answers. `stopped`: steps that do not work although entries wait, in words; `slow`: steps that lag. `unknown`: what could
+    not be read while the store answers.
     """
 
     store_away_s: float | None = None
@@ -24,12 +25,13 @@ class Facts:
     usual: float | None = None
     newest_age_s: float | None = None
     lost: int | None = None
-    critical: int = 0
-    warnings: int = 0
-    quality_alerts: int = 0
+    critical: int | None = 0
+    warnings: int | None = 0
+    quality_alerts: int | None = 0
     judged: bool | None = None
     stopped: tuple[str, ...] = ()
     slow: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,14 @@ def verdict(facts: Facts) -> Verdict:
         *facts.slow,
         *([f"no event in 10 min, usual are {facts.usual:,.0f}"] if silent else []),
         *([f"{_count(facts.warnings, 'warning')} open"] if facts.warnings else []),
+        *([f"not known now: {' and '.join(facts.unknown)}"] if facts.unknown else []),
     ]
     fine = [
         *([f"{_count(facts.events, 'event')} in 10 min"] if facts.events is not None and not silent else []),
         *([f"newest stored {age(facts.newest_age_s)} ago"] if facts.newest_age_s is not None else []),
         *(["none lost in 24 h"] if facts.lost == 0 else []),
-        *(["quality steady"] if facts.judged and not facts.quality_alerts else []),
-        *(["no open alert"] if not facts.critical and not facts.warnings and facts.store_away_s is None else []),
+        *(["quality steady"] if facts.judged and facts.quality_alerts == 0 else []),
+        *(["no open alert"] if facts.critical == facts.warnings == 0 and facts.store_away_s is None else []),
     ]
     head, state = _head(broken, urgent, mild)
     return Verdict(state, f"{head}: {', '.join([*broken, *urgent, *mild, *fine])}.")
