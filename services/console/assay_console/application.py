@@ -210,7 +210,10 @@ class Console:
                 return await answer(request)
             except _NoPersonError:
                 return _problem(
-                    request, 401, "you are not signed in", "open the link that this command prints: assay console url"
+                    request,
+                    401,
+                    "you are not signed in",
+                    f"open the link that this command prints: assay console url{_data_option(self._settings)}",
                 )
             except OperationError as error:
                 return _problem(request, STATUS[error.kind], error.message, error.fix)
@@ -340,6 +343,16 @@ def _filled(path: str, values: Mapping[str, str]) -> str:
     return path
 
 
+def _data_option(settings: Settings) -> str:
+    """Return the option that names the data directory, if `assay up` made it elsewhere than in ./data."""
+    file = settings.console.operator_config
+    if file is None or file.parent.name != "secrets" or file.parent.parent.resolve() == Path("data").resolve():
+        return ""
+    data = file.parent.parent
+    shown = data.relative_to(Path.cwd()) if data.is_relative_to(Path.cwd()) else data
+    return f" --data {shlex.quote(str(shown))}"
+
+
 def _command(page: Page, ask: Ask) -> str:
     """Return the command that prints what the page shows; empty if there is none."""
     if not page.command:
@@ -347,7 +360,7 @@ def _command(page: Page, ask: Ask) -> str:
     project = f" --project {shlex.quote(ask.scope.project)}" if ask.scope.project else ""
     given = {name: shlex.quote(value) for name, value in {**ask.parameters, **ask.path}.items()}
     values = {**given, "and_project": project, "span": ask.scope.span or ask.scope.from_iso}
-    return page.command.format_map(_Missing(values))
+    return page.command.format_map(_Missing(values)) + _data_option(ask.settings)
 
 
 class _Missing(dict[str, str]):

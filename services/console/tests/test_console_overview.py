@@ -18,10 +18,10 @@ BUSY = Traffic("shop", hours=(10,) * 24, usual=(12.0,) * 24, events=240, newest_
     ("traffic", "opened", "lost", "state", "why"),
     [
         (BUSY, None, {}, "good", "fine"),
-        (BUSY, Open("shop", 1, 2, 3), {}, "bad", "1 critical, 2 open"),
+        (BUSY, Open("shop", 1, 2, 3), {}, "bad", "1 critical, 2 warnings"),
         (BUSY, None, {"shop": 1200}, "bad", "1,200 lost"),
         (BUSY, None, {"other": 5}, "good", "fine"),
-        (BUSY, Open("shop", 0, 1, 0), None, "warn", "1 open"),
+        (BUSY, Open("shop", 0, 1, 0), None, "warn", "1 warning"),
         (Traffic("shop", hours=(9,) * 22 + (0, 0), usual=(12.0,) * 24, events=198), None, {}, "warn", "silent for an hour"),
         (Traffic("shop", hours=(9,) * 22 + (0, 0), usual=(2.0,) * 24, events=198), None, {}, "good", "fine"),
         (Traffic("shop"), None, {}, "off", "no event in 24 h"),

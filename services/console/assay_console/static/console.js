@@ -39,17 +39,19 @@ function range(step) {
   const body = document.querySelector(".listed[data-from], figure[data-from]");
   const choices = [...document.querySelectorAll(".ranges input")];
   const at = choices.findIndex((each) => each.checked);
-  if (step.zoom) {
-    const next = choices[at + step.zoom];
-    if (next) next.click();
+  if (step.zoom && at >= 0) {
+    choices[at + step.zoom]?.click();
     return;
   }
-  if (!body) return;
-  const from = Number(body.dataset.from), to = Number(body.dataset.to), width = to - from;
+  const told = ["from", "to"].map((name) => Date.parse(url.searchParams.get(name) ?? ""));
+  const [from, to] = told.some(Number.isNaN) ? [Number(body?.dataset.from), Number(body?.dataset.to)] : told;
+  if (Number.isNaN(from + to)) return;
+  const width = to - from, longer = step.zoom ? width * 2 ** step.zoom : width;
+  const end = Math.min(Date.now(), step.zoom ? (from + to + longer) / 2 : to + step.shift * width);
   url.searchParams.delete("t");
   url.searchParams.delete("after");
-  url.searchParams.set("from", new Date(from + step.shift * width).toISOString());
-  url.searchParams.set("to", new Date(to + step.shift * width).toISOString());
+  url.searchParams.set("from", new Date(end - longer).toISOString());
+  url.searchParams.set("to", new Date(end).toISOString());
   location.href = url;
 }
 

@@ -20,11 +20,16 @@ if (button) {
     show();
   });
   show();
+  // A page that is being left must not be loaded again: that would cancel the way to the next one.
+  let leaving = false;
+  addEventListener("click", (event) => { leaving ||= Boolean(event.target.closest?.("a[href], [data-href]")); });
+  addEventListener("submit", () => { leaving = true; });
+  addEventListener("pageshow", () => { leaving = false; });
   setInterval(() => {
-    if (paused || busy()) return;
+    if (paused || leaving || busy()) return;
     left -= 1;
     if (left <= 0) {
-      left = seconds;
+      leaving = true;
       location.reload();  // keeps the place on the page
     }
   }, 1000);

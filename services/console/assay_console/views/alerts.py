@@ -15,6 +15,7 @@ from assay_operations.operator_config import data_of
 from assay_operations.overview.flow import newest_of_group
 from assay_schema.alert_actions import acknowledge_command, acknowledge_meaning, explain_command
 from assay_schema.alerts import AlertKind
+from assay_schema.scores import LOWER_IS_BETTER, SESSION_METRICS, Metric
 from assay_schema.streams import EVENTS, SCORES
 
 #: Longest comment, as `assay drift acknowledge` takes it.
@@ -45,6 +46,8 @@ class Alert(Document):
     explain: str
     #: Empty if the episode cannot be acknowledged, or is over.
     acknowledge: str
+    #: Link to the answers that scored worst; empty if the episode is not about their scores.
+    worst: str
     meaning: str
     #: True if this console has the operator's credentials, and the person is an operator.
     may_acknowledge: bool
@@ -82,6 +85,7 @@ async def read_one(ask: Ask) -> Alert:
         differs=link("/events/differs", own, {"from": iso(began), "to": iso(end), "against": "before"})
         if named
         else "",
+        worst=_worst(episode, {"project": episode.project, "from": iso(began), "to": iso(end)}),
         explain=explain_command(episode.alert_id, episode.kind, episode.metric),
         acknowledge=command,
         meaning=acknowledge_meaning(episode.kind),
@@ -95,6 +99,22 @@ def _rows_of(episode: Episode) -> dict[str, str]:
     """Return the filter of the events that an episode is about. Pure."""
     retrieval = episode.kind == AlertKind.RETRIEVAL_DRIFT or episode.series in ("query", "search")
     return {"kind": "retrieval" if retrieval else "answer"} if episode.kind != AlertKind.FAILURES else {}
+
+
+def _worst(episode: Episode, scope: dict[str, str]) -> str:
+    """Return a link to the answers whose score is nearer to the level since the change than to the one before. Pure."""
+    metric, value, baseline = episode.metric, episode.value, episode.baseline
+    if (
+        episode.kind != AlertKind.SCORE_DRIFT
+        or metric not in set(Metric) - SESSION_METRICS
+        or value is None
+        or baseline is None
+    ):
+        return ""
+    middle = (value + baseline) / 2
+    if metric in LOWER_IS_BETTER:
+        metric, middle = Metric.FAITHFULNESS, 1 - middle
+    return link("/events", {"kind": "answer", f"metric.{metric}<": f"{middle:.3g}"}, scope)
 
 
 async def acknowledge(ask: Ask, fields: Mapping[str, str]) -> str:
@@ -145,7 +165,7 @@ ONE = Page(
 CONFIRM = Page(
     "acknowledge",
     "/alerts/{alert_id}/acknowledge",
-    "Acknowledge",
+    "Accept as normal",
     "What does acknowledging change?",
     read_one,
     Alert,

@@ -137,7 +137,7 @@ def row(each: Traffic, judged: Quality | None, opened: Open | None, lost: dict[s
     why = [
         *([f"{critical} critical"] if critical else []),
         *([f"{gone:,} lost"] if gone else []),
-        *([f"{warnings} open"] if warnings else []),
+        *([f"{warnings} warning{'s' if warnings > 1 else ''}"] if warnings else []),
         *(["silent for an hour"] if silent else []),
     ]
     state = "bad" if critical or gone else "warn" if warnings or silent else "good" if each.events else "off"
