@@ -129,6 +129,29 @@ def test_hostile_texts_of_a_session_are_shown_as_text(
     looking(of(own_store, redis_server), look)
 
 
+def test_calls_with_values_that_no_agent_writes_are_shown(own_store: StoreServer, redis_server: RedisServer) -> None:
+    calls = [
+        imported_call("late", turn=10**12, duration_ms="abc", exit_code="x"),
+        imported_call("first", turn=0, duration_ms=1e300, exit_code=1.5),
+        imported_call("", turn=1, function_response={"name": "", "response": {"output": False}}),
+    ]
+    fill(own_store, session_parts=[session_part(1, intermediate_events=json.dumps(calls), tools=3)])
+
+    async def look(pages: Pages) -> None:
+        document, page = await pages.json("/sessions/ses_1"), await pages.html("/s/ses_1")
+        assert [(each["turn"], each["tool"]) for each in document["steps"]] == [
+            (0, "first"),
+            (1, "(no name)"),
+            (1, ""),
+            (2, ""),
+            (10**12, "late"),
+        ]
+        assert [each["exit_code"] for each in document["steps"]] == [None] * 5
+        assert "false" in shown(page)
+
+    looking(of(own_store, redis_server), look)
+
+
 # --- SQL
 
 

@@ -1,5 +1,6 @@
 """Sessions of agents: the list, and one with its turns, tool calls, verdict and checks."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -13,13 +14,15 @@ from assay_operations.errors import OperationError
 from assay_operations.events.filters import EventFilter, Range
 from assay_operations.events.listing import list_events
 from assay_operations.events.rows import EventRow
-from assay_operations.sessions.listing import sessions_in
+from assay_operations.sessions.listing import duration_ms_of, exit_code_of, output_of, sessions_in, turns
 from assay_operations.sessions.whole import WholeSession, whole_session
 
 #: Sessions of a list, turns and calls of a page, and captured events that are shown.
 LIMIT, STEPS, EVENTS = 100, 200, 200
 #: Characters of a step's text before someone asks for all.
 _STEP_CHARS = 4_000
+#: What is shown for a tool whose name is empty.
+_NO_NAME = "(no name)"
 
 
 class Row(Document):
@@ -160,7 +163,8 @@ async def read_one(ask: Ask) -> Session:
         return Session(session_id=session_id, projects=tuple(str(each["project"]) for each in whole.summaries))
     summary = whole.summaries[0]
     only = ask.text("only")
-    steps = [each for each in steps_of(whole.document or {}, bool(ask.text("full"))) if not only or _failed(each)]
+    # Any producer can send a long transcript: its steps are made in a thread, so that other requests do not wait.
+    steps = await asyncio.to_thread(_steps, whole.document, bool(ask.text("full")), only)
     pages = max(1, -(-len(steps) // STEPS))
     page = _page(ask.text("page", "1"), pages)
     first, last = summary["first_at"].replace(tzinfo=UTC), summary["last_at"].replace(tzinfo=UTC)
@@ -200,6 +204,11 @@ def _page(text: str, pages: int) -> int:
     return int(text)
 
 
+def _steps(document: Mapping[str, Any] | None, full: bool, only: str) -> list[Step]:
+    found = steps_of(document, full) if document else ()
+    return [each for each in found if not only or _failed(each)]
+
+
 def _failed(step: Step) -> bool:
     return bool(step.tool) and step.status not in ("", "success")
 
@@ -207,35 +216,26 @@ def _failed(step: Step) -> bool:
 def steps_of(document: Mapping[str, Any], full: bool = False) -> Iterator[Step]:
     """Yield the turns of a transcript with the tool calls of each before it, in their order. Pure."""
     longest = None if full else _STEP_CHARS
-    if not document:
-        return
-    contents = [*document["request"]["contents"], *(each["content"] for each in document["response"]["candidates"])]
-    calls: dict[int, list[Mapping[str, Any]]] = {}
-    for event in document["intermediate_events"]:
-        calls.setdefault(event["turn"], []).append(event)
-    for turn in range(1, max([len(contents), *calls]) + 1):
-        for event in calls.get(turn, []):
-            yield _call(event, turn, longest)
-        if turn <= len(contents):
-            text = "".join(part.get("text", "") for part in contents[turn - 1]["parts"])
-            if text:
-                yield Step(who=contents[turn - 1]["role"], turn=turn, text=text_of(text, (), longest))
+    for turn in turns(document):
+        for call in turn.calls:
+            yield _call(call, turn.number, longest)
+        if turn.text:
+            yield Step(who=turn.who, turn=turn.number, text=text_of(turn.text, (), longest))
 
 
 def _call(event: Mapping[str, Any], turn: int, longest: int | None) -> Step:
-    call, response = event["function_call"], event.get("function_response", {}).get("response", {})
-    output = response.get("output", response.get("error", ""))
-    arguments = call.get("args", {})
+    call, output = event["function_call"], output_of(event)
+    arguments = call.get("args")
     return Step(
         who="user ran" if event.get("executed_by") == "user" else "tool",
         turn=turn,
-        tool=call["name"],
+        tool=call["name"] or _NO_NAME,
         arguments=text_of(_text(arguments), (), longest) if arguments else None,
-        output=text_of(_text(output), (), longest) if output else None,
+        output=text_of(_text(output), (), longest) if output is not None else None,
         status=event.get("status", "success"),
         error_kind=str(event.get("error_kind") or ""),
-        exit_code=event.get("exit_code"),
-        duration_ms=event.get("duration_ms"),
+        exit_code=exit_code_of(event),
+        duration_ms=duration_ms_of(event),
     )
 
 

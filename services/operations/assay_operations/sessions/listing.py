@@ -1,7 +1,8 @@
 """List sessions, and read one."""
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,30 +140,69 @@ def _by_prefix(client: "Client", prefix: str, project: str | None) -> str | None
     return names[0] if names else None
 
 
-def lines(document: dict[str, Any]) -> Iterator[Line]:
-    """Yield the turns of a session with the tool calls after them. Pure."""
+@dataclass(frozen=True)
+class Turn:
+    """A turn of a session: the tool calls before what was said, and who said what."""
+
+    number: int
+    calls: tuple[dict[str, Any], ...] = ()
+    who: str = ""
+    text: str = ""
+
+
+def turns(document: Mapping[str, Any]) -> Iterator[Turn]:
+    """Yield the turns of a session in their order: those that were said, and those that only tool calls name. Pure."""
     contents = [*document["request"]["contents"], *(each["content"] for each in document["response"]["candidates"])]
     calls: dict[int, list[dict[str, Any]]] = {}
     for event in document["intermediate_events"]:
         calls.setdefault(event["turn"], []).append(event)
-    for number in range(1, max([len(contents), *calls]) + 1):
-        for event in calls.get(number, []):
-            yield _call(event)
-        if number <= len(contents):
-            text = "".join(part.get("text", "") for part in contents[number - 1]["parts"])
-            if text:
-                yield Line(contents[number - 1]["role"], text)
+    for number in sorted({*range(1, len(contents) + 1), *calls}):
+        before = tuple(calls.get(number, ()))
+        if 1 <= number <= len(contents):
+            said = contents[number - 1]
+            yield Turn(number, before, said["role"], "".join(part.get("text", "") for part in said["parts"]))
+        else:
+            yield Turn(number, before)
 
 
-def _call(event: dict[str, Any]) -> Line:
-    call, response = event["function_call"], event.get("function_response", {}).get("response", {})
-    arguments = ", ".join(f"{name}={value!r}" for name, value in call.get("args", {}).items())
+def output_of(call: Mapping[str, Any]) -> Any:
+    """Return what a tool call returned, or its error; None if nothing or an empty text. Pure."""
+    response = call.get("function_response", {}).get("response", {})
+    output = response.get("output")
+    found = response.get("error") if output is None else output
+    return None if found == "" else found
+
+
+def exit_code_of(call: Mapping[str, Any]) -> int | None:
+    """Return the exit code of a tool call; None if it has none that is a whole number. Pure."""
+    code = call.get("exit_code")
+    return code if isinstance(code, int) and not isinstance(code, bool) else None
+
+
+def duration_ms_of(call: Mapping[str, Any]) -> float | None:
+    """Return how long a tool call took; None if it is not said as a finite number. Pure."""
+    took = call.get("duration_ms")
+    return took if isinstance(took, int | float) and not isinstance(took, bool) and math.isfinite(took) else None
+
+
+def lines(document: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield the turns of a session, each with its tool calls before it. Pure."""
+    for turn in turns(document):
+        yield from map(_call, turn.calls)
+        if turn.text:
+            yield Line(turn.who, turn.text)
+
+
+def _call(event: Mapping[str, Any]) -> Line:
+    call, code, took, output = event["function_call"], exit_code_of(event), duration_ms_of(event), output_of(event)
+    given = call.get("args") or {}
+    arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())
     said = [event.get("status", "success")]
-    said += [f"exit code {event['exit_code']}"] if event.get("exit_code") else []
-    said += [f"{event['duration_ms']:.0f} ms"] if event.get("duration_ms") is not None else []
-    output = str(response.get("output", response.get("error", "")))
+    said += [f"exit code {code}"] if code else []
+    said += [f"{took:.0f} ms"] if took is not None else []
+    detail = "" if output is None else str(output)
     if event.get("executed_by") == "user":
-        command = call.get("args", {}).get("command")
+        command = given.get("command")
         ran = command if isinstance(command, str) else f"{call['name']}({arguments})"
-        return Line("user ran", f"{ran}: {', '.join(said)}", output)
-    return Line("tool", f"{call['name']}({arguments}): {', '.join(said)}", output)
+        return Line("user ran", f"{ran}: {', '.join(said)}", detail)
+    return Line("tool", f"{call['name']}({arguments}): {', '.join(said)}", detail)
