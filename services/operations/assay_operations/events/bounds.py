@@ -69,7 +69,7 @@ _COUNTED_TO = tuple(
 
 
 def counted_to(client: "Client") -> datetime | None:
-    """Return the time up to which stored rows are counted; None if nothing was counted yet. Raises `OperationError`."""
+    """Return the time up to which stored rows are counted; None if none are. Raises `OperationError`."""
     reads = Reads(client)
     for sql in _COUNTED_TO:
         [(value,)] = reads.rows(sql, {})

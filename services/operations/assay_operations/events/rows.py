@@ -255,7 +255,7 @@ def position_parameters(position: Position) -> dict[str, Any]:
 
 
 def select_keys(where: Mapping[Kind, Sequence[str]], order: str = _NEWEST_FIRST) -> str:
-    """Return a query for the keys of the first `limit` rows, newest first, that meet the conditions of their kind.
+    """Return a query for the keys of the newest `limit` rows that meet the conditions of their kind.
 
     Columns: kind, Unix milliseconds, id, project. The engine takes five times as long to plan the same query with all columns.
     """

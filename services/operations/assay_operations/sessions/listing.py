@@ -151,7 +151,7 @@ class Turn:
 
 
 def turns(document: Mapping[str, Any]) -> Iterator[Turn]:
-    """Yield the turns of a session in their order: those that were said, and those that only tool calls name. Pure."""
+    """Yield the turns of a session in order, also those that only tool calls name. Pure."""
     contents = [*document["request"]["contents"], *(each["content"] for each in document["response"]["candidates"])]
     calls: dict[int, list[dict[str, Any]]] = {}
     for event in document["intermediate_events"]:
