@@ -256,6 +256,51 @@ def test_the_fifty_first_viewer_is_refused_until_one_leaves(console: Console) ->
         connection.close()
 
 
+def opened(console: Console, query: str = "") -> http.client.HTTPConnection:
+    connection = http.client.HTTPConnection("127.0.0.1", console.port, timeout=60)
+    connection.request("GET", f"/api/v1/live{query}", None, console.session())
+    return connection
+
+
+def status(console: Console) -> int:
+    """Status that a viewer gets who leaves at once."""
+    connection = opened(console)
+    try:
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_viewers_that_leave_while_redis_is_away_free_their_places(console: Console) -> None:
+    """They come back with a position, as browsers do, and wait for what came after it."""
+    [first, *_] = send(console.redis, *(event(number) for number in range(10)))
+    with watching(console) as watcher:
+        watcher.connected()
+        console.redis.kill()
+        leaving = [opened(console, f"?after={first}") for _ in range(55)]
+        until(lambda: status(console) == 503, "the places are not taken")
+        for each in leaving:
+            each.close()
+        until(lambda: status(console) == 200, "the places are not free again")
+        with watching(console, f"?after={first}") as late:
+            late.connected()
+            until(lambda: ("state", {"redis": "away"}) in late.others)
+            console.redis.start()
+            until(lambda: len(late.messages) == 9)
+            assert late.questions == [f"question {number}" for number in range(1, 10)]
+            assert (late.connections, set(late.statuses)) == (1, {200})
+
+
+def test_the_console_stops_in_order_while_viewers_wait_for_redis(console: Console) -> None:
+    [first, *_] = send(console.redis, event(1), event(2))
+    with watching(console) as watcher:
+        watcher.connected()
+        console.redis.kill()
+        with watching(console, f"?after={first}") as late:
+            until(lambda: ("state", {"redis": "away"}) in late.others)
+            assert console.stop() == 0
+
+
 def test_the_console_stops_in_order_while_someone_watches(console: Console) -> None:
     with watching(console) as watcher:
         watcher.connected()
