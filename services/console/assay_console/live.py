@@ -9,9 +9,10 @@ import heapq
 import logging
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Reversible
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from redis.exceptions import RedisError
@@ -100,6 +101,8 @@ class Live:
         self._last: list[str] = []
         self._ring: deque[Entry] = deque(maxlen=RING_MAX)
         self._changing = asyncio.Lock()
+        #: Held by the page that looks back in the streams: it parses up to 2,000 entries.
+        self._looking = asyncio.Lock()
         self._ending: asyncio.Task[None] | None = None
         self._closed = False
         #: True while Redis does not answer.
@@ -112,13 +115,16 @@ class Live:
 
     async def newest(self, redis: Redis, wanted: Wanted, limit: int) -> tuple[list[Passing], str]:
         """Return the wanted ones of the last entries, newest first, and the position after them."""
-        if self._readers and self._ring:
-            entries, position = list(self._ring), ",".join(self._last)
-        else:
-            entries, last = await self._look_back(redis, RING_MAX, wanted, limit)
-            position = ",".join(last)
-        found = [entry.row for entry in reversed(entries) if wanted.has(entry) and entry.row is not None]
-        return found[:limit], position
+        if not self._has_newest:
+            async with self._looking:  # one page at a time, because parsing keeps everyone else waiting
+                if not self._has_newest:
+                    entries, last = await self._look_back(redis, RING_MAX, wanted, limit)
+                    return _rows(entries, wanted, limit), ",".join(last)
+        return _rows(self._ring, wanted, limit), ",".join(self._last)
+
+    @property
+    def _has_newest(self) -> bool:
+        return bool(self._readers and self._ring)
 
     async def watch(self, wanted: Wanted, position: Position | None, quiet_s: float) -> AsyncGenerator[Shown]:
         """Yield the position, then wanted events after it, or new ones; after `quiet_s` without any, the position.
@@ -319,6 +325,12 @@ class Live:
         if not self.away:
             log.warning("Redis is unavailable; waiting for it", extra={"error_class": type(error).__name__})
         self.away = True
+
+
+def _rows(entries: Reversible[Entry], wanted: Wanted, limit: int) -> list[Passing]:
+    """Return the wanted ones, newest first."""
+    found = (entry.row for entry in reversed(entries) if wanted.has(entry) and entry.row is not None)
+    return list(islice(found, limit))
 
 
 def _id(name: bytes | str) -> str:
