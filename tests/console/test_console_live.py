@@ -1,5 +1,6 @@
 """The live tail: each event once over restarts of the console and of Redis, slow viewers, limits, projects."""
 
+import asyncio
 import http.client
 import itertools
 import json
@@ -15,9 +16,11 @@ import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay_console.live import QUEUE_MAX, Viewer, order, parse_position
+from assay_console.live import QUEUE_MAX, Live, Viewer, order, parse_position
 from assay_console.passing import Wanted, entry_of
+from assay_runtime.connection import connect
 from assay_schema.ids import new_event_id
+from assay_schema.settings import RedisSettings
 from assay_schema.streams import EVENTS, FIELD
 from tests.support.console import Console, running_console
 from tests.support.redis import RedisServer
@@ -195,6 +198,40 @@ def test_a_page_and_its_stream_together_have_each_event_once(console: Console) -
         assert watcher.questions == [f"question {number}" for number in range(150, 251)]
 
 
+class Counting:
+    """A client that counts the reads of the stream which wait for an answer at the same time."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.asked = self.waiting = self.most = 0
+
+    async def xrevrange(self, *arguments: Any, **options: Any) -> Any:
+        self.asked += 1
+        self.waiting += 1
+        self.most = max(self.most, self.waiting)
+        try:
+            return await self._client.xrevrange(*arguments, **options)
+        finally:
+            self.waiting -= 1
+
+
+def test_pages_without_a_viewer_look_back_one_at_a_time(redis_server: RedisServer) -> None:
+    send(redis_server, *(event(number) for number in range(200)))
+    settings = RedisSettings.model_validate({"url": redis_server.url})
+
+    async def look() -> None:
+        live, client = Live(settings), connect(settings)
+        counting = Counting(client)
+        try:
+            pages = await asyncio.gather(*(live.newest(counting, Wanted(), 100) for _ in range(20)))
+        finally:
+            await client.aclose()
+        assert [[row.text for row in rows[:2]] for rows, _ in pages] == [["question 199", "question 198"]] * 20
+        assert (counting.most, counting.asked > 20) == (1, True)
+
+    asyncio.run(look())
+
+
 def test_filters_choose_by_project_kind_service_and_text(console: Console) -> None:
     with watching(console, "?project=shop&kind=answer&service=chat&q=STRASSE") as watcher:
         watcher.connected()
@@ -254,6 +291,51 @@ def test_the_fifty_first_viewer_is_refused_until_one_leaves(console: Console) ->
     for connection, answer in open_ones:
         answer.close()
         connection.close()
+
+
+def opened(console: Console, query: str = "") -> http.client.HTTPConnection:
+    connection = http.client.HTTPConnection("127.0.0.1", console.port, timeout=60)
+    connection.request("GET", f"/api/v1/live{query}", None, console.session())
+    return connection
+
+
+def status(console: Console) -> int:
+    """Status that a viewer gets who leaves at once."""
+    connection = opened(console)
+    try:
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_viewers_that_leave_while_redis_is_away_free_their_places(console: Console) -> None:
+    """They come back with a position, as browsers do, and wait for what came after it."""
+    [first, *_] = send(console.redis, *(event(number) for number in range(10)))
+    with watching(console) as watcher:
+        watcher.connected()
+        console.redis.kill()
+        leaving = [opened(console, f"?after={first}") for _ in range(55)]
+        until(lambda: status(console) == 503, "the places are not taken")
+        for each in leaving:
+            each.close()
+        until(lambda: status(console) == 200, "the places are not free again")
+        with watching(console, f"?after={first}") as late:
+            late.connected()
+            until(lambda: ("state", {"redis": "away"}) in late.others)
+            console.redis.start()
+            until(lambda: len(late.messages) == 9)
+            assert late.questions == [f"question {number}" for number in range(1, 10)]
+            assert (late.connections, set(late.statuses)) == (1, {200})
+
+
+def test_the_console_stops_in_order_while_viewers_wait_for_redis(console: Console) -> None:
+    [first, *_] = send(console.redis, event(1), event(2))
+    with watching(console) as watcher:
+        watcher.connected()
+        console.redis.kill()
+        with watching(console, f"?after={first}") as late:
+            until(lambda: ("state", {"redis": "away"}) in late.others)
+            assert console.stop() == 0
 
 
 def test_the_console_stops_in_order_while_someone_watches(console: Console) -> None:

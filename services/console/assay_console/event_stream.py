@@ -41,7 +41,7 @@ async def stream(
 ) -> EventStream:
     """Return the response to a viewer. Raises `OperationError` if it cannot begin."""
     source = live.watch(wanted, position, HEARTBEAT_S)
-    first = await anext(source)
+    first = await anext(source)  # waits for no event: only the response sees that a viewer leaves
 
     async def events() -> AsyncIterator[bytes]:
         yield f"retry: {RETRY_MS}\n\n".encode()

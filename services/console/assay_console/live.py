@@ -9,8 +9,10 @@ import heapq
 import logging
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Reversible
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from redis.exceptions import RedisError
@@ -32,6 +34,8 @@ CLIENTS_MAX = 50
 _READ = 32
 _BLOCK_MS = 1_000
 _RETRY_FIRST_S, _RETRY_MAX_S = 0.1, 2.0
+#: Seconds after which a viewer is refused who waits for the readers to start. Until then, nobody sees that it left.
+_START_S = 10.0
 #: Bytes of entries that the first screen looks at, at most: an entry can have some hundred KiB.
 _LOOK_BACK_BYTES = 32 << 20
 _ID = re.compile(r"\d{1,20}-\d{1,20}")
@@ -59,7 +63,8 @@ class Viewer:
     #: Entries that were dropped because the viewer was too slow, and are not told yet.
     skipped: int = 0
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
-    closed: bool = False
+    #: Set when the console stops.
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def offer(self, entry: Entry) -> None:
         """Add an entry if it is wanted. The oldest is dropped from a full queue."""
@@ -96,6 +101,8 @@ class Live:
         self._last: list[str] = []
         self._ring: deque[Entry] = deque(maxlen=RING_MAX)
         self._changing = asyncio.Lock()
+        #: Held by the page that looks back in the streams: it parses up to 2,000 entries.
+        self._looking = asyncio.Lock()
         self._ending: asyncio.Task[None] | None = None
         self._closed = False
         #: True while Redis does not answer.
@@ -108,25 +115,36 @@ class Live:
 
     async def newest(self, redis: Redis, wanted: Wanted, limit: int) -> tuple[list[Passing], str]:
         """Return the wanted ones of the last entries, newest first, and the position after them."""
-        if self._readers and self._ring:
-            entries, position = list(self._ring), ",".join(self._last)
-        else:
-            entries, last = await self._look_back(redis, RING_MAX, wanted, limit)
-            position = ",".join(last)
-        found = [entry.row for entry in reversed(entries) if wanted.has(entry) and entry.row is not None]
-        return found[:limit], position
+        if not self._has_newest:
+            async with self._looking:  # one page at a time, because parsing keeps everyone else waiting
+                if not self._has_newest:
+                    entries, last = await self._look_back(redis, RING_MAX, wanted, limit)
+                    return _rows(entries, wanted, limit), ",".join(last)
+        return _rows(self._ring, wanted, limit), ",".join(self._last)
+
+    @property
+    def _has_newest(self) -> bool:
+        return bool(self._readers and self._ring)
 
     async def watch(self, wanted: Wanted, position: Position | None, quiet_s: float) -> AsyncGenerator[Shown]:
-        """Yield wanted events after a position, or new ones; after `quiet_s` without any, the position.
+        """Yield the position, then wanted events after it, or new ones; after `quiet_s` without any, the position.
 
-        Ends when the console stops. Raises `OperationError` if there are too many viewers, or Redis is away at the start.
+        The first position comes without waiting for events or for a Redis that went away, so that the response begins and a viewer
+        that leaves is seen. Ends when the console stops. Raises `OperationError` if there are too many viewers, or Redis is away at the
+        start.
         """
         viewer = Viewer(wanted)
         if len(self._viewers) >= CLIENTS_MAX:
             raise OperationError("unavailable", f"{CLIENTS_MAX} viewers watch already; close one, or use `assay tail`")
         self._viewers.add(viewer)  # before anything waits, so that the limit holds; it is offered entries from now on
         try:
-            await self._start()
+            try:
+                async with asyncio.timeout(_START_S):
+                    await self._start()
+            except (RedisError, OSError) as error:  # TimeoutError too
+                raise OperationError(
+                    "unavailable", f"Redis does not answer ({type(error).__name__})", "is it running? see redis.url"
+                ) from None
             async for shown in self._from(viewer, position, quiet_s):
                 yield shown
         finally:
@@ -139,17 +157,18 @@ class Live:
         """End all viewers and readers."""
         self._closed = True
         for viewer in self._viewers:
-            viewer.closed = True
+            viewer.closed.set()
             viewer.arrived.set()
         await self._stop()
 
     async def _from(self, viewer: Viewer, position: Position | None, quiet_s: float) -> AsyncIterator[Shown]:
         seen = list(position or self._last)
+        yield Shown(",".join(seen))
         if position is not None:
             async for shown in self._gap(viewer, seen):
                 yield shown
-        yield Shown(",".join(seen))
-        while not viewer.closed:
+            yield Shown(",".join(seen))
+        while not viewer.closed.is_set():
             if not viewer.queue:
                 viewer.arrived.clear()
                 try:
@@ -170,39 +189,64 @@ class Live:
             yield Shown(",".join(seen), entry.row)
 
     async def _gap(self, viewer: Viewer, seen: list[str]) -> AsyncIterator[Shown]:
-        """Yield what came after a position, until the reader has no more; then the viewer's queue goes on."""
+        """Yield what came after a position, until the reader has no more; then the viewer's queue goes on.
+
+        While Redis is away, yield the position before each attempt: it tells the viewer, and shows if it is still there.
+        """
         redis = self._redis
         if redis is None:
             return
-        for shard in range(self._shards):
-            first = await self._patiently(redis.xrange, EVENTS.key(shard), "-", "+", count=1)
-            if first and order(seen[shard]) < order(_id(first[0][0])) and order(seen[shard]) > (0, 0):
-                yield Shown(",".join(seen), trimmed=True)
-                break
-        while not viewer.closed:
+        compared, delay = False, _RETRY_FIRST_S
+        while not viewer.closed.is_set():
             # What was queued meanwhile is in the gap too: it is read from the stream, where nothing is dropped.
             viewer.queue.clear()
             viewer.skipped = 0
-            pages: list[Entry] = []
-            for shard in range(self._shards):
-                if order(seen[shard]) >= order(self._last[shard]):
-                    continue
-                found = await self._patiently(
-                    redis.xrange, EVENTS.key(shard), f"({seen[shard]}", self._last[shard], count=_READ
-                )
-                if not found:  # trimmed since
-                    seen[shard] = self._last[shard]
-                pages += [entry_of(shard, _id(name), fields) for name, fields in found]
-            if not pages:
+            try:
+                trimmed = not compared and await self._is_trimmed(redis, seen)
+                found = await self._after(redis, seen)
+            except (RedisError, OSError) as error:
+                self._lost(error)
+                yield Shown(",".join(seen))
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(delay):
+                        await viewer.closed.wait()
+                delay = min(delay * 2, _RETRY_MAX_S)
+                continue
+            self.away, delay = False, _RETRY_FIRST_S
+            if trimmed:
+                yield Shown(",".join(seen), trimmed=True)
+            compared = True
+            if not found:
                 if all(order(mine) >= order(theirs) for mine, theirs in zip(seen, self._last, strict=True)):
                     viewer.queue.clear()
                     viewer.skipped = 0
                     return
                 continue
-            for entry in sorted(pages, key=lambda each: order(each.entry_id)):
+            for entry in found:
                 seen[entry.shard] = entry.entry_id
                 if viewer.wanted.has(entry):
                     yield Shown(",".join(seen), entry.row)
+
+    async def _is_trimmed(self, redis: Redis, seen: list[str]) -> bool:
+        """Return True if a stream begins after the position."""
+        for shard in range(self._shards):
+            first = await redis.xrange(EVENTS.key(shard), "-", "+", count=1)
+            if first and (0, 0) < order(seen[shard]) < order(_id(first[0][0])):
+                return True
+        return False
+
+    async def _after(self, redis: Redis, seen: list[str]) -> list[Entry]:
+        """Return the next entries after a position, up to those that the readers offered."""
+        found: list[Entry] = []
+        for shard in range(self._shards):
+            last = self._last[shard]
+            if order(seen[shard]) >= order(last):
+                continue
+            page = await redis.xrange(EVENTS.key(shard), f"({seen[shard]}", last, count=_READ)
+            if not page:  # trimmed since
+                seen[shard] = last
+            found += [entry_of(shard, _id(name), fields) for name, fields in page]
+        return sorted(found, key=lambda each: order(each.entry_id))
 
     async def _start(self) -> None:
         async with self._changing:
@@ -211,12 +255,10 @@ class Live:
             self._redis = connect(self._settings)
             try:
                 entries, self._last = await self._look_back(self._redis, RING_MAX, Wanted(), RING_MAX)
-            except (RedisError, OSError, TimeoutError) as error:
-                await self._redis.aclose()
-                self._redis = None
-                raise OperationError(
-                    "unavailable", f"Redis does not answer ({type(error).__name__})", "is it running? see redis.url"
-                ) from None
+            except BaseException:  # also if the viewer waited too long
+                redis, self._redis = self._redis, None
+                await redis.aclose()
+                raise
             self._ring.extend(entries)
             self._readers = [asyncio.create_task(self._read(shard, self._redis)) for shard in range(self._shards)]
 
@@ -272,14 +314,23 @@ class Live:
             try:
                 answer = await ask(*arguments, **options)
             except (RedisError, OSError) as error:
-                if not self.away:
-                    log.warning("Redis is unavailable; waiting for it", extra={"error_class": type(error).__name__})
-                self.away = True
+                self._lost(error)
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, _RETRY_MAX_S)
             else:
                 self.away = False
                 return answer
+
+    def _lost(self, error: Exception) -> None:
+        if not self.away:
+            log.warning("Redis is unavailable; waiting for it", extra={"error_class": type(error).__name__})
+        self.away = True
+
+
+def _rows(entries: Reversible[Entry], wanted: Wanted, limit: int) -> list[Passing]:
+    """Return the wanted ones, newest first."""
+    found = (entry.row for entry in reversed(entries) if wanted.has(entry) and entry.row is not None)
+    return list(islice(found, limit))
 
 
 def _id(name: bytes | str) -> str:
