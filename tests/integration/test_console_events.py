@@ -142,6 +142,42 @@ def test_an_empty_list_says_how_many_events_each_condition_hides(
     looking(of(own_store, redis_server), look)
 
 
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {},
+        {"service": "search,it's"},
+        {"status": "found"},
+        {"kind": "retrieval", "service": "it's"},
+        {"tool": "query", "latency>": "1"},
+        {"q": "KEY"},
+        {"session": "a\\b"},
+        {"trace": "0" * 31 + "7"},
+    ],
+)
+def test_the_sql_of_a_list_returns_its_events(
+    own_store: StoreServer, redis_server: RedisServer, chosen: dict[str, str]
+) -> None:
+    trace = {"traceparent": f"00-{7:032x}-{7:016x}-01"}
+    rows = [
+        candidate(1, query="a key"),
+        candidate(2, service="it's", session_id="a\\b"),
+        candidate(3, service="other", latency_ms=5, **trace),
+    ]
+    fill(own_store, candidates=rows)
+
+    async def look(pages: Pages) -> None:
+        document = await pages.json("/events?" + urlencode(chosen))
+        listed = {each["event_id"] for each in document["listed"]["value"]["rows"]}
+        assert listed
+        pages._client.headers["sec-fetch-site"] = "same-origin"
+        values = {f"param_{name}": value for name, value in document["sql_parameters"].items()}
+        answer = (await pages.json("/sql?" + urlencode({"q": document["sql"]} | values)))["answer"]
+        assert {row[-1] for row in answer["rows"]} == listed
+
+    looking(of(own_store, redis_server), look)
+
+
 def test_without_any_event_the_page_names_the_next_command(own_store: StoreServer, redis_server: RedisServer) -> None:
     async def look(pages: Pages) -> None:
         assert "assay doctor" in await pages.html("/events")

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from assay_console.people import Role
 from assay_console.views.sessions import STEPS
+from assay_runtime.store import connect, insert_json_rows
 from assay_schema.settings import Settings
 from tests.integration.test_console_events import HOSTILE, fill, looking, of, texts_of
-from tests.support.console_pages import Pages, missing, shown
+from tests.support.audit_attacks import A_RECORD
+from tests.support.console_pages import Pages, console, missing, shown
 from tests.support.redis import RedisServer
-from tests.support.sample_rows import candidate, imported_call, session_part, tool_call
+from tests.support.sample_rows import candidate, dataset_case, imported_call, label, lines, session_part, tool_call
 from tests.support.store import StoreServer
 
 SAME_ORIGIN = {"sec-fetch-site": "same-origin"}
@@ -191,7 +194,7 @@ def test_sql_is_answered_with_its_columns_and_parameters(own_store: StoreServer,
         ("SELECT 1\nFROMM x y", 62),
         ("SELECT nothing FROM candidates", 47),
         ("DROP TABLE candidates", 497),
-        ("INSERT INTO candidates SELECT * FROM candidates", 497),
+        ("INSERT INTO candidates SELECT * FROM candidates", 164),
         ("SELECT * FROM url('http://127.0.0.1/', 'CSV', 'a String')", 497),
         ("SELECT 1; SELECT 2", 62),
         ("SELECT {x:UInt8}", 456),
@@ -208,6 +211,78 @@ def test_sql_that_the_engine_refuses_shows_its_code(
         assert f"code {code}" in shown(page)
         if text.startswith("SELECT 1\n"):
             assert document["error"]["line"] == 2
+
+    asking(of(migrated, redis_server), look)
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_sql_writes_nothing_as_any_role(own_store: StoreServer, redis_server: RedisServer, role: Role) -> None:
+    rows = {
+        "labels": lines([label()]).decode(),
+        "dataset_cases": lines([dataset_case()]).decode(),
+        "operations_audit": A_RECORD.format("00000000-0000-7000-8000-000000000001"),
+    }
+    texts = []
+    for table, row in rows.items():
+        into = f"INSERT INTO assay_base.{table}"
+        plain = row if row.startswith("INSERT") else f"{into} FORMAT JSONEachRow {row}"
+        columns = sorted(json.loads(row)) if row.startswith("{") else ["schema_version"]
+        named = f"assay_base.{table} ({', '.join(columns)})"
+        select = f"SELECT {', '.join(columns)} FROM assay.{table}"
+        texts += [
+            plain,
+            f"/* SELECT 1 */ -- SELECT\n{plain}",
+            plain.lower() if row.startswith("INSERT") else plain.replace("INSERT INTO", "insert into"),
+            f"({plain})",
+            f"SELECT 1; {plain}",
+            f"{plain}; SELECT 1",
+            f"WITH 1 AS x INSERT INTO {named} {select}",
+            f"INSERT INTO {named} WITH 1 AS x {select}",
+            f"insert into {named} settings readonly = 0 {select.lower()}",
+            f"EXPLAIN INSERT INTO {named} {select}",
+            f"SELECT * FROM ({plain})",
+        ]
+    counts = "SELECT " + ", ".join(f"(SELECT count() FROM assay_base.{table})" for table in rows)
+    with connect(own_store.settings().store) as owner:
+        for table in ("labels", "dataset_cases"):
+            insert_json_rows(owner, f"assay_base.{table}", rows[table].encode(), 1)
+        owner.command(A_RECORD.format("00000000-0000-7000-8000-000000000002"))
+        before = owner.query(counts).result_rows
+
+        async def look() -> None:
+            async with console(of(own_store, redis_server), role) as pages:
+                pages._client.headers.update(SAME_ORIGIN)
+                for text in texts:
+                    await pages._client.get(sql(text))
+                    answer = await pages._client.get(f"/api/v1{sql(text)}")
+                    if answer.status_code != 422:  # it names a format
+                        assert answer.json()["error"]["code"] in (62, 80, 164, 497), (text, answer.text)
+
+        asyncio.run(look())
+        assert owner.query(counts).result_rows == before
+
+
+def test_parameters_are_sent_as_their_types_need(migrated: StoreServer, redis_server: RedisServer) -> None:
+    texts = ["it's", "a\\b", "tab\tline\nend\r", "%s %(x)s", "{y:String}", "\0", ""]
+
+    async def look(pages: Pages) -> None:
+        for text in texts:
+            document = await pages.json(sql("SELECT { x : String }", x=text))
+            assert document["answer"]["rows"] == [[text]], text
+        array = sql(
+            "SELECT arrayJoin({x:Array(String)}), {y:Map(String, UInt8)}['b']", x="['it\\'s','a\\\\b']", y="{'b':3}"
+        )
+        assert (await pages.json(array))["answer"]["rows"] == [["it's", "3"], ["a\\b", "3"]]
+        assert (await pages.json(sql("SELECT {x:Array(String)}", x="['a")))["error"] is not None
+
+    asking(of(migrated, redis_server), look)
+
+
+def test_parameters_that_the_sql_does_not_name_are_left_out(migrated: StoreServer, redis_server: RedisServer) -> None:
+    async def look(pages: Pages) -> None:
+        for text in ("SELECT 'ax' LIKE '%x'", "SELECT 'ax' LIKE '%x' AND {y:UInt8} = 1"):
+            document = await pages.json(sql(text, x="1", y="1"))
+            assert document["answer"]["rows"] == [["1"]], document
 
     asking(of(migrated, redis_server), look)
 

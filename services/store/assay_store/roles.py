@@ -20,7 +20,7 @@ REVIEW_TABLES = ("labels", "dataset_cases")
 """Tables that the console writes: people's labels of answers, and cases of golden datasets."""
 
 AUDIT_TABLE = "operations_audit"
-"""Audit records of operations. No role can delete or change a row: not an operator or the console, which insert records, nor the owner."""
+"""Audit records of operations. No role can delete or change a row: not an operator, which inserts records, nor the owner."""
 
 MERGE_TREE_ENGINES = (
     "MergeTree",
@@ -164,7 +164,7 @@ GRANTS: dict[str, tuple[str, ...]] = {
     ),
     Role.CONSOLE: (
         f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",
-        *(f"GRANT INSERT ON {BASE_DATABASE}.{table}" for table in (*REVIEW_TABLES, AUDIT_TABLE)),
+        *(f"GRANT INSERT ON {BASE_DATABASE}.{table}" for table in REVIEW_TABLES),
     ),
     STAGING_ROLE: ("GRANT CREATE TEMPORARY TABLE ON *.*", "GRANT TABLE ENGINE ON Memory"),
 }

@@ -227,7 +227,7 @@ IDENTITIES = (
     ),
     Identity(
         "console",
-        "The web console: live tail of scrubbed events, lags, queries; inserts labels, dataset cases and audit records. Sees no raw event.",
+        "The web console: live tail of scrubbed events, lags, queries; inserts labels and dataset cases. Sees no raw event.",
         (
             Grant(("time", "info")),
             _tail,
