@@ -117,16 +117,19 @@ class Ask:
         the same link, whose range ended earlier.
         """
         self._panels += 1
+        # What one project was shown is never shown to a key of another one.
         place = (
-            function,
+            function.__module__,
+            function.__qualname__,
             self._panels,
-            *(repr(sorted(each.items())) for each in (self.parameters, self.path)),
+            *(sorted(each.items()) for each in (self.parameters, self.path)),
             self.scope.project,
+            self.person.project,
         )
         try:
-            value = await self.rollup(function, *arguments, **options)
-            self.reads.keep(place, value)
-            return Panel(state="ready", value=value)
+            answer = await self.reads.ask_within(ROLLUP_S, function, *arguments, **options)
+            self.reads.keep(place, answer)
+            return Panel(state="ready", value=self._counted(answer))
         except OperationError as error:
             last = self.reads.last(function, *arguments, **options) or self.reads.kept(place)
             if error.kind != "unavailable":

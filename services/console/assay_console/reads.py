@@ -6,13 +6,20 @@ store for those who write to it.
 """
 
 import asyncio
+import gc
+import sys
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from hashlib import blake2b
+from types import FunctionType, ModuleType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
+
+import orjson
+from urllib3.exceptions import HTTPError
 
 from assay_operations.clients import store_errors
 from assay_operations.errors import OperationError
@@ -24,24 +31,38 @@ P = ParamSpec("P")
 
 #: Reads that may wait. Those above it are refused, so that a queue never outlasts its readers.
 WAITING_MAX = 40
-#: Answers that are kept for when the store is away.
-KEPT_MAX = 512
+#: Memory of the answers that are kept for when the store is away, and of the largest one that is kept.
+KEPT_BYTES = 32 * 1024 * 1024
+KEPT_ANSWER_BYTES = 1024 * 1024
+#: Memory that a kept answer takes with its key, apart from its value.
+_ENTRY_BYTES = 1024
 #: Seconds for which the answer to a question about rollups is kept; they change once a minute.
 ROLLUP_S = 15.0
 
 
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """An answer of the store, when it was given (Unix s), and what it cost."""
+    """An answer of the store, when it was given (Unix s), and what it cost.
+
+    `size` is its approximate memory in bytes; above `KEPT_ANSWER_BYTES` it is only known to be larger.
+    """
 
     value: T
     at: float
     took_ms: float
     rows_read: int
+    size: int
+
+
+class BusyError(OperationError):
+    """So many reads wait that another one is refused."""
 
 
 class _Metered:
-    """A client that counts the rows which the store reads for it."""
+    """A client that counts the rows which the store reads for it.
+
+    Of a stream it counts what the store had read when the stream began. SQL that people write is counted by its page.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -49,8 +70,29 @@ class _Metered:
 
     def query(self, *arguments: Any, **options: Any) -> Any:
         answer = self._client.query(*arguments, **options)
-        self.rows_read += int(answer.summary.get("read_rows", 0))
+        self._count(answer.summary)
         return answer
+
+    def query_row_block_stream(self, *arguments: Any, **options: Any) -> Any:
+        stream: Any = self._client.query_row_block_stream(*arguments, **options)
+        self._count(stream.source.summary)
+        return stream
+
+    def raw_query(self, sql: str, *, settings: dict[str, Any] | None = None, **options: Any) -> bytes:
+        """Return a whole answer as the client does, which drops the summary."""
+        settings = {**(settings or {}), "wait_end_of_query": 1}
+        answer: Any = self._client.raw_stream(sql, settings=settings, **options)
+        try:
+            body = bytes(answer.data)
+        except HTTPError as error:
+            raise OperationError("unavailable", f"store: the answer broke off ({type(error).__name__})") from None
+        finally:
+            answer.close()
+        self._count(orjson.loads(answer.headers.get("X-ClickHouse-Summary") or "{}"))
+        return body
+
+    def _count(self, summary: dict[str, Any]) -> None:
+        self.rows_read += int(summary.get("read_rows", 0))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
@@ -68,6 +110,12 @@ class Reads:
         self._waiting = 0
         self._in_flight: dict[Hashable, asyncio.Task[Answer[Any]]] = {}
         self._kept: OrderedDict[Hashable, Answer[Any]] = OrderedDict()
+        self._kept_bytes = 0
+
+    @property
+    def kept_bytes(self) -> int:
+        """Approximate memory of the answers that are kept."""
+        return self._kept_bytes
 
     async def ask(
         self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
@@ -105,13 +153,13 @@ class Reads:
         """Return the last answer to a question, however old; None if there is none."""
         return cast("Answer[T] | None", self._kept.get(_key(function, arguments, options)))
 
-    def keep(self, place: Hashable, value: object) -> None:
-        """Keep what a place of a page showed, for when the store is away."""
-        self._remember(("shown", place), Answer(value, time.time(), 0.0, 0))
+    def keep(self, place: tuple[Any, ...], answer: Answer[Any]) -> None:
+        """Keep what a place of a page showed, for when the store is away. Places are the same if their `repr` is."""
+        self._remember(_digest("shown", place), answer)
 
-    def kept(self, place: Hashable) -> Answer[Any] | None:
+    def kept(self, place: tuple[Any, ...]) -> Answer[Any] | None:
         """Return what a place of a page showed last; None if it is not known."""
-        return self._kept.get(("shown", place))
+        return self._kept.get(_digest("shown", place))
 
     def close(self) -> None:
         """Let the reads that run end, and start no more."""
@@ -121,9 +169,7 @@ class Reads:
 
     async def _read(self, function: Callable[..., T], arguments: Any, options: Any) -> Answer[T]:
         if self._waiting >= WAITING_MAX:
-            raise OperationError(
-                "unavailable", f"the console is busy: {self._waiting} reads wait; try again in a moment"
-            )
+            raise BusyError("unavailable", f"the console is busy: {self._waiting} reads wait; try again in a moment")
         self._waiting += 1
         try:
             await self._slots.acquire()
@@ -136,17 +182,25 @@ class Reads:
             self._slots.release()
 
     def _remember(self, key: Hashable, answer: Answer[Any]) -> None:
+        """Keep an answer instead of the earlier one, unless it is too large; the oldest answers make room."""
+        earlier = self._kept.pop(key, None)
+        if earlier is not None:
+            self._kept_bytes -= earlier.size + _ENTRY_BYTES
+        if answer.size > KEPT_ANSWER_BYTES:
+            return
         self._kept[key] = answer
-        self._kept.move_to_end(key)
-        while len(self._kept) > KEPT_MAX:
-            self._kept.popitem(last=False)
+        self._kept_bytes += answer.size + _ENTRY_BYTES
+        while self._kept_bytes > KEPT_BYTES:
+            _, oldest = self._kept.popitem(last=False)
+            self._kept_bytes -= oldest.size + _ENTRY_BYTES
 
     def _call(self, function: Callable[..., T], arguments: Any, options: Any) -> Answer[T]:
         started = time.perf_counter()
         with store_errors(self._settings, answered=self._client is not None):
             metered = _Metered(self._connected())
             value = function(cast("Client", metered), *arguments, **options)
-        return Answer(value, time.time(), (time.perf_counter() - started) * 1000, metered.rows_read)
+        took_ms = (time.perf_counter() - started) * 1000
+        return Answer(value, time.time(), took_ms, metered.rows_read, size_of(value, KEPT_ANSWER_BYTES))
 
     def _connected(self) -> Client:
         """Return the client that all reads share; its pool opens connections again that the store has closed."""
@@ -156,5 +210,25 @@ class Reads:
             return self._client
 
 
+def size_of(value: object, most: int) -> int:
+    """Return the approximate memory of a value, in bytes. It stops counting above `most`."""
+    seen: set[int] = set()
+    left = [value]
+    total = 0
+    while left and total <= most:
+        each = left.pop()
+        if id(each) in seen or isinstance(each, type | ModuleType | FunctionType):
+            continue
+        seen.add(id(each))
+        total += sys.getsizeof(each)
+        left += gc.get_referents(each)
+    return total
+
+
 def _key(function: Callable[..., object], arguments: tuple[Any, ...], options: dict[str, Any]) -> Hashable:
-    return function, repr(arguments), repr(sorted(options.items()))
+    return function, _digest(arguments, sorted(options.items()))
+
+
+def _digest(*parts: object) -> bytes:
+    """Return a key of fixed size, because parameters of a URL may be long."""
+    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()

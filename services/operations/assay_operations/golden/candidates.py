@@ -17,24 +17,18 @@ ALIKE = 0.95
 
 _RETRIEVALS = """
 WITH arrayMap(id -> UUIDv7ToDateTime(id, 'UTC'), {ids:Array(UUID)}) AS times
-SELECT toString(c.event_id) AS event_id, c.event_time AS event_time, retrieved_slugs, retrieved_chunk_ids, retrieved_scores,
-    c.passages.id AS passage_ids, c.passages.text AS passage_texts
+SELECT toString(c.event_id) AS event_id, c.event_time AS event_time, retrieved_slugs, retrieved_chunk_ids, retrieved_scores
 FROM candidates AS c
 WHERE c.project = {project:String} AND c.event_id IN {ids:Array(UUID)} AND c.event_time BETWEEN arrayMin(times) AND arrayMax(times)
 """
 
 
 @dataclass(frozen=True)
-class Passage:
-    """A text that the retrieval returned, if the producer sends texts."""
-
-    id: str
-    text: str
-
-
-@dataclass(frozen=True)
 class Candidate:
-    """A captured question with what was retrieved for it, to be reviewed as a case."""
+    """A captured question with what was retrieved for it, to be reviewed as a case.
+
+    It has no texts of passages, because a list of candidates would be large; `retrieval_of` reads those of one.
+    """
 
     event_id: str
     event_time: datetime
@@ -44,7 +38,6 @@ class Candidate:
     slugs: tuple[str, ...]
     chunk_ids: tuple[int, ...]
     scores: tuple[float, ...]
-    passages: tuple[Passage, ...]
     #: Number of retrievals of this and similar questions, and of verdicts on them.
     times: int
     positive: int
@@ -103,7 +96,6 @@ def _candidate(project: str, row: dict[str, Any], question: Any, probability: fl
         tuple(row["retrieved_slugs"]),
         tuple(row["retrieved_chunk_ids"]),
         tuple(row["retrieved_scores"]),
-        tuple(map(Passage, row["passage_ids"], row["passage_texts"])),
         question.times,
         question.positive,
         question.negative,
