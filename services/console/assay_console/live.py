@@ -34,7 +34,7 @@ CLIENTS_MAX = 50
 _READ = 32
 _BLOCK_MS = 1_000
 _RETRY_FIRST_S, _RETRY_MAX_S = 0.1, 2.0
-#: Seconds after which a viewer is refused who waits for the readers to start. Until then, nobody sees that it left.
+#: Seconds that a viewer waits for the readers to start before it is refused. Until then, the console does not see that it left.
 _START_S = 10.0
 #: Bytes of entries that the first screen looks at, at most: an entry can have some hundred KiB.
 _LOOK_BACK_BYTES = 32 << 20
