@@ -24,7 +24,7 @@ _REDIS_S = 1.0
 
 @dataclass(frozen=True)
 class Shown:
-    """Content of the frame. `newest_age_s` is None if no event is known; `problem` says why nothing is known."""
+    """Content of the frame. `newest_age_s`: None without an event; `problem`: why nothing is known."""
 
     projects: tuple[str, ...] = ()
     newest_age_s: float | None = None

@@ -127,7 +127,7 @@ class Live:
         return bool(self._readers and self._ring)
 
     async def watch(self, wanted: Wanted, position: Position | None, quiet_s: float) -> AsyncGenerator[Shown]:
-        """Yield the position, then wanted events after it, or new ones; after `quiet_s` without any, the position.
+        """Yield the position, then wanted events after it; after `quiet_s` without any, the position.
 
         The first position comes without waiting for events or for a Redis that went away, so that the response begins and a viewer
         that leaves is seen. Ends when the console stops. Raises `OperationError` if there are too many viewers, or Redis is away at the

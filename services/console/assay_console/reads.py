@@ -154,7 +154,7 @@ class Reads:
         return cast("Answer[T] | None", self._kept.get(_key(function, arguments, options)))
 
     def keep(self, place: tuple[Any, ...], answer: Answer[Any]) -> None:
-        """Keep what a place of a page showed, for when the store is away. Places are the same if their `repr` is."""
+        """Keep what a place of a page showed, for when the store is away. The `repr` names a place."""
         self._remember(_digest("shown", place), answer)
 
     def kept(self, place: tuple[Any, ...]) -> Answer[Any] | None:
