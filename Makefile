@@ -7,12 +7,14 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(or $(shell command -v python3),python3.11)
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGES := shared/schema shared/runtime shared/access services/capture services/gateway services/assembler services/scrubber services/writer services/judge services/drift services/notifier services/otlp_exporter services/evals services/sessions services/operations services/local services/store services/cli deploy/demo
-IMAGE := shared/schema shared/runtime shared/access services/gateway services/assembler services/scrubber services/writer services/judge services/drift services/notifier services/otlp_exporter services/evals services/sessions services/operations services/local services/cli
-OWN := schema runtime access capture gateway assembler scrubber writer judge drift notifier otlp_exporter evals sessions operations local store cli demo
+PACKAGES := shared/schema shared/runtime shared/access services/capture services/gateway services/assembler services/scrubber services/writer services/judge services/drift services/notifier services/otlp_exporter services/evals services/sessions services/operations services/console services/local services/store services/cli deploy/demo
+IMAGE := shared/schema shared/runtime shared/access services/gateway services/assembler services/scrubber services/writer services/judge services/drift services/notifier services/otlp_exporter services/evals services/sessions services/operations services/console services/local services/cli
+OWN := schema runtime access capture gateway assembler scrubber writer judge drift notifier otlp_exporter evals sessions operations console local store cli demo
 STAMP := $(VENV)/.installed
 # The packages that benchmarks compare Assay with have their own environment: some are large, and none is needed to run or test.
 PEERS := $(VENV)-peers
+# The browser's driver is in the environment itself, installed where there is a browser to drive.
+BROWSER := $(if $(or $(shell command -v chromium),$(shell command -v chromium-browser),$(shell command -v google-chrome)),$(VENV)/.browser)
 # So do the packages whose results ours must equal, and what builds the documentation site.
 ORACLES := $(VENV)-oracles
 SITE := $(VENV)-site
@@ -45,6 +47,8 @@ lock:  ## Recompile requirements.lock and the image's subset from the packages' 
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-config \
 		$(OWN:%=--no-emit-package assay-%) --custom-compile-command "make lock" requirements.in $(PACKAGES:%=%/pyproject.toml) \
 		tests/agents/oracles.in -o tests/agents/oracles.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-config \
+		--constraint requirements.lock --custom-compile-command "make lock" tests/console/browser.in -o tests/console/browser.lock
 	cd docs/site && $(CURDIR)/$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-annotate --no-config --custom-compile-command "make lock" site.in -o site.lock
 
@@ -71,10 +75,15 @@ run: setup  ## Start everything, send sample traffic, print a summary, run until
 	@$(BIN)/assay up --demo $(if $(filter 1,$(ONCE)),--once) $(if $(SCENARIO),--scenario $(SCENARIO) --data data/$(SCENARIO)) $(if $(PORT_BASE),--port-base $(PORT_BASE))
 
 # Tests wait more than they compute: with three workers half of two cores was idle.
-test: setup  ## Run lint and all tests against a real Redis and the real embedded engine (PYTEST="-k name")
+test: setup $(BROWSER)  ## Run lint and all tests against a real Redis and the real embedded engine (PYTEST="-k name")
 	@mkdir -p build && { $(MAKE) --no-print-directory lint > build/lint.log 2>&1 & } && lint=$$!; \
 		$(BIN)/python -m pytest -n $(or $(WORKERS),5) --dist loadgroup --no-loadscope-reorder $(PYTEST); tests=$$?; \
 		wait $$lint && echo "lint: ok" || { cat build/lint.log; exit 1; }; exit $$tests
+
+$(VENV)/.browser: tests/console/browser.lock $(STAMP)
+	@echo "Installing what drives the browser into $(VENV) ..."
+	@$(BIN)/uv pip install --quiet --system-certs --python $(BIN)/python --require-hashes -r tests/console/browser.lock
+	@touch $@
 
 check: setup  ## Run lint and the tests that need no server or other process: one to two minutes
 	@$(MAKE) --no-print-directory test WORKERS=2 'PYTEST=-m "not server and not slow" $(PYTEST)'
@@ -105,7 +114,7 @@ $(SITE)/.installed: docs/site/site.lock
 	@$(BIN)/uv pip sync --quiet --system-certs --python $(SITE)/bin/python --require-hashes docs/site/site.lock
 	@touch $@
 
-bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline memory agents gateway,$(or $(SUITE),all)),peers)  ## Run the benchmarks, Assay and references in the same run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline|memory|agents|gateway)
+bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline memory agents gateway console,$(or $(SUITE),all)),peers)  ## Run the benchmarks, Assay and references in the same run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline|memory|agents|gateway|console)
 	@$(BIN)/python -m tests.bench $(SUITE)
 
 fuzz: setup  ## Attack the embedded store for ten minutes while a writer runs (SUITE=gateway: send a gateway 10,000 hostile requests; SUITE=scrub: find texts that scrub slowly; SUITE=wall: every function in every position without the check of statements; SECONDS=n, SEED=n)

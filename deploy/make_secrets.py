@@ -6,6 +6,7 @@
     clickhouse-passwords.xml   the passwords of ClickHouse's users, as SHA-256
     redis-NAME, store-NAME     one password each, for whoever is NAME
     grafana-admin              the password of Grafana's `admin`
+    console-key                the key that signs links and sessions of the console
 
 Run it again after an upgrade: passwords stay, what follows from them is written anew. To change one, remove it from passwords.json,
 run this, and restart the servers and whoever uses it.
@@ -38,9 +39,9 @@ def write_secrets(directory: Path) -> Passwords:
         _write(directory / f"redis-{identity.name}", passwords.redis[identity.name])
     for identity in STORE_IDENTITIES:
         _write(directory / f"store-{identity.name}", passwords.store[identity.name])
-    grafana = directory / "grafana-admin"
-    if not grafana.exists():
-        _write(grafana, secrets.token_urlsafe(32))
+    for name in ("grafana-admin", "console-key"):
+        if not (directory / name).exists():
+            _write(directory / name, secrets.token_urlsafe(32))
     return passwords
 
 

@@ -44,6 +44,8 @@ SHARDING_KEYS = {
     "eval_results": "cityHash64(run_id)",
     "eval_outcomes": "cityHash64(attempt_id)",
     "operations_audit": "cityHash64(operation_id)",
+    "labels": "cityHash64(event_id)",
+    "dataset_cases": "cityHash64(case_id)",
     "watermarks": "cityHash64(shard)",
     "schema_migrations": "cityHash64(version)",
 }

@@ -1,6 +1,6 @@
-"""Generate the OpenAPI 3.1 document of the gateway from its models, limits and settings.
+"""Generate the OpenAPI 3.1 documents of the gateway and the console from their models, limits and settings.
 
-`python -m docs.generate.openapi` prints the document; `--write` writes it, `--check` exits 1 if it is outdated.
+`python -m docs.generate.openapi` prints the documents; `--write` writes them, `--check` exits 1 if one is outdated.
 """
 
 import json
@@ -10,6 +10,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from assay_console.openapi import openapi
+from assay_console.pages import ACTIONS, PAGES
 from assay_gateway.application import BEACON, FEEDBACK_BYTES, JSON, NDJSON, PROTOBUF
 from assay_gateway.events import LISTED_MAX
 from assay_gateway.feedback import Verdict
@@ -18,7 +20,8 @@ from assay_schema.events import Event
 from assay_schema.settings import GatewaySettings
 from docs.generate.keep import keep
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi" / "gateway.json"
+_FOLDER = Path(__file__).parents[2] / "docs" / "openapi"
+GATEWAY, CONSOLE = _FOLDER / "gateway.json", _FOLDER / "console.json"
 _REF = "#/components/schemas/{model}"
 #: Members that the gateway fills in.
 _OPTIONAL = ("schema_version", "event_id", "project", "service", "occurred_at")
@@ -197,9 +200,14 @@ def _ref(name: str) -> dict[str, Any]:
     return {"$ref": _REF.format(model=name)}
 
 
+def of_console() -> str:
+    """Return the document of the console's read API as JSON."""
+    return json.dumps(openapi(PAGES, ACTIONS), indent=1, ensure_ascii=False) + "\n"
+
+
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    return keep({DOCUMENT: document()}, arguments, "python -m docs.generate.openapi")
+    return keep({GATEWAY: document(), CONSOLE: of_console()}, arguments, "python -m docs.generate.openapi")
 
 
 if __name__ == "__main__":

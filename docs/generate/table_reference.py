@@ -38,6 +38,17 @@ SELECT * FROM assay.candidates
 WHERE event_id = {event:UUID} AND event_time = UUIDv7ToDateTime({event:UUID}, 'UTC')
 ```
 
+To find the events of a trace, or earlier answers to a question, name the expression that the tables have an index on. The first is for
+`candidates`, `answers`, `tool_calls` and `server_events`, the second for `candidates` and `answers`; it ignores case and repeated white
+space:
+
+```sql
+SELECT * FROM assay.answers WHERE substring(traceparent, 4, 32) = {trace_id:String}
+SELECT * FROM assay.candidates
+WHERE cityHash64(lowerUTF8(trimBoth(replaceRegexpAll(query, '[[:space:]]+', ' '))))
+    = cityHash64(lowerUTF8(trimBoth(replaceRegexpAll({question:String}, '[[:space:]]+', ' '))))
+```
+
 The tables behind the views are in `assay_base` (ReplacingMergeTree, a partition for each day of `event_time`); only Assay writes there.
 A row is kept for `retention.days` from `created_at`, unless `[retention.projects]` has its project; `assay migrate` applies a change.
 

@@ -28,13 +28,14 @@ LASTING = {name: service for name, service in SERVICES.items() if service["resta
 #: What reads streams.
 CONSUMERS = ("assembler", "scrubber", "writer", "judge", "drift", "notifier", "otlp_exporter")
 #: What other hosts and web pages can reach.
-PUBLISHED = ("redis", "clickhouse", "gateway")
+PUBLISHED = ("redis", "clickhouse", "gateway", "console")
 #: What speaks to somebody outside: the judge to its model's API, the notifier to receivers of alerts, the exporter to a backend.
 REACH_OUT = {"judge", "notifier", "otlp_exporter"}
 #: What may differ from the embedded default: where things are, and who one is.
 ADDRESSES = {
     "redis.url", "redis.password_file", "redis.tls_ca_file", "store.url", "store.user", "store.password_file",
     "store.tls_ca_file", "telemetry.host", "gateway.listen_host",
+    "console.listen_host", "console.public_url", "console.session_key_file",
 }  # fmt: skip
 BOTH = pytest.mark.parametrize("document", [PLAIN, WITH_TLS], ids=["plain", "tls"])
 EACH = pytest.mark.parametrize("name", SERVICES)
@@ -148,6 +149,9 @@ def test_every_service_holds_the_passwords_of_its_own_identity_and_no_others(doc
         if settings.store.password_file:
             assert settings.store.password_file == Path(f"/run/secrets/store-{settings.store.user}")
             expected.add(f"store-{settings.store.user}")
+        if settings.console.session_key_file:
+            assert settings.console.session_key_file == Path("/run/secrets/console-key")
+            expected.add("console-key")
         assert expected, name
         assert {secret for secret in secret_names(service) if not secret.startswith("tls-")} == expected, name
 
@@ -270,7 +274,10 @@ def test_ports_are_published_on_loopback_only(document: dict[str, Any]) -> None:
 
 def test_services_of_ours_reach_nothing_outside_but_those_whose_work_is_to() -> None:
     assert PLAIN["networks"]["core"] == {"internal": True}
-    assert {name for name, service in OURS.items() if service["networks"] != ["core"]} == REACH_OUT | {"gateway"}
+    assert {name for name, service in OURS.items() if service["networks"] != ["core"]} == REACH_OUT | {
+        "gateway",
+        "console",
+    }
     for name in REACH_OUT:
         assert OURS[name]["networks"] == ["core", "edge"]
         assert "ports" not in OURS[name]
@@ -290,6 +297,7 @@ def test_services_start_after_what_they_need_and_stop_before_it() -> None:
         "redis": {"condition": "service_healthy"},
         "migrate": {"condition": "service_completed_successfully"},
     }
+    assert SERVICES["console"]["depends_on"] == SERVICES["writer"]["depends_on"]
     for name in {*CONSUMERS, "gateway"} - {"writer"}:
         assert SERVICES[name]["depends_on"] == {"redis": {"condition": "service_healthy"}}
 
@@ -312,6 +320,7 @@ def test_monitoring_is_a_profile_of_its_own() -> None:
         "clickhouse",
         "migrate",
         "gateway",
+        "console",
         *CONSUMERS,
     } - {"otlp_exporter"}
     assert profiles["otlp_exporter"] == ["otlp"]

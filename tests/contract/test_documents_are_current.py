@@ -43,7 +43,7 @@ def test_the_asyncapi_documents_are_what_the_services_generate() -> None:
     ), "run: make docs"
 
 
-def test_the_openapi_document_is_what_the_gateway_accepts() -> None:
+def test_the_openapi_documents_are_what_the_gateway_accepts_and_the_console_answers() -> None:
     assert openapi.main(["--check"]) == 0, "run: make docs"
 
 

@@ -8,7 +8,7 @@ from tests.support.store import ROLES, StoreServer
 
 DENIED = "497"
 VIEWS = ("assay.operations", "assay.operations_audit")
-OTHERS = ("writer", "evaluator", "sre", "exporter")
+OTHERS = ("writer", "evaluator", "sre", "exporter", "console")
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ USERS = ROOT / "deploy/clickhouse/users.d/assay.xml"
 CONFIG = ROOT / "deploy/clickhouse/config.d/assay.xml"
 BASE, VIEWS = StoreSettings().base_database, StoreSettings().database
 ACCESS_DENIED, READONLY, VIOLATED_CONSTRAINT = 497, 164, 469
+VIOLATED_CONSTRAINT_OF_SETTING = 452
 WRITTEN = {"candidates", "answers", "feedback", "capture_failures", "watermarks"}
 
 
@@ -115,7 +116,7 @@ def recorded(engine: EngineWithUsers) -> EngineWithUsers:
     return engine
 
 
-@pytest.mark.parametrize("user", ["owner", "operator", "writer", "evaluator", "sre", "exporter"])
+@pytest.mark.parametrize("user", ["owner", "operator", "writer", "evaluator", "sre", "exporter", "console"])
 @pytest.mark.parametrize("statement", LOSSES)
 def test_nobody_deletes_or_changes_an_audit_record(recorded: EngineWithUsers, user: str, statement: str) -> None:
     before = recorded.run(ADMIN, f"SELECT * FROM {AUDIT} ORDER BY ALL")
@@ -129,7 +130,7 @@ def test_the_database_of_the_audit_cannot_be_dropped_or_renamed(recorded: Engine
     assert recorded.run(ADMIN, f"SELECT count() FROM {AUDIT}").strip() == "2"
 
 
-@pytest.mark.parametrize("user", ["writer", "evaluator", "sre", "exporter"])
+@pytest.mark.parametrize("user", ["writer", "evaluator", "sre", "exporter", "console"])
 def test_only_owner_and_operator_insert_audit_records(recorded: EngineWithUsers, user: str) -> None:
     statement = A_RECORD.format("00000000-0000-7000-8000-000000000003")
     assert recorded.code(user, statement) in {ACCESS_DENIED, READONLY}
@@ -156,7 +157,7 @@ def test_a_later_migration_may_still_add_a_column_to_the_audit(recorded: EngineW
     recorded.run("owner", f"ALTER TABLE {AUDIT} ADD COLUMN IF NOT EXISTS more String COMMENT 'More.'")
 
 
-@pytest.mark.parametrize("reader", ["sre", "exporter"])
+@pytest.mark.parametrize("reader", ["sre", "exporter", "console"])
 def test_readers_see_every_view_and_no_table_behind_it(engine: EngineWithUsers, reader: str) -> None:
     engine.run("owner", f"INSERT INTO {BASE}.watermarks (shard, watermark) VALUES (0, 42)")
     assert engine.run(reader, f"SELECT max(watermark) FROM {VIEWS}.watermarks").split() == ["42"]
@@ -166,7 +167,7 @@ def test_readers_see_every_view_and_no_table_behind_it(engine: EngineWithUsers, 
         assert engine.code(reader, f"SELECT * FROM {BASE}.{table}") == ACCESS_DENIED
 
 
-@pytest.mark.parametrize("reader", ["sre", "exporter"])
+@pytest.mark.parametrize("reader", ["sre", "exporter", "console"])
 @pytest.mark.parametrize(
     "statement",
     [
@@ -179,11 +180,53 @@ def test_readers_see_every_view_and_no_table_behind_it(engine: EngineWithUsers, 
         "SELECT * FROM remote('127.0.0.1:1', system.one)",
         "SYSTEM FLUSH LOGS",
         "SET max_memory_usage = 0",
-        "SET readonly = 0",
+        "SET max_execution_time = 0",
     ],
 )
 def test_readers_change_nothing_and_reach_nothing_else(engine: EngineWithUsers, reader: str, statement: str) -> None:
-    assert engine.code(reader, statement) in {ACCESS_DENIED, READONLY}
+    assert engine.code(reader, statement) in {ACCESS_DENIED, READONLY, VIOLATED_CONSTRAINT_OF_SETTING}
+
+
+@pytest.mark.parametrize("reader", ["sre", "exporter"])
+def test_readers_stay_read_only(engine: EngineWithUsers, reader: str) -> None:
+    assert engine.code(reader, "SET readonly = 0") in {ACCESS_DENIED, READONLY}
+
+
+@pytest.mark.parametrize("table", ["labels", "dataset_cases"])
+def test_the_console_inserts_what_people_decide_and_changes_none_of_it(engine: EngineWithUsers, table: str) -> None:
+    # The row itself breaks a constraint: the right to insert is what counts.
+    assert engine.code("console", f"INSERT INTO {BASE}.{table} (schema_version) VALUES (7)") == VIOLATED_CONSTRAINT
+    engine.run("console", f"SELECT * FROM {VIEWS}.{table}")
+    for statement in (
+        f"SELECT * FROM {BASE}.{table}",
+        f"ALTER TABLE {BASE}.{table} DELETE WHERE 1",
+        f"DELETE FROM {BASE}.{table} WHERE 1",
+        f"TRUNCATE TABLE {BASE}.{table}",
+        f"OPTIMIZE TABLE {BASE}.{table} FINAL DEDUPLICATE",
+        f"DROP TABLE {BASE}.{table}",
+    ):
+        assert engine.code("console", statement) == ACCESS_DENIED, statement
+
+
+def test_the_console_inserts_into_no_other_table(engine: EngineWithUsers) -> None:
+    for table in ("candidates", "scores", "eval_runs", "calibrations", "watermarks", "schema_migrations"):
+        assert engine.code("console", f"INSERT INTO {BASE}.{table} SELECT * FROM {BASE}.{table}") == ACCESS_DENIED
+
+
+def test_the_limits_of_the_console_are_in_force_and_its_quota_is_its_own(engine: EngineWithUsers) -> None:
+    names = ["max_execution_time", "max_memory_usage", "max_result_rows"]
+    row = engine.run("console", f"SELECT {', '.join(f'getSetting({name!r})' for name in names)}")
+    assert row.split() == ["5", "1000000000", "1000000"]
+    for name in names:
+        assert engine.code("console", f"SELECT 1 SETTINGS {name} = 0") == VIOLATED_CONSTRAINT_OF_SETTING
+    limits = engine.run(
+        ADMIN,
+        "SELECT duration, max_queries, max_execution_time FROM system.quota_limits"
+        " WHERE quota_name = 'assay_console' ORDER BY duration",
+    )
+    assert limits.splitlines() == ["60\t3000\t\\N", "3600\t\\N\t7200"]
+    held = engine.run(ADMIN, "SELECT apply_to_list FROM system.quotas WHERE name = 'assay_console'")
+    assert held.strip() == "['console']"
 
 
 def test_limits_of_people_are_in_force(engine: EngineWithUsers) -> None:

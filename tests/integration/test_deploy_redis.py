@@ -18,6 +18,7 @@ from assay_schema.streams import (
     EVENTS,
     FIELD,
     STREAMS,
+    acknowledged_key,
     answer_of_trace_key,
     numbered_key,
     overflow_key,
@@ -91,7 +92,7 @@ APPENDERS = {
 READERS = {
     "capture": {"scrubber"},
     "spans": {"assembler"},
-    "events": {"writer", "judge", "drift", "otlp_exporter", "sre"},
+    "events": {"writer", "judge", "drift", "otlp_exporter", "sre", "console"},
     "failures": {"writer", "drift"},
     "dead": {"operator"},
     "alerts": {"writer", "notifier"},
@@ -107,10 +108,10 @@ SETTERS = {
     ANSWER: {"assembler"},
 }
 GETTERS = {
-    scrubbed_low_watermark_key(): {"scrubber", "writer", "drift", "owner", "admin"},
+    scrubbed_low_watermark_key(): {"scrubber", "writer", "drift", "owner", "admin", "console"},
     overflow_key(): {"scrubber"},
     numbered_key(): {"scrubber"},
-    watermark_key(): {"scrubber", "writer", "drift", "owner", "admin"},
+    watermark_key(): {"scrubber", "writer", "drift", "owner", "admin", "console"},
     ANSWER: {"gateway", "assembler"},
 }
 
@@ -186,6 +187,32 @@ def test_a_producer_can_append_and_count_and_nothing_else(deployed: DeployedRedi
     ):
         with pytest.raises(NoPermissionError):
             act()
+
+
+def test_the_console_counts_every_stream_and_sees_entries_of_scrubbed_events_alone(deployed: DeployedRedis) -> None:
+    console = deployed.client("console")
+    for name, key in STREAM_KEYS.items():
+        console.xlen(key)
+        acts: tuple[Callable[[], Any], ...] = (
+            lambda key=key: console.xrange(key),
+            lambda key=key: console.xrevrange(key),
+            lambda key=key: console.xread({key: "0"}),
+            lambda key=key: console.xinfo_stream(key, full=True),
+        )
+        for act in acts:
+            if name == "events":
+                act()
+            else:
+                with pytest.raises(NoPermissionError):
+                    act()
+    for changed in (
+        lambda: console.xreadgroup("writer", "me", {EVENTS.key(): ">"}),
+        lambda: console.xack(EVENTS.key(), "writer", "1-0"),
+        lambda: console.hset(acknowledged_key(), "a", "1"),
+        lambda: console.eval("return 1", 0),
+    ):
+        with pytest.raises(NoPermissionError):
+            changed()
 
 
 def test_every_shard_has_its_keys_and_there_are_no_more_shards(deployed: DeployedRedis) -> None:

@@ -31,6 +31,7 @@ from tests.chaos.clocks import Clock, missing
 from tests.support.assembler import AGENT, CHAT, RETRIEVAL, TOOL, append, captured, entry, kinds, take
 from tests.support.gateway import redis_with_identities
 from tests.support.redis import RedisServer
+from tests.support.span_trees import EARLY, not_once, random_batches, random_spans
 from tests.support.spans import TRACE, span
 
 SECRET = "jane.doe@example.com"
@@ -497,3 +498,68 @@ def test_two_projects_may_use_the_same_trace_id(redis: RedisServer) -> None:
         assert Counter(each["kind"] for each in own) == WHOLE
         (answer,) = [each["event_id"] for each in own if each["kind"] == "answer"]
         assert known_answer(redis, answer_of_trace_key(0, project, TRACE)) == answer
+
+
+def test_a_call_is_one_event_on_restarted_assemblers_that_share_the_spans_of_random_trees(redis: RedisServer) -> None:
+    choose = random.Random(16)
+    trees = {trace: random_spans(choose, trace) for trace in [f"{number:032x}" for number in range(1, 301)]}
+    left = {trace: list(random_batches(choose, spans)) for trace, spans in trees.items()}
+
+    async def test(client: Client, *assemblers: OpenTraces) -> None:
+        sharing = list(assemblers)
+        while left:
+            for trace in list(left):
+                append(redis, entry(*left[trace].pop(0), trace=trace))
+                if not left[trace]:
+                    del left[trace]
+            for place, each in enumerate(sharing):
+                await take(client, each, count=len(trees) if place else len(trees) // 2)
+            choose.shuffle(sharing)
+            if choose.random() < 0.5:
+                sharing[0] = OpenTraces(client, AssemblerSettings(), 0, 2**20)  # it knows nothing
+        for key, _ in open_now(redis):
+            await client.zadd(open_traces_key(), {key: 0})
+        await sharing[-1].close_due()
+
+    with_assemblers(redis, test, settings=AssemblerSettings())
+    sent: dict[str, list[str]] = {trace: [] for trace in trees}
+    for each in captured(redis):
+        if each["kind"] in EARLY:
+            sent[each["traceparent"].split("-")[1]].append(each["event_id"])
+    assert sum(map(len, sent.values())) > len(trees)
+    for trace, spans in trees.items():
+        assert not_once("shop", spans, sent[trace]) == [], f"trace {trace}: {spans}"
+
+
+NESTED = span(TOOL, number=9, parent=4, start_ms=65, end_ms=85)
+
+
+@pytest.mark.parametrize("again", [[NESTED], [SPREAD[1], NESTED], [NESTED, span(CHAT, number=5, parent=2)]])
+def test_spans_that_are_sent_again_after_their_trace_closed_add_no_event(redis: RedisServer, again: list[Span]) -> None:
+    async def test(client: Client, one: OpenTraces, other: OpenTraces) -> None:
+        append(redis, entry(*SPREAD, NESTED))
+        assert await take(client, one) == 1
+        await one.close_due()
+        append(redis, entry(*again))
+        assert await take(client, other) == 1
+        await other.close_due()
+        assert open_now(redis) == []
+
+    with_assemblers(redis, test, settings=AssemblerSettings(grace_s=0, idle_s=0.0001))
+    assert kinds(redis) == WHOLE
+
+
+def test_a_late_span_is_an_event_with_the_settings_of_its_project(redis: RedisServer) -> None:
+    settings = AssemblerSettings(grace_s=0, idle_s=0.0001, retrieval_tools={"shop": ["get_*"]})
+    more = {"gen_ai.tool.call.result": '[{"id": "1", "text": "one"}]', "gen_ai.tool.call.arguments": '{"query": "q"}'}
+
+    async def test(client: Client, one: OpenTraces, _: OpenTraces) -> None:
+        append(redis, entry(SAID))
+        assert await take(client, one) == 1
+        await one.close_due()
+        append(redis, entry(span(TOOL | more, number=8, parent=5)))
+        assert await take(client, one) == 1
+        await one.close_due()
+
+    with_assemblers(redis, test, settings=settings)
+    assert kinds(redis) == WHOLE

@@ -17,7 +17,19 @@ from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.fields import Kind
 from tests.support.cli import Cli, stop
-from tests.support.sample_rows import MAKE, Json, candidate, event_id_at, failure, iso, lines, score
+from tests.support.sample_rows import (
+    MAKE,
+    Json,
+    answer,
+    candidate,
+    dataset_case,
+    event_id_at,
+    failure,
+    iso,
+    label,
+    lines,
+    score,
+)
 from tests.support.store import StoreServer
 
 TABLES = (
@@ -28,6 +40,7 @@ TABLES = (
     "server_events",
     "session_parts",
     "scores",
+    "labels",
     "capture_failures",
 )
 DAY_MS = 86_400_000
@@ -79,7 +92,7 @@ def sink(server: StoreServer, tmp_path: Path) -> Iterator[Sink]:
     """Two rows of every kind, one of today and one ten days old, and as many failures."""
     owner = connect(server.settings().store)
     sink = Sink(owner, Cli(tmp_path, store_url=server.url))
-    for table, make in zip(TABLES, (*(MAKE[kind] for kind in SOURCES), a_score, failure), strict=True):
+    for table, make in zip(TABLES, (*(MAKE[kind] for kind in SOURCES), a_score, label, failure), strict=True):
         owner.command(f"TRUNCATE TABLE assay_base.{table}")
         sink.insert(table, make(1, days_old=10), make(2, days_old=0.01))
     yield sink
@@ -106,8 +119,34 @@ def test_a_dry_run_counts_the_same_and_deletes_nothing(sink: Sink) -> None:
 
 
 def test_a_kind_leaves_other_tables_and_failures_alone(sink: Sink) -> None:
-    assert sink.prune("--older-than", "0d", "--kind", "answer") == {"answers": (2, 2), "scores": (2, 2)}
-    assert [sink.count(table) for table in TABLES] == [0 if table in ("answers", "scores") else 2 for table in TABLES]
+    assert sink.prune("--older-than", "0d", "--kind", "answer") == dict.fromkeys(
+        ("answers", "scores", "labels"), (2, 2)
+    )
+    left = [0 if table in ("answers", "scores", "labels") else 2 for table in TABLES]
+    assert [sink.count(table) for table in TABLES] == left
+
+
+def test_a_label_goes_with_its_answer_however_late_it_was_given(sink: Sink) -> None:
+    for days_old, number in ((10, 7), (1, 8)):
+        labelled = answer(number, days_old=days_old)
+        sink.insert("answers", labelled)
+        given = {name: labelled[name] for name in ("event_id", "created_at")}
+        sink.insert("labels", label(**given, labelled_at=iso(int(time.time() * 1000)), note="seen"))
+    assert sink.prune("--older-than", "5d", "--kind", "answer")["labels"] == (2, 2)
+    assert sink.count("labels", "note = 'seen'", base=True) == 1
+    assert sink.count("labels", "event_id IN (SELECT event_id FROM assay.answers)") == 1
+
+
+def test_cases_of_datasets_stay_unless_their_whole_project_is_erased(sink: Sink) -> None:
+    sink.owner.command("TRUNCATE TABLE assay_base.dataset_cases")
+    for project in ("left", "gone"):
+        sink.insert("dataset_cases", dataset_case(1, project=project), dataset_case(1, project=project, version=2))
+    for kept in (["5d"], ["0d"], ["5d", "--project", "gone"], ["0d", "--project", "gone", "--kind", "answer"]):
+        assert "dataset_cases" not in sink.prune("--older-than", *kept)
+        assert sink.count("dataset_cases", base=True) == 4
+    assert sink.prune("--older-than", "0d", "--project", "gone")["dataset_cases"] == (1, 2)
+    assert sink.count("dataset_cases", "project = 'left'", base=True) == 2
+    assert sink.count("dataset_cases", base=True) == 2
 
 
 def test_a_project_leaves_others_alone_even_in_the_same_part(sink: Sink) -> None:
@@ -164,13 +203,13 @@ def test_what_is_stored_between_the_plan_and_its_application_stays(
     age_ms = duration_ms(age, "--older-than")
     upto_ms = int(time.time() * 1000) - age_ms if age_ms else None
     planned = plan_prune(owner_settings, upto_ms=upto_ms, **of)
-    by_table = {table.table: table.stored for table in planned.tables}
+    by_table = {table.table: table.stored for table in planned.tables if table.table != "dataset_cases"}
     assert set(by_table.values()) == {1 if age == "5d" else 2}
     time.sleep(0.002)  # the store's clock has milliseconds
-    for table, make in zip(TABLES, (*(MAKE[kind] for kind in SOURCES), a_score, failure), strict=True):
+    for table, make in zip(TABLES, (*(MAKE[kind] for kind in SOURCES), a_score, label, failure), strict=True):
         sink.insert(table, make(1, days_old=10), make(7, days_old=10), make(8, days_old=0.01), make(9, days_old=-0.5))
     before = {table: sink.count(table, base=True) for table in TABLES}
-    pruned = apply(pickle.loads(pickle.dumps(planned)), ANA)  # noqa: S301
+    pruned = [table for table in apply(pickle.loads(pickle.dumps(planned)), ANA) if table.table != "dataset_cases"]  # noqa: S301
     assert {table.table: table.stored for table in pruned} == by_table
     assert all(table.left for table in pruned)
     assert {table: sink.count(table, base=True) for table in TABLES} == {

@@ -272,6 +272,16 @@ def _assert_refused(server: StoreServer, role: str, sql: str) -> None:
     assert MARK not in text.replace(sql, "")
 
 
+def test_a_statement_that_was_allowed_is_checked_again_when_a_parameter_names_another_table(
+    server: StoreServer,
+) -> None:
+    sql = "SELECT count() FROM {t:Identifier} WHERE {n:UInt8} = 1"
+    for table, allowed in (("t", True), ("system.processes", False), ("assay_base.t", False), ("t", True)):
+        for number in ("1", "2"):
+            code, text = ask(server, "sre", sql, database="assay", param_t=table, param_n=number)
+            assert (not code) == allowed, f"{table}: {text[:200]}"
+
+
 @pytest.mark.parametrize("sql", BASE_ROWS)
 @pytest.mark.parametrize("role", READERS)
 def test_a_reader_gets_no_row_of_a_base_table(server: StoreServer, role: str, sql: str) -> None:
@@ -343,7 +353,7 @@ def test_nobody_changes_to_another_role(server: StoreServer, role: str) -> None:
         assert ask(server, role, sql, session_id=f"role-{role}")[0] == "497"
 
 
-@pytest.mark.parametrize("role", ["writer", "sre", "exporter", "evaluator", "operator"])
+@pytest.mark.parametrize("role", ["writer", "sre", "exporter", "evaluator", "operator", "console"])
 def test_nobody_changes_what_is_not_named(server: StoreServer, role: str) -> None:
     for sql in ("SET profile = 'owner'", "SELECT 1 SETTINGS profile = 'owner'", "SET send_logs_level = 'trace'"):
         assert ask(server, role, sql)[0] in DENIED, sql
@@ -366,9 +376,10 @@ def test_nobody_changes_what_is_not_named(server: StoreServer, role: str) -> Non
         "TSV ",
     ],
 )
-@pytest.mark.parametrize("role", ["writer", "sre", "exporter", "evaluator", "operator"])
+@pytest.mark.parametrize("role", ["writer", "sre", "exporter", "evaluator", "operator", "console"])
 def test_a_name_of_a_format_is_a_name_and_no_statement(server: StoreServer, role: str, name: str) -> None:
-    insert = "INSERT INTO assay_base.eval_outcomes" if role == "evaluator" else "INSERT INTO assay_base.t"
+    own = {"evaluator": "eval_outcomes", "console": "labels"}
+    insert = f"INSERT INTO assay_base.{own.get(role, 't')}"
     assert ask(server, role, insert, body=b"{}", default_format=name)[0]
     assert ask(server, role, "SELECT 1", default_format=name)[0]
     assert ask(server, role, "SELECT 1", database=name)[0]
@@ -380,7 +391,7 @@ def test_a_name_of_a_format_is_a_name_and_no_statement(server: StoreServer, role
     assert ask(server, "owner", "EXISTS TABLE assay.leak") == ("", "0\n")
 
 
-@pytest.mark.parametrize("role", ["owner", "writer", "sre", "exporter", "evaluator", "operator"])
+@pytest.mark.parametrize("role", ["owner", "writer", "sre", "exporter", "evaluator", "operator", "console"])
 def test_the_database_that_reads_files_by_their_names_is_nobodys(
     server: StoreServer, role: str, tmp_path: Path
 ) -> None:

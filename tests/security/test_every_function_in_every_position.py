@@ -116,7 +116,7 @@ def test_columns_of_external_tables_are_names_and_types(embedded: Embedded) -> N
 
 def test_a_file_of_rows_is_read_only_where_the_store_put_it(embedded: Embedded) -> None:
     sql = "INSERT INTO t FROM INFILE '/etc/passwd' FORMAT TSV"
-    for role in ("owner", "writer", "evaluator", "operator"):
+    for role in ("owner", "writer", "evaluator", "operator", "console"):
         assert embedded.judge([(role, sql, {}, "")]) == [497]
         assert embedded.judge([(role, sql, {}, "/tmp/other")]) == [497]
         assert embedded.judge([(role, sql.replace("/etc/passwd", "/tmp/rows"), {}, "/tmp/rows")]) == [0]

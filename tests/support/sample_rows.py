@@ -250,6 +250,48 @@ def score(*, faithfulness: float | None = None, status: str = "scored", days_old
     }
 
 
+def label(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
+    """Return a person's label of an answer."""
+    ms = int(time.time() * 1000 - days_old * 86_400_000) + number
+    return {
+        "schema_version": 1,
+        "label_id": new_event_id(),
+        "event_id": event_id_at(ms - 5),
+        "created_at": iso(ms),
+        "project": project,
+        "queue": "default",
+        "label": "good",
+        "labeller": "ana",
+        "labelled_at": iso(ms),
+        "note": "",
+        "supersedes": None,
+        "withdrawn": False,
+        **fields,
+    }
+
+
+def dataset_case(number: int = 0, *, project: str = "default", **fields: Any) -> Json:
+    """Return the first version of a reviewed case."""
+    return {
+        "schema_version": 1,
+        "project": project,
+        "dataset": "golden",
+        "case_id": f"case-{number}",
+        "version": 1,
+        "event_id": None,
+        "query": "how do I rotate the signing key?",
+        "expected_slugs": ["guides/keys"],
+        "expected_chunk_ids": [7],
+        "null_case": False,
+        "expected_answer": None,
+        "inclusion_probability": 1.0,
+        "reviewer": "ana",
+        "at": iso(int(time.time() * 1000) + number),
+        "retired": False,
+        **fields,
+    }
+
+
 def failure(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
     """Return a lost event."""
     return {

@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import clickhouse_connect
@@ -17,12 +18,13 @@ import psutil
 import redis
 from clickhouse_connect.driver.client import Client
 
+from assay_access.settings_files import Ports
 from assay_runtime.config import load_settings
 from assay_runtime.connection import address
 from tests.support.ports import free_ports
 
 #: The number of ports that `assay up` takes from its base.
-PORTS = 10
+PORTS = len(fields(Ports))
 
 
 class System:

@@ -27,6 +27,8 @@ class Node:
     children: list["Node"] = field(default_factory=list)
     #: True if all its ancestors are known, up to the first span of its process.
     complete: bool = False
+    #: True if they are known up to the first span of the trace, each by its id: they do not change any more.
+    fixed: bool = False
 
     @classmethod
     def of(cls, span: Span, step: Step) -> "Node":

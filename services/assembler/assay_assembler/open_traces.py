@@ -3,8 +3,8 @@
 A trace waits for its last spans: its answer is made when it closes. Its spans wait in Redis, so a restart loses
 nothing, and replicas share them. Every change names the version that it is based on, and gives the trace a new one, which
 is random: a number would come back once a trace closed, or once Redis lost the end of its log. A change that is based on
-another version changes nothing and is made again. An event is published once, because its id is a function of its span
-and the trace remembers the ids that were sent.
+another version changes nothing and is made again. An event is published once, because its id is a function of one of its
+spans, and the trace remembers the ids that were sent. A closed trace remembers the spans of its events too, for a while.
 """
 
 import logging
@@ -56,6 +56,8 @@ KEPT = "kept as a dead letter for a while; see assay dead list"
 _TRIES = 20
 #: Traces read in one step, and steps of a tick.
 _PAGE, _PAGES = 100, 20
+#: Memory of the id of a sent event or of an assembled span.
+_REMEMBERED_BYTES = 128
 #: Seconds for which a trace is postponed that should become dead letters while there is no room.
 _POSTPONED_S = 60
 TAKE = script("assay_assembler", "take")
@@ -138,7 +140,9 @@ class OpenTraces:
         for attempt in range(_TRIES):
             if not arrivals:
                 return 0
-            known = await self._read(key) if attempt else self._forget(key) or _Known(self._new(arrivals[0]))
+            known = (
+                await self._read(key, arrivals[0]) if attempt else self._forget(key) or _Known(self._new(arrivals[0]))
+            )
             version = uuid4().hex
             try:
                 for each in arrivals:
@@ -229,7 +233,7 @@ class OpenTraces:
         )
         head = [entries, int(self._settings.memory_s * 1000), version, failure.model_dump_json(), error_class]
         head += [self._dead_bytes, _POSTPONED_S * 1000]
-        done = await self._close(keys=self._closing(key), args=[*head, 0, "", 0, 0, 0, 0])
+        done = await self._close(keys=self._closing(key), args=[*head, 0, "", 0, uuid4().hex, 0, 0, 0])
         if done == NO_ROOM:
             log.error("no room for another dead letter; a trace stays open: raise delivery.dead_bytes")
         return bool(done == 1)
@@ -248,7 +252,7 @@ class OpenTraces:
         counts = {reason: count for reason, count in trace.counts.items() if count}
         targets = [(f"t{span_id}", event_id) for span_id, event_id in trace.targets.items()]
         arguments: list[Any] = [known.entries, int(self._settings.memory_s * 1000), known.version, "", "", 0, 0]
-        arguments += [int(self._settings.answer_memory_s * 1000), trace.answer, trace.answer_rank]
+        arguments += [int(self._settings.answer_memory_s * 1000), trace.answer, trace.answer_rank, uuid4().hex]
         arguments += _listed((each.event_id, each.data) for each in made) + _listed(targets)
         arguments += _listed((f"{trace.project}/{reason.value}", count) for reason, count in counts.items())
         arguments += trace.responses.values()
@@ -272,7 +276,8 @@ class OpenTraces:
         found = found or await self._client.get(answer_of_trace_key(self._shard, project, feedback.target_trace))
         return found.decode() if found else ""
 
-    def _new(self, arrival: Arrival) -> Trace:
+    def _new(self, arrival: Arrival, fields: Iterable[bytes] = ()) -> Trace:
+        """Return the trace of an arrival, without its spans. `fields` are those of the trace in Redis."""
         settings = self._settings
         options = Options(
             default_service=arrival.service,
@@ -281,7 +286,9 @@ class OpenTraces:
             feedback_names=frozenset(settings.feedback_names.get(arrival.project, ())),
             user_key=self._user_key,
         )
-        return Trace(arrival.project, arrival.trace_id, options)
+        sent = [name[1:].decode() for name in fields if name.startswith(b"s")]
+        assembled = [name[1:].decode() for name in fields if name.startswith(b"t")]
+        return Trace(arrival.project, arrival.trace_id, options, sent=sent, assembled=assembled)
 
     def _keys(self, key: str) -> list[str]:
         return [open_traces_key(self._shard), key, open_bytes_key(self._shard)]
@@ -293,15 +300,17 @@ class OpenTraces:
         answer = answer_of_trace_key(self._shard, *_parts(key))
         return [CAPTURE.key(self._shard), *self._keys(key), unassembled, *streams, answer]
 
-    async def _read(self, key: str) -> _Known:
-        """Return a trace as Redis has it."""
+    async def _read(self, key: str, new: Arrival | None = None) -> _Known:
+        """Return a trace as Redis has it. One without entries, such as a closed one, is that of a new arrival."""
         cached = self._forget(key)
         if cached and await self._client.hget(key, "version") == cached.version.encode():
             return cached
         fields = await self._client.hgetall(key)
         arrivals = [arrival_of("", fields[b"b%d" % number]) for number in range(int(fields.get(b"entries", 0)))]
-        trace = self._new(arrivals[0]) if arrivals else Trace(*_parts(key))
-        known = _Known(trace, len(arrivals), version=fields.get(b"version", b"").decode())
+        first = next(iter(arrivals), new)
+        trace = self._new(first, fields) if first else Trace(*_parts(key))
+        remembered = _REMEMBERED_BYTES * (len(fields) - len(arrivals))
+        known = _Known(trace, len(arrivals), version=fields.get(b"version", b"").decode(), bytes=remembered)
         for each in arrivals:
             known.add(each)
         return known

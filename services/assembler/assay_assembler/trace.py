@@ -1,11 +1,12 @@
 """The state of one open trace: spans in, events out. Pure: no clock, no I/O.
 
 The result depends only on the set of spans, never on their order or on how often each arrives. Event ids are
-deterministic, so a trace that is assembled again after a crash makes the same events.
+deterministic, so a trace that is assembled again after a crash makes the same events. An event of several spans that was
+sent early keeps its id: a trace that is read again needs the ids of the sent events.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from assay_assembler import events
@@ -69,7 +70,15 @@ class OpenFeedback:
 class Trace:
     """One trace of one project: `add` its spans, take `ready` events early, `close` it for the rest."""
 
-    def __init__(self, project: str, trace_id: str, options: Options | None = None) -> None:
+    def __init__(
+        self,
+        project: str,
+        trace_id: str,
+        options: Options | None = None,
+        *,
+        sent: Iterable[str] = (),
+        assembled: Iterable[str] = (),
+    ) -> None:
         self._options = options or Options()
         self._envelope = Envelope(project, trace_id, self._options.default_service, self._options.user_key)
         self._tree = Tree()
@@ -79,8 +88,11 @@ class Trace:
         self._early_calls = ToolCalls()
         #: Log records of spans that have not come.
         self._logged: dict[str, list[SpanEvent]] = {}
-        #: Spans and kinds of the events that were returned. An event's id is a function of these.
-        self._sent: set[tuple[str, Kind]] = set()
+        #: `event_id` of the events that were returned, also by the trace that this one continues.
+        self._sent = set(sent)
+        self._own_ids: dict[tuple[str, Kind], str] = {}
+        #: Spans of the events of a trace with this id that was closed before.
+        self._assembled = set(assembled)
         self._closed = False
         #: Number of spans without an event, by reason. Complete after `close`.
         self.counts: Counter[Reason] = Counter()
@@ -111,7 +123,7 @@ class Trace:
 
     def add(self, span: Span) -> None:
         """Add a span. Adding it again, or adding one after `close`, changes only the counts."""
-        if span.span_id in self._nodes:
+        if span.span_id in self._nodes or span.span_id in self._assembled:
             self.counts[Reason.DUPLICATE] += 1
         elif self._closed:
             self.counts[Reason.LATE] += 1
@@ -142,20 +154,20 @@ class Trace:
             self._tree.changed(node)
 
     def ready(self) -> list[Made]:
-        """Return retrievals and tool calls that need not wait: those of processes whose first span has come.
+        """Return retrievals and tool calls that need not wait: those whose ancestors are all known.
 
-        Each span is looked at once, when it has all its ancestors. A process exports its first span last. If an export is
-        repeated out of order, such an event may lack what a later span says; its id stays the same, so that it is still
-        stored once. These spans stay in the trace until `close`, because answers are made of them as well.
+        Each span is looked at once, when no later span can come above it. A process exports its first span last. If spans
+        come in another order, such an event may lack what a later span below says, which adds no other event. These
+        spans stay in the trace until `close`, because answers are made of them as well.
         """
-        if self._closed or not self._tree.has_root:
+        if self._closed:
             return []
-        complete = self._tree.completed()
+        fixed = self._tree.newly_fixed()
         made: list[Made] = []
-        for found in found_retrievals(complete, self._options.retrieval_tools):
+        for found in found_retrievals(fixed, self._options.retrieval_tools):
             if found.reason is None and found.node.step.query:
                 made.extend(self._retrieval(found))
-        for group in self._early_calls.added(complete):
+        for group in self._early_calls.added(fixed):
             # The other side of an MCP call is another process.
             if all(node.step.convention != "mcp" for node in group):
                 made.extend(self._tool_call(group))
@@ -229,22 +241,35 @@ class Trace:
     def _once(
         self, node: Node, kind: Kind, payload: Callable[[], dict[str, object]], sources: list[Node], *, last: bool
     ) -> list[Made]:
-        """Return an event unless `ready` returned it before, perhaps under the name of another of its spans."""
+        """Return an event unless it was returned before, perhaps under the name of another of its spans."""
         if last:
             self.counts[Reason.MERGED] += len(sources) - 1
-        if any((each.span_id, kind) in self._sent for each in sources):
+        if self._sent_id(kind, sources):
             return []
-        event = events.made(self._envelope, node, kind, payload(), sources)
+        event = events.made(self._envelope, node, kind, payload(), sources, event_id=self._own_id(node, kind))
         if event is None:
             self.counts[Reason.INVALID] += last
             return []
-        self._sent.add((node.span_id, kind))
+        self._sent.add(event.event_id)
         return [event]
 
     def _event_id(self, node: Node, kind: Kind, sources: list[Node]) -> str:
         """Return the `event_id` of a node's event, or of the one that was returned for another of its spans."""
-        sent = next((each for each in sources if (each.span_id, kind) in self._sent), node)
-        return events.node_event_id(self._envelope, sent, kind)
+        return self._sent_id(kind, sources) or self._own_id(node, kind)
+
+    def _sent_id(self, kind: Kind, sources: list[Node]) -> str:
+        """Return the `event_id` under which an event of these spans was returned; empty if none was."""
+        if not self._sent:
+            return ""
+        ids = (self._own_id(each, kind) for each in sources)
+        return next((event_id for event_id in ids if event_id in self._sent), "")
+
+    def _own_id(self, node: Node, kind: Kind) -> str:
+        """Return the `event_id` of an event that is named after a span. It is computed once: that takes microseconds."""
+        key = node.span_id, kind
+        if key not in self._own_ids:
+            self._own_ids[key] = events.node_event_id(self._envelope, node, kind)
+        return self._own_ids[key]
 
     def _feedback(self) -> list[Made]:
         made: list[Made] = []

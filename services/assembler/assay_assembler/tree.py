@@ -27,7 +27,7 @@ class Tree:
     _unplaced: list[Node] = field(default_factory=list)
     _agents: dict[str, Node] = field(default_factory=dict)
     _agents_changed: bool = False
-    _completed: list[Node] = field(default_factory=list)
+    _newly_fixed: list[Node] = field(default_factory=list)
     _incomplete: int = 0
 
     def add(self, node: Node) -> None:
@@ -48,22 +48,21 @@ class Tree:
         """Note that the step of a span is another one."""
         self._note_agent(node)
         self._link(node, node.parent)
-        if node.complete:
-            self._completed.append(node)
+        if node.fixed:
+            self._newly_fixed.append(node)
 
-    def completed(self) -> list[Node]:
-        """Return the complete spans that became so, or changed, since the last call.
+    def newly_fixed(self) -> list[Node]:
+        """Return the spans whose ancestors became fixed, or which changed, since the last call.
 
-        A span is complete if all its ancestors are known, up to the first span of its process.
+        No later span comes between a fixed span and the first one of the trace, nor above that.
         """
-        self.settle()
-        found = dict.fromkeys(node for node in self._completed if node.complete)
-        self._completed = []
-        return list(found)
+        found = list(dict.fromkeys(self._newly_fixed))
+        self._newly_fixed = []
+        return found
 
     @property
     def is_complete(self) -> bool:
-        """True if all spans are complete."""
+        """True if all ancestors of all spans are known, up to the first span of their process."""
         if self.has_root:
             self.settle()
         return not self._incomplete
@@ -99,19 +98,32 @@ class Tree:
             if parent is not None:
                 parent.children.append(node)
             node.parent = parent
-        self._spread(node, complete=_is_first(node) if parent is None else parent.complete)
+        self._spread(node)
 
-    def _spread(self, node: Node, *, complete: bool) -> None:
-        """Tell a span and those below it whether their ancestors are known."""
+    def _spread(self, node: Node) -> None:
+        """Tell a span and those below it whether their ancestors are known, and fixed."""
         stack = [node]
         while stack:
             one = stack.pop()
-            if one.complete is not complete:
-                one.complete = complete
-                self._incomplete -= 1 if complete else -1
-                if complete:
-                    self._completed.append(one)
-                stack.extend(one.children)
+            complete, fixed = _above(one)
+            if (complete, fixed) == (one.complete, one.fixed):
+                continue
+            self._incomplete -= complete - one.complete
+            if fixed and not one.fixed:
+                self._newly_fixed.append(one)
+            one.complete, one.fixed = complete, fixed
+            stack.extend(one.children)
+
+
+def _above(node: Node) -> tuple[bool, bool]:
+    """Return whether the ancestors of a span are known, and whether they are fixed.
+
+    They may change if one of them was placed by its time, or if a span is known above the first one of its process.
+    """
+    if node.parent is None:
+        first = _is_first(node)
+        return first, first and not node.parent_id
+    return node.parent.complete, node.parent.fixed and node.parent.span_id == node.parent_id
 
 
 def _is_first(node: Node) -> bool:

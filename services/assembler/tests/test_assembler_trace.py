@@ -278,7 +278,7 @@ class Looks:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.number = 0
-        for module, name in ((calls, "_outer_first"), (retrievals, "_is_outermost"), (tree, "_is_first")):
+        for module, name in ((calls, "_is_call"), (retrievals, "_is_outermost"), (tree, "_is_first")):
             self._count(monkeypatch, module, name)
 
     def _count(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
@@ -305,6 +305,18 @@ def test_an_open_trace_looks_at_each_span_a_constant_number_of_times(
         assert trace.rooted is (first or each is root)
     assert len(ready) == 200
     assert looks.number <= 4 * len(trace)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_nested_tools_are_looked_at_a_constant_number_of_times(monkeypatch: pytest.MonkeyPatch, together: bool) -> None:
+    looks, trace = Looks(monkeypatch), opened()
+    for number in range(1, 301):
+        trace.add(tool(number, f"tool-{number}", parent=number - 1))
+        if not together:
+            assert len(trace.ready()) == 1
+    assert len(trace.ready()) == 300 * together
+    assert trace.close() == []
+    assert looks.number <= 8 * len(trace)
 
 
 def test_events_that_need_no_later_span_are_ready_before_the_trace_is_closed() -> None:

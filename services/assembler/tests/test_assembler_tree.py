@@ -1,6 +1,7 @@
 """The tree of a trace's spans is the same whatever their order: it is compared with one that is made at once."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -61,7 +62,7 @@ def traces(draw: st.DrawFn) -> list[Span]:
 
 @given(traces(), st.data())
 def test_a_tree_that_grows_is_the_one_that_is_made_at_once(spans: list[Span], data: st.DataObject) -> None:
-    tree, known = Tree(), dict[str, Span]()
+    tree, known, newly = Tree(), dict[str, Span](), set[str]()
     for one in spans:
         tree.add(node(one))
         known[one.span_id] = one
@@ -78,22 +79,31 @@ def test_a_tree_that_grows_is_the_one_that_is_made_at_once(spans: list[Span], da
             for key, last in firsts.items()
         }
         assert {key: each.complete for key, each in tree.nodes.items()} == complete
+        fixed = {
+            key: complete[key]
+            and not firsts[key].parent_id
+            and all(inner.parent_id == outer.span_id for inner, outer in pairwise(chain))
+            for key, chain in chains.items()
+        }
+        assert {key: each.fixed for key, each in tree.nodes.items()} == fixed
+        newly.update(each.span_id for each in tree.newly_fixed())
+        assert newly == {key for key, is_fixed in fixed.items() if is_fixed}
         assert tree.is_complete is all(complete.values())
         for key, chain in chains.items():
             assert [each.span_id for each in tree.nodes[key].ancestors()] == [each.span_id for each in chain[1:]]
 
 
-def test_a_span_is_complete_once_and_again_if_it_changes() -> None:
+def test_a_span_is_newly_fixed_once_and_again_if_it_changes() -> None:
     tree = Tree()
     tree.add(node(span({}, number=2, parent=1)))
-    assert tree.completed() == []
+    assert tree.newly_fixed() == []
     tree.add(node(span({}, number=1)))
     first, second = tree.nodes[span_id(1)], tree.nodes[span_id(2)]
-    assert {each.span_id for each in tree.completed()} == {span_id(1), span_id(2)}
-    assert tree.completed() == []
+    assert {each.span_id for each in tree.newly_fixed()} == {span_id(1), span_id(2)}
+    assert tree.newly_fixed() == []
     second.remap(span(KINDS[2], number=2, parent=1), step_of(span(KINDS[2])))
     tree.changed(second)
-    assert tree.completed() == [second]
+    assert tree.newly_fixed() == [second]
     assert second.parent is first
 
 

@@ -29,6 +29,7 @@ class _Commands(LazyGroup):
             *(
                 "alerts",
                 "bench",
+                "console",
                 "dataset",
                 "dead",
                 "drift",

@@ -77,7 +77,12 @@ class Confusion:
 
     @property
     def kappa_low(self) -> float | None:
-        """Lower end of kappa's 95 % interval.
+        """Lower end of kappa's 95 % interval."""
+        return self.kappa_interval.low if self.kappa_interval else None
+
+    @property
+    def kappa_interval(self) -> Estimate | None:
+        """Kappa with its 95 % interval.
 
         Half an answer is added to each cell, because few answers that agree prove little.
         """
@@ -93,7 +98,8 @@ class Confusion:
         same = sum(shares[i, i] * (1 - (rows[i] + columns[i]) * (1 - kappa)) ** 2 for i in (0, 1))
         other = (1 - kappa) ** 2 * sum(shares[i, 1 - i] * (columns[i] + rows[1 - i]) ** 2 for i in (0, 1))
         variance = (same + other - (kappa - chance * (1 - kappa)) ** 2) / ((self.n + 2) * (1 - chance) ** 2)
-        return max(-1.0, float(kappa - Z * sqrt(max(0.0, variance))))
+        half = Z * sqrt(max(0.0, variance))
+        return Estimate(self.kappa, max(-1.0, float(kappa - half)), max(self.kappa, min(1.0, float(kappa + half))))
 
     def lacks(self, settings: DriftSettings) -> list[str]:
         """List the requirements that this judge does not meet for paging; empty if it meets all."""

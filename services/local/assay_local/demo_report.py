@@ -132,13 +132,14 @@ def where_to_look(
     *,
     stopped: str | None = None,
     gateway_cert: Path | None = None,
+    console: str = "",
 ) -> RenderableType:
     """Return commands to copy.
 
     `program` calls Assay from the working directory; `python` is the interpreter with the SDK.
 
     `stopped`: for a system that does not keep running, the command that restarts it. `gateway_cert`: the certificate of a
-    gateway with TLS.
+    gateway with TLS. `console`: the link to the console, which works once; empty: the command that makes one.
     """
     option = "" if data.resolve() == Path("data").resolve() else f" --data {shlex.quote(str(data))}"
     program, curl = shlex.quote(program), f"curl -s -K {shlex.quote(str(data / 'secrets/sre.curl'))}"
@@ -169,6 +170,8 @@ def where_to_look(
     for name, line in lines:
         text.append(f"  {name}\n", style="dim")
         text.append(f"    {line}\n")
+    text.append("  console\n", style="dim")
+    text.append(f"    {console or f'{program} console url{option}'}\n", style="bold" if console else "")
     return text
 
 

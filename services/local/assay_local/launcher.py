@@ -46,6 +46,7 @@ from assay_local.status_line import Status
 from assay_local.supervisor import Supervisor
 from assay_local.waits import until_accounted, until_met, until_watermark
 from assay_operations.channels import check_channels
+from assay_operations.console_link import link_from_file as console_link
 from assay_operations.errors import OperationError
 from assay_runtime.config import load_settings, settings_file
 
@@ -158,7 +159,10 @@ def _prepare(options: Options) -> LocalStack:
 
 def _where(system: LocalStack, stopped: str | None = None) -> RenderableType:
     shown = _shown(system.data)
-    return where_to_look(shown, system.ports, _program(), _python(), stopped=stopped, gateway_cert=system.gateway_cert)
+    link = "" if stopped else console_link(system.data)
+    return where_to_look(
+        shown, system.ports, _program(), _python(), stopped=stopped, gateway_cert=system.gateway_cert, console=link
+    )
 
 
 def _own_settings() -> dict[str, Any]:

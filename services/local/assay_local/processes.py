@@ -35,6 +35,8 @@ _OWN = {
     ("gateway", "listen_port"),
     ("assembler", "port"),
     ("otlp_exporter", "port"),
+    ("console", "port"),
+    ("console", "listen_port"),
     ("telemetry", "host"),
     ("delivery", "consumer"),
     ("capture", "service"),
@@ -49,7 +51,7 @@ _INHERITED = {
 _INHERITED_PREFIXES = ("ASSAY_", "LC_", "LD_", "OTEL_", "PYTHON", "XDG_")
 #: Services that judge, monitor and notify: capturing and storing needs none of them.
 QUALITY = ("judge", "drift", "notifier")
-_CORE = ("redis", "store", "scrubber", "writer", "gateway_http", "gateway", "assembler")
+_CORE = ("redis", "store", "scrubber", "writer", "gateway_http", "gateway", "assembler", "console_http", "console")
 #: Name of the key that `assay up` makes.
 GATEWAY_KEY_NAME = "assay up"
 #: Deadline of a clean stop, in seconds.
@@ -62,6 +64,7 @@ _STOP_DEADLINES_S = {
     "gateway": 15.0,
     "assembler": 15.0,
     "otlp_exporter": 15.0,
+    "console": 10.0,
 }
 
 
@@ -168,7 +171,17 @@ class LocalStack:
         )
         names = [
             name
-            for name in ("notifier", "writer", "drift", "otlp_exporter", "judge", "scrubber", "assembler", "gateway")
+            for name in (
+                "notifier",
+                "writer",
+                "drift",
+                "otlp_exporter",
+                "judge",
+                "scrubber",
+                "assembler",
+                "gateway",
+                "console",
+            )
             if name in self.ports_used
         ]
         receivers = [self._alertmanager(self.alertmanager, bare)] if self.alertmanager else []

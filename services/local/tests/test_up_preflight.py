@@ -207,6 +207,8 @@ def test_ports_follow_from_their_base() -> None:
         "gateway",
         "assembler",
         "otlp_exporter",
+        "console_http",
+        "console",
     )
     assert vars(Ports.from_base(9200)) == {name: 9200 + place for place, name in enumerate(names)}
 

@@ -57,10 +57,15 @@ def _comment(text: str) -> str:
         raise OperationError(
             "invalid", f"--comment: {len(text):,} characters are too long; the maximum is {COMMENT_CHARS}"
         )
+    return scrubbed_words(text)[:COMMENT_CHARS]
+
+
+def scrubbed_words(text: str) -> str:
+    """Return what a person wrote about an operation or an event: one line, scrubbed."""
     if not text.strip():
         return ""
     from assay_scrubber.engine import Scrubber
     from assay_scrubber.policy import Policy
 
     line = printable(text.encode(errors="replace").decode()).strip()
-    return Scrubber(Policy()).scrub(line).text[:COMMENT_CHARS]
+    return Scrubber(Policy()).scrub(line).text

@@ -10,15 +10,21 @@ from assay_schema.settings import NotifierSettings
 if TYPE_CHECKING:
     from assay_notifier.channel import Channel
     from assay_notifier.notice import Notice
+    from assay_runtime.store import Client as Store
 
 
 def alerts_listed(data: Path, *, everything: bool, project: str = "") -> list[dict[str, Any]]:
     """List open episodes, most severe first, or every transition; optionally of one project."""
+    with open_store(settings_for("sre", data).store) as client:
+        return alerts_in(client, everything=everything, project=project)
+
+
+def alerts_in(client: "Store", *, everything: bool, project: str = "") -> list[dict[str, Any]]:
+    """List open episodes or every transition, as `alerts_listed` does, with an open client."""
     from assay_runtime.queries import named_queries
 
     named = named_queries()["alerts" if everything else "open-alerts"]
-    with open_store(settings_for("sre", data).store) as client:
-        answer = client.query(named.sql, parameters=named.defaults | {"project": project})
+    answer = client.query(named.sql, parameters=named.defaults | {"project": project})
     return [shown_row(dict(zip(answer.column_names, row, strict=True))) for row in answer.result_rows]
 
 

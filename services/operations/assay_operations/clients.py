@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from assay_runtime.store import Client
 
 Result = TypeVar("Result")
-Identity = Literal["producer", "sre", "exporter", "operator", "owner", "judge", "notifier", "evaluator"]
+Identity = Literal["producer", "sre", "exporter", "operator", "owner", "judge", "notifier", "evaluator", "console"]
 
 DEFAULT_DATA = Path("data")
 
@@ -83,23 +83,31 @@ _FIRST_ANSWER_S = 10.0
 @contextlib.contextmanager
 def open_store(settings: StoreSettings, *, database: str | None = None) -> Iterator["Client"]:
     """Open a client of the store. Its errors within the block become `OperationError`s with a fix."""
-    from clickhouse_connect.driver.exceptions import ClickHouseError
     from urllib3 import Timeout
 
     from assay_runtime.store import connect
 
-    logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # its exceptions carry the same text
     first = settings.model_copy(update={"timeout_s": min(settings.timeout_s, _FIRST_ANSWER_S)})
-    answered = False
+    with store_errors(first, answered=False):
+        client = connect(first, database=database)
+    with contextlib.closing(client), store_errors(settings):
+        client.timeout = Timeout(connect=first.timeout_s, read=settings.timeout_s)  # type: ignore[attr-defined]
+        yield client
+
+
+@contextlib.contextmanager
+def store_errors(settings: StoreSettings, *, answered: bool = True) -> Iterator[None]:
+    """Turn the store's errors within the block into `OperationError`s with a fix.
+
+    `answered`: whether the store has answered this client before.
+    """
+    from clickhouse_connect.driver.exceptions import ClickHouseError
+
+    logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # its exceptions carry the same text
     try:
-        with contextlib.closing(connect(first, database=database)) as client:
-            answered = True
-            client.timeout = Timeout(connect=first.timeout_s, read=settings.timeout_s)  # type: ignore[attr-defined]
-            yield client
+        yield
     except ClickHouseError as error:
-        raise OperationError(
-            "unavailable", f"store: {_explained(error, settings if answered else first, answered)}"
-        ) from error
+        raise OperationError("unavailable", f"store: {_explained(error, settings, answered)}") from error
 
 
 def _explained(error: Exception, settings: StoreSettings, answered: bool) -> str:

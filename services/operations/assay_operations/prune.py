@@ -45,12 +45,16 @@ SCORES = Target("scores", "score_id", has_event_time=True, arrived="judged_at")
 _SCORES_OF = {Kind.ANSWER: "session_id IS NULL", Kind.SESSION: "session_id IS NOT NULL"}
 _PARTS = Target("session_parts", "event_id", has_event_time=True)
 FAILURES = Target("capture_failures", "failure_id", has_event_time=False)
+#: A label has the arrival of its answer as `created_at`, so both go at once.
+LABELS = Target("labels", "label_id", has_event_time=True)
+CASES = Target("dataset_cases", "case_id", has_event_time=False)
 
 
-def targets(kind: Kind | None) -> list[Target]:
+def targets(kind: Kind | None, *, erases_project: bool = False) -> list[Target]:
     """Return the tables of a kind; without a kind all, failures included.
 
-    Answers and sessions come with their scores.
+    Answers and sessions come with their scores, answers also with their labels. Cases of datasets are kept, unless a whole project is
+    erased.
     """
     events = [
         Target(source.view, "event_id", has_event_time=True) for k, source in SOURCES.items() if kind in (None, k)
@@ -59,7 +63,11 @@ def targets(kind: Kind | None) -> list[Target]:
         events.append(SCORES)
     elif kind in _SCORES_OF:
         events.append(replace(SCORES, only=_SCORES_OF[kind]))
-    return events if kind else [*events, FAILURES]
+    if kind in (None, Kind.ANSWER):
+        events.append(LABELS)
+    if kind:
+        return events
+    return [*events, FAILURES, CASES] if erases_project else [*events, FAILURES]
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,11 @@ class Selection:
     stored_upto_ms: int
     project: str | None = None
     base_database: str = "assay_base"
+
+    @property
+    def erases_project(self) -> bool:
+        """True if everything of a project is to be deleted."""
+        return self.upto_ms is None and self.project is not None
 
     def of_age(self, target: Target) -> list[str]:
         """Return WHERE conditions for the rows of this age, whenever they were stored."""
@@ -312,7 +325,10 @@ def plan_prune(data: Path, *, upto_ms: int | None, project: str | None = None, k
     with open_store(settings) as client:
         now_ms = int(client.query("SELECT toUnixTimestamp64Milli(now64(3))").result_rows[0][0])
         chosen = Selection(upto_ms, now_ms, project, settings.base_database)
-        tables = [TablePruning(client, settings, target, chosen) for target in targets(kind)]
+        tables = [
+            TablePruning(client, settings, target, chosen)
+            for target in targets(kind, erases_project=chosen.erases_project)
+        ]
         for table in tables:
             table.count()
     counts = tuple(Count(table.target.name, table.visible, table.stored) for table in tables)
@@ -333,5 +349,6 @@ def apply(plan: Plan, actor: Actor, *, progress: Counts | None = None) -> list[P
         "prune", actor, identity=settings.user, target=plan.target, planned=plan.stored
     )
     with open_store(settings) as client, attempt:
-        tables = [TablePruning(client, settings, target, plan.selection) for target in targets(plan.kind)]
+        chosen = targets(plan.kind, erases_project=plan.selection.erases_project)
+        tables = [TablePruning(client, settings, target, plan.selection) for target in chosen]
         return [table.run(seen, attempt) for table in tables]

@@ -1,6 +1,6 @@
 """What `assay prune` deletes, and how."""
 
-from assay_operations.prune import FAILURES, Part, Selection, later_copies, sort_out, targets
+from assay_operations.prune import CASES, FAILURES, Part, Selection, later_copies, sort_out, targets
 from assay_schema.fields import Kind
 
 
@@ -37,9 +37,18 @@ def test_failures_go_with_everything_and_stay_with_one_kind() -> None:
         "server_events",
         "session_parts",
         "scores",
+        "labels",
         "capture_failures",
     ]
-    assert [target.name for target in targets(Kind.ANSWER)] == ["answers", "scores"]
+    assert [target.name for target in targets(Kind.ANSWER)] == ["answers", "scores", "labels"]
+
+
+def test_cases_of_datasets_go_only_with_a_whole_project() -> None:
+    assert Selection(None, 9, "p").erases_project
+    assert not Selection(None, 9).erases_project
+    assert not Selection(5, 9, "p").erases_project
+    assert targets(None, erases_project=True) == [*targets(None), CASES]
+    assert CASES not in targets(Kind.ANSWER, erases_project=True)
 
 
 def test_later_copies_are_looked_for_only_where_there_is_a_later() -> None:

@@ -16,8 +16,11 @@ VIEW_DATABASE = "assay"
 EVALUATION_TABLES = ("eval_runs", "eval_results", "eval_outcomes")
 """Tables that an evaluator writes, and whose views it reads: nothing captured."""
 
+REVIEW_TABLES = ("labels", "dataset_cases")
+"""Tables that the console writes: people's labels of answers, and cases of golden datasets."""
+
 AUDIT_TABLE = "operations_audit"
-"""Audit records of operations. No role can delete or change a row: not an operator, who inserts records, nor the owner."""
+"""Audit records of operations. No role can delete or change a row: not an operator, which inserts records, nor the owner."""
 
 MERGE_TREE_ENGINES = (
     "MergeTree",
@@ -41,6 +44,7 @@ class Role(StrEnum):
     EXPORTER = "exporter"
     EVALUATOR = "evaluator"
     OPERATOR = "operator"
+    CONSOLE = "console"
 
     @property
     def restricted(self) -> bool:
@@ -91,12 +95,13 @@ INSERT_SETTINGS = frozenset(
         "max_insert_block_size", "min_insert_block_size_rows", "min_insert_block_size_bytes", "max_partitions_per_insert_block",
     }
 )  # fmt: skip
-"""Additional settings for a writer, an evaluator or an operator: the blocks in which rows are stored."""
+"""Additional settings for those who insert: the blocks in which rows are stored."""
 
 NAMED_SETTINGS: dict[Role, frozenset[str]] = {
     Role.WRITER: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
     Role.EVALUATOR: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
     Role.OPERATOR: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
+    Role.CONSOLE: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
     Role.SRE: READER_SETTINGS | INPUT_SETTINGS,
     Role.EXPORTER: READER_SETTINGS | INPUT_SETTINGS,
 }
@@ -157,8 +162,19 @@ GRANTS: dict[str, tuple[str, ...]] = {
         f"GRANT INSERT ON {BASE_DATABASE}.{AUDIT_TABLE}",
         *(f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.{view}" for view in (AUDIT_TABLE, "operations")),
     ),
+    Role.CONSOLE: (
+        f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",
+        *(f"GRANT INSERT ON {BASE_DATABASE}.{table}" for table in REVIEW_TABLES),
+    ),
     STAGING_ROLE: ("GRANT CREATE TEMPORARY TABLE ON *.*", "GRANT TABLE ENGINE ON Memory"),
 }
+
+
+CONSOLE_SECONDS = 5
+"""Run time of one query of the console: a page that takes longer is of no use to its reader."""
+
+CONSOLE_MEMORY_BYTES = 1_000_000_000
+"""Memory of one query of the console, unless half of the store's cap is less."""
 
 
 def limits(max_memory_bytes: int, max_query_seconds: int) -> dict[Role, Limits]:
@@ -169,5 +185,10 @@ def limits(max_memory_bytes: int, max_query_seconds: int) -> dict[Role, Limits]:
         Role.EVALUATOR: Limits(memory_bytes=max_memory_bytes // 2, seconds=max_query_seconds * 10),
         Role.OPERATOR: Limits(memory_bytes=max_memory_bytes // 2, seconds=max_query_seconds, result_rows=1_000_000),
         Role.SRE: Limits(memory_bytes=max_memory_bytes // 2, seconds=max_query_seconds, result_rows=1_000_000),
+        Role.CONSOLE: Limits(
+            memory_bytes=min(max_memory_bytes // 2, CONSOLE_MEMORY_BYTES),
+            seconds=min(max_query_seconds, CONSOLE_SECONDS),
+            result_rows=1_000_000,
+        ),
         Role.EXPORTER: Limits(memory_bytes=max_memory_bytes * 3 // 4, seconds=max_query_seconds * 120, result_rows=0),
     }

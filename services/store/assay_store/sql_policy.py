@@ -23,7 +23,7 @@ import itertools
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -87,6 +87,26 @@ class Token:
         return self.text[1:-1].lower() if self.kind == "QuotedIdentifier" else ""
 
 
+class _Given(Mapping[str, str]):
+    """Parameters of a request, which note whether a check read any of them."""
+
+    def __init__(self, params: Mapping[str, str]) -> None:
+        self._params = params
+        self.read = False
+
+    def __getitem__(self, name: str) -> str:
+        self.read = True
+        return self._params[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self.read = True
+        return iter(self._params)
+
+    def __len__(self) -> int:
+        self.read = True
+        return len(self._params)
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The parser's result for an allowed statement.
@@ -140,21 +160,25 @@ class SqlPolicy:
         Raises:
             StoreError: it is not exactly one statement (62), or this role is not allowed to run it (497).
         """
-        key = (role, sql, tuple(sorted(params.items())), rows_from)
+        # Most statements have parameters only as values, which are not checked: their verdict is that of the text.
+        of_text = (role, sql, rows_from)
+        of_values = (*of_text, tuple(sorted(params.items())))
         with self._lock:
-            verdict = self._remembered.get(key)
-            if verdict is not None:
-                self._remembered.move_to_end(key)
-                return verdict
+            for key in (of_text, of_values):
+                if (known := self._remembered.get(key)) is not None:
+                    self._remembered.move_to_end(key)
+                    return known
+        given = _Given(params)
         try:
             # One long text at a time: the Python work on it takes turns with the event loop.
             with self._long if len(sql) > _REMEMBERED_LENGTH else contextlib.nullcontext():
-                verdict = self._check_once(role, sql, params, rows_from)
+                verdict = self._check_once(role, sql, given, rows_from)
         except Refusal as refusal:
             raise _denied(role, str(refusal)) from None
-        if len(sql) + sum(map(len, params.values())) <= _REMEMBERED_LENGTH:
+        length = len(sql) + (sum(map(len, params.values())) if given.read else 0)
+        if length <= _REMEMBERED_LENGTH:
             with self._lock:
-                self._remembered[key] = verdict
+                self._remembered[of_values if given.read else of_text] = verdict
                 while len(self._remembered) > _REMEMBERED:
                     self._remembered.popitem(last=False)
         return verdict

@@ -117,6 +117,7 @@ ROOTS = {
     Role.WRITER: _READING | {"InsertQuery", "CreateQuery", "DropQuery"},
     Role.EVALUATOR: _READING | {"InsertQuery"},
     Role.OPERATOR: _READING | {"InsertQuery"},
+    Role.CONSOLE: _READING | {"InsertQuery"},
     Role.SRE: _READING,
     Role.EXPORTER: _READING,
 }

@@ -53,7 +53,7 @@ def _digest(password: str) -> bytes:
 
 
 def read_users(path: Path) -> Users:
-    """Read `{"name": {"password": "...", "role": "owner|writer|sre|exporter|evaluator|operator"}, ...}`.
+    """Read users and their roles: `{"name": {"password": "...", "role": "sre"}, ...}`.
 
     Raises:
         UsersFileError: the file is missing, readable by others than its owner, not JSON, or names no usable user.

@@ -49,7 +49,7 @@ def test_a_users_file_that_others_can_read_is_refused_with_the_remedy(tmp_path: 
         ("{", "is not JSON"),
         ("{}", "names no user"),
         ('{"a": {"password": "p"}}', "role"),
-        ('{"a": {"password": "p", "role": "root"}}', "owner, writer, sre, exporter, evaluator, operator"),
+        ('{"a": {"password": "p", "role": "root"}}', "owner, writer, sre, exporter, evaluator, operator, console"),
         ('{"a": {"role": "sre"}}', "password"),
         ('{"a": {"password": "p", "role": "sre", "admin": true}}', "unknown keys"),
     ],
@@ -130,6 +130,7 @@ def test_configuration_is_well_formed_and_quotes_paths(tmp_path: Path) -> None:
         "exporter",
         "evaluator",
         "operator",
+        "console",
         "staging",
     }
 
@@ -146,7 +147,7 @@ def test_a_setting_that_is_not_named_is_fixed_for_everybody_but_the_owner() -> N
     fixed = {
         profile.tag: {setting.tag for setting in profile.findall("constraints/*[readonly]")} for profile in profiles
     }
-    for role in ("writer", "sre", "exporter", "evaluator", "operator"):
+    for role in ("writer", "sre", "exporter", "evaluator", "operator", "console"):
         assert "something_new" in fixed[role]
         assert "max_threads" not in fixed[role]
     assert fixed["owner"] == set(config.FIXED_SETTINGS)

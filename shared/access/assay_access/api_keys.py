@@ -129,6 +129,11 @@ def expiry(key_id: str, at: datetime) -> dict[str, str]:
     return {f"{key_id}{_EXPIRES}": at.isoformat()}
 
 
+def key_fields(key_id: str) -> list[str]:
+    """Return the names of the fields about one key, for `records_in`."""
+    return [key_id, f"{key_id}{_REVOKED}", f"{key_id}{_EXPIRES}"]
+
+
 def records_in(fields: Mapping[bytes, bytes]) -> dict[str, KeyRecord]:
     """Return the records in the hash of keys, by id.
 

@@ -84,6 +84,8 @@ class Identity:
 
 
 _watch = Grant(_WATCH, (_capture, _spans, _events, _failures, _dead, _scores, _alerts))
+_tail = Grant(("xread", "xrange", "xrevrange", "xlen", "xinfo|stream"), (_events,))
+_status = Grant(("hgetall", "hkeys"), (_drift, _acknowledged, _calibration))
 _owner = (
     Grant(("time", "info")),
     _watch,
@@ -220,11 +222,21 @@ IDENTITIES = (
     Identity(
         "sre",
         "An engineer on call: live tail of scrubbed events, queries, status of drift and judge.",
-        (
-            Grant(("xread", "xrange", "xrevrange", "xlen", "xinfo|stream"), (_events,)),
-            Grant(("hgetall", "hkeys"), (_drift, _acknowledged, _calibration)),
-        ),
+        (_tail, _status),
         store_role="sre",
+    ),
+    Identity(
+        "console",
+        "The web console: live tail of scrubbed events, lags, queries; inserts labels and dataset cases. Sees no raw event.",
+        (
+            Grant(("time", "info")),
+            _tail,
+            _watch,
+            _status,
+            Grant(("get",), (_low, _watermark)),
+            Grant(("hmget",), (_api_keys,)),
+        ),
+        store_role="console",
     ),
     Identity("exporter", "Exports from the store; has no Redis user.", store_role="exporter"),
     Identity(

@@ -20,6 +20,8 @@ from assay_access.identities import REDIS_IDENTITIES, SETTINGS_IDENTITIES, STORE
 from assay_access.settings_files import Ports, settings_text
 
 _PASSWORDS = "passwords.json"
+#: The key that signs links and sessions of the console.
+CONSOLE_KEY = "console.key"
 #: Random bytes of a password.
 _PASSWORD_BYTES = 32
 
@@ -75,6 +77,9 @@ def write_derived(
     write_private(directory / "store-users.json", json.dumps(users, indent=1) + "\n")
     # For `curl -K`: a password on a command line is visible to every user of the machine.
     write_private(directory / "sre.curl", f'user = "sre:{passwords.store["sre"]}"\n')
+    session_key = directory / CONSOLE_KEY
+    if not session_key.exists():
+        write_private(session_key, secrets.token_urlsafe(_PASSWORD_BYTES) + "\n")
     for identity in SETTINGS_IDENTITIES:
         text = settings_text(
             identity,
@@ -82,6 +87,7 @@ def write_derived(
             redis_password=passwords.redis.get(identity.name) if identity.grants else None,
             store_password=passwords.store.get(identity.name) if identity.store_role else None,
             spool=spool,
+            session_key=session_key if identity.name == "console" else None,
             base=base,
         )
         tomllib.loads(text)

@@ -34,6 +34,10 @@ class Ports:
     gateway: int
     assembler: int
     otlp_exporter: int
+    #: Browsers and clients of the console.
+    console_http: int
+    #: Health of the console.
+    console: int
 
     @classmethod
     def from_base(cls, base: int) -> "Ports":
@@ -48,6 +52,7 @@ def settings_text(
     redis_password: str | None,
     store_password: str | None,
     spool: Path,
+    session_key: Path | None = None,
     base: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the settings file of an identity.
@@ -79,6 +84,10 @@ def settings_text(
             continue
         sections[service] = sections.get(service, {}) | {"port": getattr(ports, service)}
     sections["gateway"]["listen_port"] = ports.gateway_http
+    sections["console"]["listen_port"] = ports.console_http
+    if session_key is not None:
+        sections["console"].setdefault("session_key_file", str(session_key))
+        sections["console"].setdefault("operator_config", str(session_key.with_name("operator.toml")))
     sections["telemetry"] = {"log_format": "text"} | sections.get("telemetry", {}) | {"host": "127.0.0.1"}
     head = f"# {identity.name}: {identity.purpose}\n# Written by `assay up` at every start; put your own settings in assay.toml.\n"
     return head + "".join(_toml_section(name, values) for name, values in sections.items() if values)

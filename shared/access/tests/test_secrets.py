@@ -29,6 +29,7 @@ def test_every_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
         "redis-users.acl",
         "store-users.json",
         "sre.curl",
+        "console.key",
         *(f"{i.name}.toml" for i in SETTINGS_IDENTITIES),
     }
     assert files == dict.fromkeys(expected, 0o600)

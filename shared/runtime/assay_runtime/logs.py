@@ -25,6 +25,7 @@ FIELDS = (
     "request_id",
     "key_id",
     "status",
+    "at",
 )
 
 

@@ -12,7 +12,7 @@ from assay_schema.settings import RetentionSettings, SettingsError
 #: delete new rows.
 TABLES = (
     "candidates", "answers", "feedback", "tool_calls", "server_events", "session_parts",
-    "capture_failures", "scores", "rollup_minute", "rollup_hour", "rollup_day",
+    "capture_failures", "scores", "labels", "rollup_minute", "rollup_hour", "rollup_day",
     "eval_runs", "eval_results", "eval_outcomes",
 )  # fmt: skip
 

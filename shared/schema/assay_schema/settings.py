@@ -609,6 +609,65 @@ class OtlpExporterSettings(Section):
     port: int = Field(9108, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
+class ConsoleSettings(Section):
+    """The console service: web pages and the read API at `/api/v1`."""
+
+    listen_host: str = Field(
+        "127.0.0.1",
+        description='Listen address of browsers. Any other than loopback needs `auth = "proxy"` or `public_url`.',
+    )
+    listen_port: int = Field(9112, ge=0, le=65_535, description="Port of browsers.")
+    public_url: str | None = Field(
+        None,
+        examples=["https://assay.example.com"],
+        description="Address at which browsers reach the console, if not at `listen_host` and `listen_port`: `https://`, or `http://` on "
+        "loopback, as behind a published port of a container.",
+    )
+    auth: Literal["local", "proxy"] = Field(
+        "local",
+        description="`local`: a link with a token that works once, from `assay console url`. `proxy`: a reverse proxy names the person in "
+        "`user_header`.",
+    )
+    session_key: SecretStr = Field(
+        SecretStr(""),
+        description="Key that signs links and sessions, 32 bytes or more. Unset: every start makes one, which ends all sessions.",
+    )
+    session_key_file: Path | None = Field(
+        None, examples=["/etc/assay/console-key"], description="File with the key, instead of `session_key`."
+    )
+    hosts: str = Field(
+        "localhost,127.0.0.1,[::1]",
+        description="Host names that browsers may use, separated by commas; requests to others are refused.",
+    )
+    trusted_proxies: str = Field(
+        "127.0.0.1,::1",
+        description='Addresses of the proxies whose headers are believed (`auth = "proxy"`), separated by commas.',
+    )
+    proxy_secret: SecretStr = Field(
+        SecretStr(""),
+        description='Secret that the proxy sends as `X-Assay-Proxy-Secret`. Needed with `auth = "proxy"`.',
+    )
+    proxy_secret_file: Path | None = Field(
+        None, examples=["/etc/assay/proxy-secret"], description="File with the secret, instead of `proxy_secret`."
+    )
+    user_header: str = Field("X-Forwarded-User", description="Header in which the proxy names the person.")
+    groups_header: str = Field(
+        "X-Forwarded-Groups", description="Header in which the proxy lists the person's groups, separated by commas."
+    )
+    labeller_groups: str = Field("", description="Groups whose members may label answers and edit datasets.")
+    operator_groups: str = Field(
+        "", description="Groups whose members may also acknowledge alerts and requeue dead letters."
+    )
+    operator_config: Path | None = Field(
+        None,
+        examples=["/etc/assay/operator.toml"],
+        description="Settings file of the identity `operator`, for what operators do on a page. Unset: pages show the command instead.",
+    )
+    session_hours: float = Field(12.0, gt=0, le=720, description="Hours that a session lasts.")
+    page_reads: int = Field(3, ge=1, le=32, description="Reads of the store for pages at the same time.")
+    port: int = Field(9109, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
+
+
 def _single(value: Any) -> Any:
     if value == "openai-batch":
         raise ValueError("batches exist only for Anthropic's API; use openai, which makes single calls")
@@ -802,6 +861,7 @@ class Settings(Section):
     drift: DriftSettings = DriftSettings()
     notifier: NotifierSettings = NotifierSettings()
     otlp_exporter: OtlpExporterSettings = OtlpExporterSettings()
+    console: ConsoleSettings = ConsoleSettings()
     judge: JudgeSettings = JudgeSettings()
     evals: EvalsSettings = EvalsSettings()
     retention: RetentionSettings = RetentionSettings()

@@ -58,6 +58,7 @@ def test_every_variable_sets_its_own_setting_and_no_other(variable: str) -> None
         "sink": "both",
         "mode": "cluster" if section == "redis" else "link",
         "replicas": "2",
+        "auth": "proxy",
     }
     choices |= dict.fromkeys(
         (

@@ -6,8 +6,9 @@
 -- ARGV: number of entries that the trace is expected to have, milliseconds of memory, its expected version, the JSON of its
 --   failure if it cannot be assembled or '', its error class, the maximum bytes of `dead`, milliseconds until it is tried again
 --   if `dead` is full, milliseconds of memory of answers, event id of the trace's answer or '', its rank (a lower one is
---   preferred), then three lists, each after its length: events (id, JSON), targets of feedback (field, event id), counts of
---   what made no event (name, number); then the event id of the answer with each response.
+--   preferred), the version of the closed trace, so that a late span is added only by who read it, then three lists, each after
+--   its length: events (id, JSON), targets of feedback (field, event id), counts of what made no event (name, number); then the
+--   event id of the answer with each response.
 -- Returns 1, or 0 if the trace has changed; -1 if its entries should be dead letters and `dead` is full: it stays open.
 
 redis.replicate_commands()
@@ -28,7 +29,7 @@ if ARGV[4] ~= '' then
                'error_class', ARGV[5], 'deliveries', 1)
   end
 end
-local at = 11
+local at = 12
 local function list()
   local count = tonumber(ARGV[at])
   local first = at + 1
@@ -56,8 +57,8 @@ if ARGV[4] ~= '' then redis.call('XADD', failures, '*', FIELD, ARGV[4]) end
 if n_counts > 0 then redis.call('EXPIRE', unassembled, 172800) end
 for i = 0, tonumber(ARGV[1]) - 1 do redis.call('HDEL', trace, 'b' .. i) end
 if redis.call('DECRBY', total, redis.call('HGET', trace, 'bytes') or 0) < 0 then redis.call('SET', total, 0) end
-redis.call('HDEL', trace, 'entries', 'opened', 'rooted', 'bytes', 'version', 'first')
-redis.call('HSET', trace, 'closed', time[1])
+redis.call('HDEL', trace, 'entries', 'opened', 'rooted', 'bytes', 'first')
+redis.call('HSET', trace, 'closed', time[1], 'version', ARGV[11])
 redis.call('PEXPIRE', trace, ARGV[2])
 redis.call('ZREM', open, trace)
 return 1

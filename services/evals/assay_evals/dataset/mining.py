@@ -34,7 +34,10 @@ _UNREVIEWED = "Unreviewed: mined from production."
 
 @dataclass
 class Found:
-    """One captured question. `good` counts ids that a satisfied person saw cited or retrieved."""
+    """One captured question. `good` counts ids that a satisfied person saw cited or retrieved.
+
+    `event_id` is its first retrieval among the rows.
+    """
 
     project: str
     query: str
@@ -43,11 +46,20 @@ class Found:
     positive: int = 0
     negative: int = 0
     good: Counter[str] = field(default_factory=Counter)
+    event_id: str = ""
 
     @property
     def judged(self) -> bool:
         """True if a person gave feedback on it."""
         return bool(self.positive or self.negative)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A question that becomes a case, and the probability with which it was drawn."""
+
+    question: Found
+    probability: float
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,7 @@ class Mined:
     because personal data was removed from them.
     """
 
-    cases: list[Case]
+    drawn: list[Drawn]
     rows: int
     questions: int
     alike: int
@@ -66,11 +78,17 @@ class Mined:
     pool: int
     scrubbed: int = 0
 
+    @property
+    def cases(self) -> list[Case]:
+        """The cases for review."""
+        return [_case(each.question, each.probability) for each in self.drawn]
+
     def in_words(self, embedder: str) -> list[str]:
         """Describe what was read and chosen, and what a reviewer has to look at."""
-        empty = sum(case.query_type == "null" for case in self.cases)
+        cases = self.cases
+        empty = sum(case.query_type == "null" for case in cases)
         read = f"{self.rows:,} rows, {self.questions:,} questions, {self.alike:,} similar to others ({embedder})"
-        lines = [f"{read}, {self.known:,} already known: {len(self.cases):,} of {self.pool:,} chosen"]
+        lines = [f"{read}, {self.known:,} already known: {len(cases):,} of {self.pool:,} chosen"]
         if self.scrubbed:
             lines.append(
                 f"{self.scrubbed:,} questions left out, since personal data was removed from them and an unchanged system may answer "
@@ -78,7 +96,7 @@ class Mined:
             )
         # A null case asserts that nothing is relevant, which nothing has confirmed for these.
         also = f"; {empty:,} became null cases, since nothing was retrieved for them: remove those that should have results"
-        return [*lines, f"all of them are unreviewed{also if empty else ''}"] if self.cases else lines
+        return [*lines, f"all of them are unreviewed{also if empty else ''}"] if cases else lines
 
 
 class Miner:
@@ -127,6 +145,7 @@ class Miner:
         if "retrieved_slugs" in row:
             means = _names(row, "retrieved_slugs")
             question.slugs = question.slugs or means
+            question.event_id = question.event_id or str(row.get("event_id") or "")
             question.times += 1
             means = means[:EXPECTED]
         else:
@@ -167,9 +186,8 @@ class Miner:
         # Of more judged questions than there is room for, the worst are taken: no draw, and the probability says nothing then.
         room = max(0, limit - len(chosen))
         share = min(1.0, room / len(others)) if others else 1.0
-        cases = [_case(one, 1.0) for one in chosen] + [_case(one, share) for one in others[:room]]
         return Mined(
-            [case for case in cases if case is not None],
+            [Drawn(one, 1.0) for one in chosen] + [Drawn(one, share) for one in others[:room]],
             rows=self.rows,
             questions=len(questions),
             alike=len(new) - len(distinct) - near_known,
@@ -245,9 +263,10 @@ def _join(first: Found, other: Found) -> None:
     first.negative += other.negative
     first.good.update(other.good)
     first.slugs = first.slugs or other.slugs
+    first.event_id = first.event_id or other.event_id
 
 
-def _case(one: Found, probability: float) -> Case | None:
+def _case(one: Found, probability: float) -> Case:
     said = [f"{one.times} time(s) captured"] if one.times else []
     said += [f"{one.positive} positive"] if one.positive else []
     said += [f"{one.negative} negative"] if one.negative else []

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from assay_operations.actor import Actor
 from assay_operations.audit import Attempt, Trail, redis_user
-from assay_operations.clients import run_with_redis, settings_for, with_redis
+from assay_operations.clients import with_redis
 from assay_operations.dead_letters.choose import Choice, called
 from assay_operations.dead_letters.letters import DeadLetter, Name, NotRequeueableError
+from assay_operations.operator_config import operator_settings
 from assay_schema.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Plan:
     unfit: tuple[str, ...]
     #: The selection, for the audit record.
     target: dict[str, Any]
+    #: Settings file of the operator; None: as a command finds it.
+    config: Path | None = None
 
 
 @dataclass
@@ -46,12 +49,16 @@ class Requeued:
     gone: list[str] = field(default_factory=list)
 
 
-def plan_requeue(data: Path, chosen: Choice) -> Plan:
-    """Find the selected letters."""
-    return run_with_redis("operator", data, lambda client, settings: _find(client, settings, data, chosen))
+def plan_requeue(data: Path, chosen: Choice, config: Path | None = None) -> Plan:
+    """Find the selected letters.
+
+    `config`: settings file of the identity `operator`; None: as a command finds it.
+    """
+    settings = operator_settings(data, config)
+    return with_redis(settings, lambda client: _find(client, settings, data, chosen, config))
 
 
-async def _find(client: "Client", settings: Settings, data: Path, chosen: Choice) -> Plan:
+async def _find(client: "Client", settings: Settings, data: Path, chosen: Choice, config: Path | None) -> Plan:
     names, streams, unfit = [], Counter[str](), []
     async for letter in chosen.letters(client, settings):
         try:
@@ -61,7 +68,7 @@ async def _find(client: "Client", settings: Settings, data: Path, chosen: Choice
         else:
             names.append(Name(letter.shard, letter.id))
             streams[stream.name] += 1
-    return Plan(data, tuple(names), tuple(chosen.missing), streams, tuple(unfit), chosen.target)
+    return Plan(data, tuple(names), tuple(chosen.missing), streams, tuple(unfit), chosen.target, config)
 
 
 def apply(plan: Plan, actor: Actor, *, progress: Requeued | None = None) -> Requeued:
@@ -72,7 +79,7 @@ def apply(plan: Plan, actor: Actor, *, progress: Requeued | None = None) -> Requ
     done = Requeued() if progress is None else progress
     if not plan.names:
         return done
-    settings = settings_for("operator", plan.data)
+    settings = operator_settings(plan.data, plan.config)
     attempt = Trail(plan.data, settings.store).attempt(
         "dead requeue", actor, identity=redis_user(settings.redis), target=plan.target, planned=len(plan.names)
     )

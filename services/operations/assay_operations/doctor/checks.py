@@ -185,6 +185,11 @@ def operations(unended: Sequence[tuple[str, str, float]] | None, waiting: int, f
     return Finding(name, Status.OK, f"all that started in a week have ended{running}")
 
 
+def unended(found: Sequence[tuple[str, str, float]]) -> Finding:
+    """Check the operations of a week without an end: operation, actor, seconds since the start."""
+    return operations(found, 0, Path())
+
+
 def transport(settings: Settings) -> list[Finding]:
     """Check for passwords that are sent in clear text."""
     from assay_runtime.transport import passwords_in_clear
@@ -360,9 +365,9 @@ def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
                 hints.append(f"start the {name}; it creates its group")
             continue
         parts.append(f"{name}: lag {group.lag:,}, {group.pending:,} pending" + _oldest(group))
-        if unread := _unread(group, settings.visibility_timeout_s):
+        if why := unread(group, settings.visibility_timeout_s):
             if group.waiting or name not in facts.optional:
-                parts.append(unread)
+                parts.append(why)
                 statuses.append(Status.FAIL if group.waiting and name not in facts.optional else Status.WARN)
                 hints.append(f"start the {name}; if it runs, it hangs or cannot reach Redis: see its log")
         elif group.lag > settings.lag_limit_entries:
@@ -374,8 +379,8 @@ def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
     return Finding(check, worst(*statuses), ", ".join(parts), "; ".join(hints))
 
 
-def _unread(group: GroupFacts, visibility_timeout_s: float) -> str:
-    """Return why a group is unread; empty if it is read."""
+def unread(group: GroupFacts, visibility_timeout_s: float) -> str:
+    """Return the reason why a group is not read; empty if it is read. Pure."""
     if not group.consumers and (group.waiting or group.hears_askers):
         return f"unread stream: no {group.name} is running"
     if group.silent(visibility_timeout_s):

@@ -290,6 +290,11 @@ def unended_operations(client: "Store", database: str) -> list[tuple[str, str, f
     return [(str(operation), str(actor), float(ago)) for operation, actor, ago in client.query(query).result_rows]
 
 
+def schema_of_views(client: "Store") -> int:
+    """Return the number of the store's last migration, 0 for none. `client` must use the views' database."""
+    return int(client.query("SELECT max(version) FROM schema_migrations").result_rows[0][0])
+
+
 def watermark_place(client: "Store", database: str) -> tuple[int, float]:
     """Read the watermark, and the seconds since it moved."""
     query = (

@@ -10,8 +10,9 @@ import orjson
 
 from assay_operations.actor import Actor
 from assay_operations.audit import Attempt, Trail, redis_user
-from assay_operations.clients import settings_for, with_redis
+from assay_operations.clients import with_redis
 from assay_operations.errors import OperationError
+from assay_operations.operator_config import operator_settings
 from assay_schema.settings import Settings
 from assay_schema.streams import acknowledged_key
 
@@ -36,18 +37,21 @@ class Plan:
     #: Empty for a condition of a whole project.
     metric: str
     state: str
+    #: Settings file of the operator; None: as a command finds it.
+    config: Path | None = None
 
 
-def plan_acknowledge(data: Path, alert_id: str) -> Plan:
+def plan_acknowledge(data: Path, alert_id: str, config: Path | None = None) -> Plan:
     """Find an open episode in the state of the drift service.
 
-    Raises `OperationError` if there is none with this id.
+    `config`: settings file of the identity `operator`; None: as a command finds it. Raises `OperationError` if there is no episode
+    with this id.
     """
-    settings = settings_for("operator", data)
-    return with_redis(settings, lambda client: _planned(client, settings, data, alert_id))
+    settings = operator_settings(data, config)
+    return with_redis(settings, lambda client: _planned(client, settings, data, alert_id, config))
 
 
-async def _planned(client: "Client", settings: Settings, data: Path, alert_id: str) -> Plan:
+async def _planned(client: "Client", settings: Settings, data: Path, alert_id: str, config: Path | None) -> Plan:
     from assay_operations.drift.explain import episode_named
     from assay_operations.drift.monitor import monitor_of
 
@@ -60,7 +64,7 @@ async def _planned(client: "Client", settings: Settings, data: Path, alert_id: s
         if not episode.open:
             raise OperationError("conflict", f"episode {identity} is closed already ({episode.state.value})")
         metric = subject.metric or ""
-        return Plan(data, identity, shard, subject.kind.value, subject.project, metric, episode.state.value)
+        return Plan(data, identity, shard, subject.kind.value, subject.project, metric, episode.state.value, config)
     raise OperationError(
         "not_found",
         f"no open episode {identity} can be acknowledged",
@@ -73,7 +77,7 @@ def apply(plan: Plan, actor: Actor) -> bool:
 
     Safe to repeat: the service ignores an episode that is closed.
     """
-    settings = settings_for("operator", plan.data)
+    settings = operator_settings(plan.data, plan.config)
     attempt = Trail(plan.data, settings.store).attempt(
         "drift acknowledge",
         actor,

@@ -37,7 +37,7 @@ def miner_of_store(data: Path, since: str, project: str, rows: int, *, include_s
 
     miner = Miner(include_scrubbed=include_scrubbed)
     with open_store(settings_for("sre", data).store) as client:
-        _read_store(client, miner, duration_ms(since, "--since"), project, rows)
+        read_rows(client, miner, duration_ms(since, "--since"), project, rows)
     return miner
 
 
@@ -72,8 +72,8 @@ def _scrubbed(row: dict[str, Any], scrubber: Any) -> dict[str, Any]:
     return row | {"query": scrubber.scrub(query).text} if isinstance(query, str) else row
 
 
-def _read_store(client: "Client", miner: "Miner", since_ms: int, project: str, rows: int) -> None:
-    """Read the newest rows of the store."""
+def read_rows(client: "Client", miner: "Miner", since_ms: int, project: str, rows: int) -> None:
+    """Read the newest rows of the store, at most `rows` of each kind."""
     for view, columns in _READ.items():
         for row in _rows(client, view, columns, since_ms, project, rows):
             if view == "answers":

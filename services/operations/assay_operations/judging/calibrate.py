@@ -16,7 +16,7 @@ from assay_operations.audit import Attempt, Trail
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_schema.scores import Metric, things_of
-from assay_schema.settings import Settings
+from assay_schema.settings import DriftSettings, Settings
 from assay_schema.streams import PREFIX, calibration_key
 
 if TYPE_CHECKING:
@@ -69,22 +69,49 @@ def plan_calibration(
     """
     owner = settings_for("owner", data)
     with open_store(owner.store, database=owner.store.database) as store:
-        who = fingerprint or _last_judge(store, project, metric)
-        known = _values(store, project, who, metric, list(given))
-        if len(known) < 2:
-            raise OperationError(
-                "invalid",
-                f"{len(known)} of {len(given)} labelled {things_of(metric)} are in the base stream of project {project} "
-                f"and have a {metric} by {who}; at least 2 are needed",
-            )
-        live = _live(store, project, who, metric, threshold)
-        replaces = _latest(store, {"project": project, "metric": metric.value, "fingerprint": who})
-    return _compared(data, owner, given, known, live, replaces, (project, metric, who, threshold))
+        return compare(
+            store,
+            data,
+            owner.drift,
+            given,
+            project=project,
+            metric=metric,
+            fingerprint=fingerprint,
+            threshold=threshold,
+        )
+
+
+def compare(
+    store: "Store",
+    data: Path,
+    drift: DriftSettings,
+    given: dict[str, bool],
+    *,
+    project: str,
+    metric: Metric,
+    fingerprint: str,
+    threshold: float,
+) -> Calibration:
+    """Compare labels with a judge's verdicts, with an open client of any identity that reads the views.
+
+    `data`: data directory of the settings with which the plan can be applied. Raises `OperationError` for too few labels.
+    """
+    who = fingerprint or _last_judge(store, project, metric)
+    known = _values(store, project, who, metric, list(given))
+    if len(known) < 2:
+        raise OperationError(
+            "invalid",
+            f"{len(known)} of {len(given)} labelled {things_of(metric)} are in the base stream of project {project} "
+            f"and have a {metric} by {who}; at least 2 are needed",
+        )
+    live = _live(store, project, who, metric, threshold)
+    replaces = _latest(store, {"project": project, "metric": metric.value, "fingerprint": who})
+    return _compared(data, drift, given, known, live, replaces, (project, metric, who, threshold))
 
 
 def _compared(
     data: Path,
-    owner: Settings,
+    drift: DriftSettings,
     given: dict[str, bool],
     known: dict[str, tuple[float, float]],
     live: list[tuple[bool, float]],
@@ -101,7 +128,7 @@ def _compared(
     weights = np.array([weight for _, weight in known.values()])
     correction = rectifier(np.array(people, dtype=np.float64), np.array(verdicts, dtype=np.float64), weights)
     row = _calibration_row(confusion, correction, *about)
-    lacks = confusion.lacks(owner.drift)
+    lacks = confusion.lacks(drift)
     row["pages"] = not lacks
     rates = _rates(live, correction, confusion, np.array(people, dtype=np.float64), weights)
     return Calibration(data, row, confusion, rates, len(live), lacks, replaces)

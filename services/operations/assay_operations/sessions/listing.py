@@ -1,13 +1,15 @@
 """List sessions, and read one."""
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
+from assay_operations.events.filters import OPEN_END_MS
 from assay_operations.sessions.stored import Chosen, Seen, documents
 from assay_operations.time_bounds import moment_ms
 from assay_schema.limits import SAFE_INTEGER_MAX
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 _LIST = """SELECT last_at, source, session_id, status, complete, turns, tools, tool_errors, cost_usd, positive, negative,
     faithfulness, title, project
 FROM sessions
-WHERE last_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')
+WHERE last_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC') AND last_at < fromUnixTimestamp64Milli({until_ms:Int64}, 'UTC')
   AND ({project:String} = '' OR project = {project:String}) AND ({source:String} = '' OR source = {source:String})
   AND ({subagents:Bool} OR parent_session_id IS NULL)
 ORDER BY last_at DESC
@@ -31,6 +33,8 @@ _FIRST_PROMPTS = """SELECT project, session_id, argMax(substringUTF8(trimBoth(re
 FROM session_parts
 WHERE part = 1 AND (project, session_id) IN {sessions:Array(Tuple(String, String))}
 GROUP BY project, session_id"""
+_OF_ID = """SELECT * FROM sessions
+WHERE session_id = {session:String} AND ({project:String} = '' OR project = {project:String}) ORDER BY project"""
 _BY_PREFIX = """SELECT DISTINCT session_id FROM session_parts
 WHERE startsWith(session_id, {prefix:String}) AND ({project:String} = '' OR project = {project:String})
 ORDER BY session_id LIMIT {limit:UInt32}"""
@@ -48,18 +52,39 @@ def sessions(
     """
     since_ms = moment_ms(since, time.time_ns() // 1_000_000, "--since")
     with open_store(settings_for("sre", data).store) as client:
-        answer = client.query(
-            _LIST,
-            parameters={
-                "since_ms": since_ms, "project": project, "source": source, "subagents": subagents, "limit": limit,
-            },
-        )  # fmt: skip
-        rows = [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
-        names = [(row["project"], row["session_id"]) for row in rows]
-        parameters = {"characters": _PROMPT_MAX, "sessions": names}
-        prompts = client.query(_FIRST_PROMPTS, parameters=parameters).result_rows if names else []
+        return sessions_in(client, since_ms, project=project, source=source, subagents=subagents, limit=limit)
+
+
+def sessions_in(
+    client: "Client",
+    since_ms: int,
+    *,
+    project: str = "",
+    source: str = "",
+    subagents: bool = False,
+    limit: int = 100,
+    until_ms: int = OPEN_END_MS,
+) -> list[dict[str, Any]]:
+    """Return the sessions that changed last within a range, as `sessions` does, with an open client."""
+    answer = client.query(
+        _LIST,
+        parameters={
+            "since_ms": since_ms, "until_ms": until_ms, "project": project, "source": source, "subagents": subagents,
+            "limit": limit,
+        },
+    )  # fmt: skip
+    rows = [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
+    names = [(row["project"], row["session_id"]) for row in rows]
+    parameters = {"characters": _PROMPT_MAX, "sessions": names}
+    prompts = client.query(_FIRST_PROMPTS, parameters=parameters).result_rows if names else []
     said = {(project, session): prompt for project, session, prompt in prompts}
     return [row | {"first_prompt": said.get(name, "")} for row, name in zip(rows, names, strict=True)]
+
+
+def summaries_of(client: "Client", session_id: str, project: str = "") -> list[dict[str, Any]]:
+    """Return the rows of the view `sessions` with an id: one for each project that has it."""
+    answer = client.query(_OF_ID, parameters={"session": session_id, "project": project})
+    return [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
 
 
 @dataclass(frozen=True)
@@ -76,12 +101,17 @@ def document(data: Path, session_id: str, project: str | None = None) -> dict[st
 
     Raises `OperationError` if there is none that is complete, or if several begin with it.
     """
-    seen = Seen()
     with open_store(settings_for("sre", data).store) as client:
-        chosen = Chosen(SAFE_INTEGER_MAX, project=project, session_ids=(session_id,))
-        found = list(documents(client, chosen, seen))
-        if not found and not seen.incomplete and (whole := _by_prefix(client, session_id, project)):
-            found = list(documents(client, replace(chosen, session_ids=(whole,)), seen))
+        return document_in(client, session_id, project)
+
+
+def document_in(client: "Client", session_id: str, project: str | None = None) -> dict[str, Any]:
+    """Return the document of a session, as `document` does, with an open client."""
+    seen = Seen()
+    chosen = Chosen(SAFE_INTEGER_MAX, project=project, session_ids=(session_id,))
+    found = list(documents(client, chosen, seen))
+    if not found and not seen.incomplete and (whole := _by_prefix(client, session_id, project)):
+        found = list(documents(client, replace(chosen, session_ids=(whole,)), seen))
     if len(found) > 1:
         raise OperationError("invalid", "this session is in several projects; choose one with --project")
     if seen.malformed:
@@ -110,30 +140,69 @@ def _by_prefix(client: "Client", prefix: str, project: str | None) -> str | None
     return names[0] if names else None
 
 
-def lines(document: dict[str, Any]) -> Iterator[Line]:
-    """Yield the turns of a session with the tool calls after them. Pure."""
+@dataclass(frozen=True)
+class Turn:
+    """A turn of a session: the tool calls before what was said, and who said what."""
+
+    number: int
+    calls: tuple[dict[str, Any], ...] = ()
+    who: str = ""
+    text: str = ""
+
+
+def turns(document: Mapping[str, Any]) -> Iterator[Turn]:
+    """Yield the turns of a session in order, also those that only tool calls name. Pure."""
     contents = [*document["request"]["contents"], *(each["content"] for each in document["response"]["candidates"])]
     calls: dict[int, list[dict[str, Any]]] = {}
     for event in document["intermediate_events"]:
         calls.setdefault(event["turn"], []).append(event)
-    for number in range(1, max([len(contents), *calls]) + 1):
-        for event in calls.get(number, []):
-            yield _call(event)
-        if number <= len(contents):
-            text = "".join(part.get("text", "") for part in contents[number - 1]["parts"])
-            if text:
-                yield Line(contents[number - 1]["role"], text)
+    for number in sorted({*range(1, len(contents) + 1), *calls}):
+        before = tuple(calls.get(number, ()))
+        if 1 <= number <= len(contents):
+            said = contents[number - 1]
+            yield Turn(number, before, said["role"], "".join(part.get("text", "") for part in said["parts"]))
+        else:
+            yield Turn(number, before)
 
 
-def _call(event: dict[str, Any]) -> Line:
-    call, response = event["function_call"], event.get("function_response", {}).get("response", {})
-    arguments = ", ".join(f"{name}={value!r}" for name, value in call.get("args", {}).items())
+def output_of(call: Mapping[str, Any]) -> Any:
+    """Return what a tool call returned, or its error; None if nothing or an empty text. Pure."""
+    response = call.get("function_response", {}).get("response", {})
+    output = response.get("output")
+    found = response.get("error") if output is None else output
+    return None if found == "" else found
+
+
+def exit_code_of(call: Mapping[str, Any]) -> int | None:
+    """Return the exit code of a tool call; None if it has none that is a whole number. Pure."""
+    code = call.get("exit_code")
+    return code if isinstance(code, int) and not isinstance(code, bool) else None
+
+
+def duration_ms_of(call: Mapping[str, Any]) -> float | None:
+    """Return how long a tool call took; None if it is not said as a finite number. Pure."""
+    took = call.get("duration_ms")
+    return took if isinstance(took, int | float) and not isinstance(took, bool) and math.isfinite(took) else None
+
+
+def lines(document: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield the turns of a session, each with its tool calls before it. Pure."""
+    for turn in turns(document):
+        yield from map(_call, turn.calls)
+        if turn.text:
+            yield Line(turn.who, turn.text)
+
+
+def _call(event: Mapping[str, Any]) -> Line:
+    call, code, took, output = event["function_call"], exit_code_of(event), duration_ms_of(event), output_of(event)
+    given = call.get("args") or {}
+    arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())
     said = [event.get("status", "success")]
-    said += [f"exit code {event['exit_code']}"] if event.get("exit_code") else []
-    said += [f"{event['duration_ms']:.0f} ms"] if event.get("duration_ms") is not None else []
-    output = str(response.get("output", response.get("error", "")))
+    said += [f"exit code {code}"] if code else []
+    said += [f"{took:.0f} ms"] if took is not None else []
+    detail = "" if output is None else str(output)
     if event.get("executed_by") == "user":
-        command = call.get("args", {}).get("command")
+        command = given.get("command")
         ran = command if isinstance(command, str) else f"{call['name']}({arguments})"
-        return Line("user ran", f"{ran}: {', '.join(said)}", output)
-    return Line("tool", f"{call['name']}({arguments}): {', '.join(said)}", output)
+        return Line("user ran", f"{ran}: {', '.join(said)}", detail)
+    return Line("tool", f"{call['name']}({arguments}): {', '.join(said)}", detail)

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay_operations.clients import open_store, settings_for
+
+if TYPE_CHECKING:
+    from assay_runtime.store import Client
 
 _ITEM = ("dimension", "criterion", "absence", "verdict", "demoted", "turn")
 _LATEST = """SELECT status, metrics, detail, model, fingerprint, base, revision, judged_at, rubric FROM scores
@@ -44,8 +47,13 @@ def items_of(rubric: Any) -> tuple[dict[str, Any], ...]:
 def latest_verdict(data: Path, session_id: str, project: str | None = None) -> SessionVerdict | None:
     """Return the latest verdict on a session, or None if it was not judged."""
     with open_store(settings_for("sre", data).store) as store:
-        parameters = {"session": session_id, "project": project or ""}
-        rows = list(store.query(_LATEST, parameters=parameters).named_results())
+        return latest_verdict_in(store, session_id, project)
+
+
+def latest_verdict_in(client: "Client", session_id: str, project: str | None = None) -> SessionVerdict | None:
+    """Return the latest verdict on a session, as `latest_verdict` does, with an open client."""
+    parameters = {"session": session_id, "project": project or ""}
+    rows = list(client.query(_LATEST, parameters=parameters).named_results())
     if not rows:
         return None
     row = dict(rows[0])

@@ -10,6 +10,7 @@ dataset = lazy_group(
         "diff": f"{__name__}.check:diff",
         "merge": f"{__name__}.check:merge",
         "mine": f"{__name__}.mine:mine",
+        "export": f"{__name__}.export:export",
         "generate": f"{__name__}.generate:generate",
         "import": f"{__name__}.review:import_dataset",
         "review": f"{__name__}.review:review",

@@ -1,0 +1,121 @@
+"""The console service: its servers, its key, its health.
+
+It reads the store and Redis as a separate identity, and writes only what a person asks it to. When it is away, no other
+service notices.
+"""
+
+import asyncio
+import gc
+import logging
+import secrets
+import signal
+import sys
+import time
+
+import uvicorn
+
+from assay_access.console_links import KEY_MIN_BYTES, Signer
+from assay_console.application import Console
+from assay_console.login import Login, proxy_of
+from assay_console.reads import Reads
+from assay_runtime import memory
+from assay_runtime.config import load_settings, secret
+from assay_runtime.connection import connect
+from assay_runtime.health import application, health_server, listen, server
+from assay_runtime.logs import configure_logs
+from assay_schema.settings import ConsoleSettings, Settings, SettingsError
+
+log = logging.getLogger(__name__)
+
+NAME = "console"
+#: Seconds that requests may take to end after SIGTERM.
+_DRAIN_S = 5
+
+
+def signer_of(settings: ConsoleSettings) -> Signer:
+    """Return the signer of links and sessions. Raises `SettingsError` for a key that is too short."""
+    key = secret(settings.session_key, settings.session_key_file, "console.session_key_file").encode()
+    if key and len(key) < KEY_MIN_BYTES:
+        raise SettingsError(f"console.session_key: the key has fewer than {KEY_MIN_BYTES} bytes")
+    return Signer(key or secrets.token_bytes(KEY_MIN_BYTES), time.time())
+
+
+class Service:
+    """The process: a server for browsers and one for health."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._redis = connect(settings.redis, attempts=0)
+        self._reads = Reads(settings.store, settings.console.page_reads)
+        login = Login(settings.console, signer_of(settings.console), proxy_of(settings.console), self._redis)
+        self._console = Console(settings, self._reads, self._redis, login)
+        self.application = self._console.application()
+        self._stopping = False
+
+    async def run(self) -> int:
+        """Serve until SIGTERM or SIGINT, then let the requests end that have begun."""
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        console, host = self.settings.console, self.settings.telemetry.host
+        inner = listen(host, console.port, "ASSAY_CONSOLE_PORT")
+        outer = listen(console.listen_host, console.listen_port, "ASSAY_CONSOLE_LISTEN_PORT")
+        health = health_server(application(list, self._unready))
+        pages = server(self._config())
+        tasks = [
+            asyncio.create_task(health.serve(sockets=[inner])),
+            asyncio.create_task(pages.serve(sockets=[outer])),
+        ]
+        gc.freeze()
+        log.info("listening on %s:%d", console.listen_host, console.listen_port)
+        stopped = asyncio.create_task(stop.wait())
+        await asyncio.wait({stopped, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+        ended_well = stop.is_set()
+        self._stopping = True
+        await self._console.close()
+        pages.should_exit = health.should_exit = True
+        stopped.cancel()
+        await asyncio.gather(*tasks, stopped, return_exceptions=True)
+        self._reads.close()
+        await self._redis.aclose()
+        log.info("stopped")
+        return 0 if ended_well else 1
+
+    def _config(self) -> uvicorn.Config:
+        return uvicorn.Config(
+            self.application,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,  # a URL may quote captured text
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=_DRAIN_S,
+        )
+
+    def _unready(self) -> list[str]:
+        return ["stopping"] if self._stopping else []
+
+
+def run() -> None:
+    """Entry point of `python -m assay_console`."""
+    memory.share_one_heap()
+    try:
+        settings = load_settings()
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(2) from None
+    configure_logs(NAME, settings.telemetry)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    try:
+        with asyncio.Runner() as runner:
+            code = runner.run(_serve(settings))
+    except (SettingsError, OSError, ValueError) as error:
+        log.critical("cannot start: %s", error)
+        raise SystemExit(2) from None
+    raise SystemExit(code)
+
+
+async def _serve(settings: Settings) -> int:
+    return await Service(settings).run()

@@ -1,0 +1,78 @@
+"""Charts of what operations return. Pure."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from markupsafe import Markup
+
+from assay_console.charts import BandPoint, ForestRow, Shade, band, forest
+from assay_operations.drift.episodes import Episode, History, Transition
+from assay_operations.evaluations.stored import MetricChange
+from assay_operations.judging.quality import Metric
+
+_HALF_DAY_MS = 43_200_000
+
+
+def episode(of: Episode, steps: Sequence[Transition], history: History) -> Markup:
+    """Draw the samples around an episode, with its baseline and its states."""
+    baseline = of.baseline if history.has_baseline else None
+    half = history.width_ms / 2
+    points = [
+        BandPoint(sample.at_ms + half, sample.mean, sample.low, sample.high, sample.n, baseline)
+        for sample in history.samples
+    ]
+    # The ends of the range, so that the chart is as long as it says.
+    points = [
+        BandPoint(history.from_ms, None, baseline=baseline),
+        *points,
+        BandPoint(history.to_ms, None, baseline=baseline),
+    ]
+    return band(f"{history.unit.replace('_', ' ')}, {of.project}", points, states(steps, history.to_ms))
+
+
+def states(steps: Sequence[Transition], until_ms: float) -> list[Shade]:
+    """Return the periods of an episode's states; the last open one lasts until the end of the chart."""
+    ends = [*(step.at.timestamp() * 1000 for step in steps[1:]), until_ms]
+    return [
+        Shade(step.state, f"{step.state} since {step.at:%Y-%m-%d %H:%M:%S}", step.at.timestamp() * 1000, end)
+        for step, end in zip(steps, ends, strict=True)
+        if step.state in ("warn", "critical", "recovering")
+    ]
+
+
+def quality(of: Metric, baseline: float | None, from_ms: float, to_ms: float) -> Markup:
+    """Draw the days of a metric, with a break where another judge begins, and the episodes of the metric."""
+    points: list[BandPoint] = []
+    judge = of.days[0].fingerprint
+    for day in of.days:
+        at_ms = datetime(day.day.year, day.day.month, day.day.day, 12, tzinfo=UTC).timestamp() * 1000
+        changed = "" if day.fingerprint == judge else f"from here on another judge: {day.fingerprint}"
+        judge = day.fingerprint
+        if changed and points:
+            points.append(BandPoint(at_ms - _HALF_DAY_MS, None, breaks=changed))
+        # The detector's baseline is that of the latest judge.
+        points.append(
+            BandPoint(at_ms, day.mean, day.low, day.high, day.n, baseline if judge == of.fingerprint else None)
+        )
+    shades = [
+        Shade(each.state, f"{each.state}: an episode of {of.metric}", each.from_ms, each.to_ms or to_ms)
+        for each in of.spells
+    ]
+    first, last = min(from_ms, points[0].at_ms), max(to_ms, points[-1].at_ms)
+    points = [BandPoint(first, None, baseline=baseline if judge == of.days[0].fingerprint else None), *points]
+    points.append(BandPoint(last, None, baseline=baseline))
+    title = f"{of.metric.replace('_', ' ')} of {of.project} by day, mean and 95 % interval"
+    return band(title, points, shades, height=180, bounds=(0.0, 1.0))
+
+
+def changes(metrics: Sequence[MetricChange]) -> Markup:
+    """Draw the changes of shares with their intervals; search paths have no better or worse."""
+    rows = []
+    for each in metrics:
+        if each.metric.endswith("_ms") or each.metric.startswith("path:"):
+            continue
+        sign = -1.0 if each.lower_is_better else 1.0
+        low, high = sorted((sign * each.low, sign * each.high))
+        label = f"{each.metric}: {each.delta:+.3f} [{each.low:+.3f}, {each.high:+.3f}], {each.verdict}"
+        rows.append(ForestRow(each.metric, low, sign * each.delta, high, -each.threshold, each.verdict, label))
+    return forest("Change of each metric", rows)

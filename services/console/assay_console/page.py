@@ -1,0 +1,225 @@
+"""A page: one document, as HTML or JSON.
+
+`read` makes the document from the parameters of the URL. `GET {path}` renders it with the template, `GET
+/api/v1{api_path}` returns it as JSON.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Concatenate, Generic, Literal, ParamSpec, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from assay_console.people import Person, Role
+from assay_console.reads import ROLLUP_S, Answer, Reads
+from assay_console.scope import Scope
+from assay_operations.errors import OperationError
+from assay_runtime.connection import Client as Redis
+from assay_runtime.store import Client
+from assay_schema.settings import Settings
+
+if TYPE_CHECKING:
+    from assay_console.live import Live
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Document(BaseModel):
+    """Base class of what a page shows: the template and the JSON have the same."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=False)
+
+    @property
+    def http_status(self) -> int:
+        """Status of the answer: 404 if the document says why something is not here."""
+        return 200
+
+
+class Panel(Document, Generic[T]):
+    """A part of a page that can fail by itself.
+
+    `ready`: `value` is current. `stale`: the source is away; `value` is its last answer, `age_s` seconds old.
+    `unavailable`: the source is away and has not answered before. `message` and `fix` then say why and what helps.
+    """
+
+    state: Literal["ready", "stale", "unavailable"]
+    value: T | None = None
+    message: str = ""
+    fix: str = ""
+    age_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a page's URL, for validation, forms and the OpenAPI document."""
+
+    name: str
+    description: str
+    #: Allowed values; empty: any text.
+    choices: tuple[str, ...] = ()
+    default: str = ""
+    #: Longest value, in characters.
+    longest: int = 400
+    many: bool = False
+    #: `name` is the beginning of the names of several parameters.
+    prefix: bool = False
+
+
+@dataclass
+class Cost:
+    """Time and rows that a page took from the store."""
+
+    took_ms: float = 0.0
+    rows_read: int = 0
+
+
+@dataclass
+class Ask:
+    """One request of a page: what is asked, by whom, and what answers."""
+
+    parameters: Mapping[str, str]
+    path: Mapping[str, str]
+    scope: Scope
+    person: Person
+    settings: Settings
+    reads: Reads
+    redis: Redis
+    #: The live tail, with `assay_console.live.Live.newest`.
+    live: "Live"
+    #: Reads of SQL that people write: apart from those of pages, so that they do not wait for each other.
+    sql_reads: Reads
+    #: True if a page of this console asked, and not a link from elsewhere.
+    same_origin: bool = False
+    cost: Cost = field(default_factory=Cost)
+    _panels: int = 0
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a parameter of the URL, or its default."""
+        return self.parameters.get(name) or default
+
+    async def store(self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs) -> T:
+        """Call an operation that reads the store. Raises `OperationError`."""
+        return self._counted(await self.reads.ask(function, *arguments, **options))
+
+    async def rollup(self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs) -> T:
+        """Call an operation that reads rollups; its answer may be some seconds old. Raises `OperationError`."""
+        return self._counted(await self.reads.ask_within(ROLLUP_S, function, *arguments, **options))
+
+    async def panel(
+        self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
+    ) -> Panel[T]:
+        """Call an operation that reads the store, for a part of a page that can fail by itself.
+
+        If the store is away, the panel has the last answer and its age: to this question, or to the same one at the same place of
+        the same link, whose range ended earlier.
+        """
+        self._panels += 1
+        # What one project was shown is never shown to a key of another one.
+        place = (
+            function.__module__,
+            function.__qualname__,
+            self._panels,
+            *(sorted(each.items()) for each in (self.parameters, self.path)),
+            self.scope.project,
+            self.person.project,
+        )
+        try:
+            answer = await self.reads.ask_within(ROLLUP_S, function, *arguments, **options)
+            self.reads.keep(place, answer)
+            return Panel(state="ready", value=self._counted(answer))
+        except OperationError as error:
+            last = self.reads.last(function, *arguments, **options) or self.reads.kept(place)
+            if error.kind != "unavailable":
+                raise
+            if last is None:
+                return Panel(state="unavailable", message=error.message, fix=error.fix)
+            age = round(time.time() - last.at, 1)
+            return Panel(state="stale", value=last.value, message=error.message, fix=error.fix, age_s=age)
+
+    def _counted(self, answer: Answer[T]) -> T:
+        self.cost.took_ms += answer.took_ms
+        self.cost.rows_read += answer.rows_read
+        return answer.value
+
+
+async def redis_panel(work: Awaitable[T], seconds: float = 2.0) -> Panel[T]:
+    """Await an answer of Redis for a part of a page that can fail by itself."""
+    from redis.exceptions import RedisError
+
+    try:
+        async with asyncio.timeout(seconds):
+            return Panel(state="ready", value=await work)
+    except (RedisError, OSError, TimeoutError) as error:
+        return Panel(
+            state="unavailable",
+            message=f"Redis does not answer ({type(error).__name__})",
+            fix="is it running? see redis.url, and `assay doctor`",
+        )
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to download: its name, its media type, and its content in parts."""
+
+    name: str
+    media_type: str
+    parts: Iterable[bytes]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the console and its operation of the API."""
+
+    name: str
+    #: Path with parameters in braces, as `/e/{event_id}`; `/api/v1` and this path is the JSON.
+    path: str
+    title: str
+    #: The question that the page answers, in a few words.
+    question: str
+    read: Callable[[Ask], Awaitable[Document]]
+    document: type[Document]
+    parameters: tuple[Parameter, ...] = ()
+    role: Role = Role.VIEWER
+    #: Default range of time; empty: the page has no range.
+    span: str = "24h"
+    #: True if the whole document is limited to `project`, so that a key of one project may read it.
+    by_project: bool = False
+    #: Letter that opens the page after `g`; empty: it is not in the navigation.
+    key: str = ""
+    #: Name of the page in the navigation that this one belongs to.
+    within: str = ""
+    #: SQL that reads the same; empty: no single statement does.
+    sql: str = ""
+    #: Equivalent command, with `{project}`-like places from the URL's parameters.
+    command: str = ""
+    template: str = ""
+    #: The API's path if it differs from the page's.
+    api: str = ""
+    #: Makes the file that `GET {path}/export` sends; None: there is none.
+    export: Callable[[Ask], Awaitable[File]] | None = None
+    #: The API's path of a stream of Server-Sent Events with the same parameters; empty: there is none.
+    stream: str = ""
+
+    @property
+    def api_path(self) -> str:
+        """Path of the JSON."""
+        return "/api/v1" + (self.api or (self.path if self.path != "/" else "/overview"))
+
+    @property
+    def template_name(self) -> str:
+        """File of the template."""
+        return self.template or f"{self.name}.html"
+
+
+@dataclass(frozen=True)
+class Action:
+    """A change that a person makes with a form: `POST path`. `apply` returns where to go next."""
+
+    path: str
+    summary: str
+    role: Role
+    apply: Callable[[Ask, Mapping[str, str]], Awaitable[str]]
+    fields: tuple[Parameter, ...] = ()

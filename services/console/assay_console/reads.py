@@ -1,0 +1,234 @@
+"""Reads of the store for pages: bounded, shared, and kept for when the store is away.
+
+A page asks with a function of the operations and its arguments. The same question that is in flight is asked once; an
+answer may be kept for some seconds. At most `limit` reads run at a time, because every further one would slow the
+store for those who write to it.
+"""
+
+import asyncio
+import gc
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import blake2b
+from types import FunctionType, ModuleType
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
+
+import orjson
+from urllib3.exceptions import HTTPError
+
+from assay_operations.clients import store_errors
+from assay_operations.errors import OperationError
+from assay_runtime.store import Client, connect
+from assay_schema.settings import StoreSettings
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+#: Reads that may wait. Those above it are refused, so that a queue never outlasts its readers.
+WAITING_MAX = 40
+#: Memory of the answers that are kept for when the store is away, and of the largest one that is kept.
+KEPT_BYTES = 32 * 1024 * 1024
+KEPT_ANSWER_BYTES = 1024 * 1024
+#: Memory that a kept answer takes with its key, apart from its value.
+_ENTRY_BYTES = 1024
+#: Seconds for which the answer to a question about rollups is kept; they change once a minute.
+ROLLUP_S = 15.0
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """An answer of the store, when it was given (Unix s), and what it cost.
+
+    `size` is its approximate memory in bytes; above `KEPT_ANSWER_BYTES` it is only known to be larger.
+    """
+
+    value: T
+    at: float
+    took_ms: float
+    rows_read: int
+    size: int
+
+
+class BusyError(OperationError):
+    """So many reads wait that another one is refused."""
+
+
+class _Metered:
+    """A client that counts the rows which the store reads for it.
+
+    Of a stream it counts what the store had read when the stream began. SQL that people write is counted by its page.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.rows_read = 0
+
+    def query(self, *arguments: Any, **options: Any) -> Any:
+        answer = self._client.query(*arguments, **options)
+        self._count(answer.summary)
+        return answer
+
+    def query_row_block_stream(self, *arguments: Any, **options: Any) -> Any:
+        stream: Any = self._client.query_row_block_stream(*arguments, **options)
+        self._count(stream.source.summary)
+        return stream
+
+    def raw_query(self, sql: str, *, settings: dict[str, Any] | None = None, **options: Any) -> bytes:
+        """Return a whole answer as the client does, which drops the summary."""
+        settings = {**(settings or {}), "wait_end_of_query": 1}
+        answer: Any = self._client.raw_stream(sql, settings=settings, **options)
+        try:
+            body = bytes(answer.data)
+        except HTTPError as error:
+            raise OperationError("unavailable", f"store: the answer broke off ({type(error).__name__})") from None
+        finally:
+            answer.close()
+        self._count(orjson.loads(answer.headers.get("X-ClickHouse-Summary") or "{}"))
+        return body
+
+    def _count(self, summary: dict[str, Any]) -> None:
+        self.rows_read += int(summary.get("read_rows", 0))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+class Reads:
+    """Asks the store on behalf of pages."""
+
+    def __init__(self, settings: StoreSettings, limit: int) -> None:
+        self._settings = settings
+        self._client: Client | None = None
+        self._connecting = threading.Lock()
+        self._slots = asyncio.Semaphore(limit)
+        self._threads = ThreadPoolExecutor(limit, thread_name_prefix="reads")
+        self._waiting = 0
+        self._in_flight: dict[Hashable, asyncio.Task[Answer[Any]]] = {}
+        self._kept: OrderedDict[Hashable, Answer[Any]] = OrderedDict()
+        self._kept_bytes = 0
+
+    @property
+    def kept_bytes(self) -> int:
+        """Approximate memory of the answers that are kept."""
+        return self._kept_bytes
+
+    async def ask(
+        self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
+    ) -> Answer[T]:
+        """Call an operation that reads the store, without keeping its answer. Raises `OperationError`."""
+        return await self._shared(_key(function, arguments, options), False, function, arguments, options)
+
+    async def ask_within(
+        self, seconds: float, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
+    ) -> Answer[T]:
+        """Call an operation, or return its answer of the last `seconds`. Raises `OperationError`."""
+        key = _key(function, arguments, options)
+        kept = self._kept.get(key)
+        if kept is not None and time.time() - kept.at < seconds:
+            return cast("Answer[T]", kept)
+        return await self._shared(key, True, function, arguments, options)
+
+    async def _shared(
+        self, key: Hashable, keep: bool, function: Callable[..., T], arguments: Any, options: Any
+    ) -> Answer[T]:
+        """Ask, or wait for the same question that is in flight."""
+        task = self._in_flight.get(key)
+        if task is None:
+            task = asyncio.create_task(self._read(function, arguments, options))
+            self._in_flight[key] = task
+            task.add_done_callback(lambda _: self._in_flight.pop(key, None))
+        answer = cast("Answer[T]", await asyncio.shield(task))
+        if keep:
+            self._remember(key, answer)
+        return answer
+
+    def last(
+        self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
+    ) -> Answer[T] | None:
+        """Return the last answer to a question, however old; None if there is none."""
+        return cast("Answer[T] | None", self._kept.get(_key(function, arguments, options)))
+
+    def keep(self, place: tuple[Any, ...], answer: Answer[Any]) -> None:
+        """Keep what a place of a page showed, for when the store is away. The `repr` names a place."""
+        self._remember(_digest("shown", place), answer)
+
+    def kept(self, place: tuple[Any, ...]) -> Answer[Any] | None:
+        """Return what a place of a page showed last; None if it is not known."""
+        return self._kept.get(_digest("shown", place))
+
+    def close(self) -> None:
+        """Let the reads that run end, and start no more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._client is not None:
+            self._client.close()
+
+    async def _read(self, function: Callable[..., T], arguments: Any, options: Any) -> Answer[T]:
+        if self._waiting >= WAITING_MAX:
+            raise BusyError("unavailable", f"the console is busy: {self._waiting} reads wait; try again in a moment")
+        self._waiting += 1
+        try:
+            await self._slots.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._threads, self._call, function, arguments, options)
+        finally:
+            self._slots.release()
+
+    def _remember(self, key: Hashable, answer: Answer[Any]) -> None:
+        """Keep an answer instead of the earlier one, unless it is too large; the oldest answers make room."""
+        earlier = self._kept.pop(key, None)
+        if earlier is not None:
+            self._kept_bytes -= earlier.size + _ENTRY_BYTES
+        if answer.size > KEPT_ANSWER_BYTES:
+            return
+        self._kept[key] = answer
+        self._kept_bytes += answer.size + _ENTRY_BYTES
+        while self._kept_bytes > KEPT_BYTES:
+            _, oldest = self._kept.popitem(last=False)
+            self._kept_bytes -= oldest.size + _ENTRY_BYTES
+
+    def _call(self, function: Callable[..., T], arguments: Any, options: Any) -> Answer[T]:
+        started = time.perf_counter()
+        with store_errors(self._settings, answered=self._client is not None):
+            metered = _Metered(self._connected())
+            value = function(cast("Client", metered), *arguments, **options)
+        took_ms = (time.perf_counter() - started) * 1000
+        return Answer(value, time.time(), took_ms, metered.rows_read, size_of(value, KEPT_ANSWER_BYTES))
+
+    def _connected(self) -> Client:
+        """Return the client that all reads share; its pool opens connections again that the store has closed."""
+        with self._connecting:
+            if self._client is None:
+                self._client = connect(self._settings)
+            return self._client
+
+
+def size_of(value: object, most: int) -> int:
+    """Return the approximate memory of a value, in bytes. It stops counting above `most`."""
+    seen: set[int] = set()
+    left = [value]
+    total = 0
+    while left and total <= most:
+        each = left.pop()
+        if id(each) in seen or isinstance(each, type | ModuleType | FunctionType):
+            continue
+        seen.add(id(each))
+        total += sys.getsizeof(each)
+        left += gc.get_referents(each)
+    return total
+
+
+def _key(function: Callable[..., object], arguments: tuple[Any, ...], options: dict[str, Any]) -> Hashable:
+    return function, _digest(arguments, sorted(options.items()))
+
+
+def _digest(*parts: object) -> bytes:
+    """Return a key of fixed size, because parameters of a URL may be long."""
+    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,0 +1,84 @@
+"""The part of a page's state that links keep: project and range of time. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import urlencode
+
+from assay_operations.errors import OperationError
+from assay_operations.events.filters import OPEN_END_MS
+
+#: Ranges by name, in milliseconds. The first is the default where a page names no other.
+RANGES = {"15m": 900_000, "1h": 3_600_000, "24h": 86_400_000, "7d": 604_800_000, "30d": 2_592_000_000}
+DEFAULT_RANGE = "24h"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Project (empty: all) and the half-open range `[from_ms, to_ms)` in Unix ms.
+
+    `span` is the name of a range that ends now; empty if the range is fixed.
+    """
+
+    project: str
+    from_ms: int
+    to_ms: int
+    span: str = ""
+
+    @property
+    def from_iso(self) -> str:
+        """Start of the range, UTC."""
+        return iso(self.from_ms)
+
+    @property
+    def to_iso(self) -> str:
+        """End of the range, UTC."""
+        return iso(self.to_ms)
+
+    def parameters(self, *, pinned: bool = False) -> dict[str, str]:
+        """Return the parameters that keep this scope in a link. `pinned` fixes a range that ends now."""
+        range_ = {"t": self.span} if self.span and not pinned else {"from": self.from_iso, "to": self.to_iso}
+        if range_ == {"t": DEFAULT_RANGE}:
+            range_ = {}
+        return ({"project": self.project} if self.project else {}) | range_
+
+
+def scope_of(parameters: Mapping[str, str], now_ms: int, default: str = DEFAULT_RANGE) -> Scope:
+    """Return the scope that the parameters of a URL name. Raises `OperationError`."""
+    project = parameters.get("project", "")
+    if start := parameters.get("from"):
+        from_ms = _ms(start, "from")
+        to_ms = _ms(parameters["to"], "to") if parameters.get("to") else now_ms
+        if to_ms <= from_ms:
+            raise OperationError("invalid", "the range is empty: `to` is not after `from`")
+        return Scope(project, from_ms, to_ms)
+    span = parameters.get("t") or default
+    if span not in RANGES:
+        raise OperationError("invalid", f"t: {span[:20]!r} is not one of {', '.join(RANGES)}; or give from= and to=")
+    return Scope(project, now_ms - RANGES[span], now_ms, span)
+
+
+def link(path: str, *parts: Mapping[str, object]) -> str:
+    """Return a link with the parameters that have a value; later mappings override earlier ones."""
+    merged: dict[str, object] = {}
+    for part in parts:
+        merged |= part
+    query = urlencode([(name, value) for name, value in merged.items() if value not in ("", None, False)])
+    return f"{path}?{query}" if query else path
+
+
+def iso(ms: int) -> str:
+    """Return a time in ISO 8601, UTC, to the second where that is exact."""
+    text = datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "")
+    return text.removesuffix(".000") + "Z"
+
+
+def _ms(text: str, name: str) -> int:
+    try:
+        at = datetime.fromisoformat(text)
+        ms = round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        ms = -1
+    if not 0 <= ms < OPEN_END_MS:
+        raise OperationError("invalid", f"{name}: {text[:40]!r} is not a time such as 2026-11-27T02:00:00Z")
+    return ms

@@ -1,0 +1,1 @@
+"""The documents of the pages, one module for each group of pages."""

@@ -1,0 +1,441 @@
+"""The page of one event."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from assay_console.page import Ask, Document, Page, Panel, Parameter
+from assay_console.pieces import SHOWN_CHARS, Span, Text, text_of
+from assay_console.scope import link
+from assay_operations.events.one import Event, MissingEvent, one_event
+from assay_operations.events.rows import EventRow, unix_ms
+from assay_operations.events.same_question import EarlierList, documents_of, other_documents
+from assay_schema.fields import Kind
+
+#: What each status of a score means for who reads it.
+WHY = {
+    "scored": "the judge gave a score",
+    "abstained": "the answer makes no claim that passages could support",
+    "no_context": "the answer was given no passages",
+    "judge_error": "the judge failed, or its answer could not be used",
+    "skipped_budget": "the judge's budget was used up",
+    "not_sampled": "the answer is not in the sample that is judged",
+}
+#: Most ids in `list=`.
+_LIST_MAX = 500
+_TEXTS = {
+    Kind.RETRIEVAL: (("Question", "query"),),
+    Kind.ANSWER: (("Question", "query"),),
+    Kind.FEEDBACK: (("Comment", "text"),),
+    Kind.TOOL_CALL: (("Arguments", "args_summary"), ("Result", "result_summary")),
+    Kind.SERVER_EVENT: (("Message", "message"),),
+}
+#: Columns that a page shows elsewhere, or that mean nothing to people.
+_ELSEWHERE = {
+    *(
+        "schema_version",
+        "query",
+        "answer",
+        "contexts",
+        "citations",
+        "passages",
+        "text",
+        "args_summary",
+        "result_summary",
+        "message",
+    ),
+    *(
+        "retrieved_chunk_ids",
+        "retrieved_ids",
+        "retrieved_slugs",
+        "retrieved_scores",
+        "event_id",
+        "project",
+        "service",
+        "verdict",
+    ),
+    *(
+        "event_time",
+        "traceparent",
+        "session_id",
+        "pii_families",
+        "retrieval_event_id",
+        "target_event_id",
+        "latency_ms",
+        "duration_ms",
+    ),
+}
+
+
+class Named(Document):
+    """A text with its name."""
+
+    name: str
+    text: Text
+
+
+class Hit(Document):
+    """A hit of a retrieval. `share`: its score as a part of the best; `cited`: None without an answer."""
+
+    rank: int
+    id: str
+    slug: str
+    source: str
+    score: float | None
+    share: float | None
+    cited: bool | None
+
+
+class Passage(Document):
+    """A passage that an answer was given. `cited_by` has the numbers of citations."""
+
+    rank: int
+    id: str
+    source: str
+    score: float | None
+    text: Text
+    cited_by: tuple[int, ...]
+
+
+class Citation(Document):
+    """A citation of an answer. `passage` is the rank of its passage; None if the answer was not given it."""
+
+    number: int
+    context_id: str
+    claim: str | None
+    passage: int | None
+
+
+class Claim(Document):
+    """A claim of the answer, its verdict and evidence. `quote` is empty without valid evidence."""
+
+    number: int
+    verdict: str
+    demoted: bool
+    sentence: str
+    passage: int | None
+    quote: str
+
+
+class Score(Document):
+    """A score of the answer by one judge."""
+
+    judged_at: datetime
+    status: str
+    why: str
+    metrics: dict[str, float]
+    checks: dict[str, bool]
+    boosts: tuple[str, ...]
+    backend: str
+    model: str
+    fingerprint: str
+    base: bool
+    inclusion_probability: float
+    claims: int
+    contradicted: int
+    demoted: int
+    detail: str
+    cost_usd: float
+
+
+class Feedback(Document):
+    """A person's verdict on the event."""
+
+    event_id: str
+    time: datetime
+    verdict: str
+    text: str | None
+
+
+class Absent(Document):
+    """Why an event is not here: one of a closed set of reasons."""
+
+    event_id: str
+    time: datetime
+    reason: str
+    detail: str
+    #: The session that the event is a part of, as a link.
+    session: str = ""
+
+
+class One(Document):
+    """An event with what belongs to it; or why it is not here."""
+
+    event_id: str
+    missing: Absent | None = None
+    kind: str = ""
+    time: datetime | None = None
+    project: str = ""
+    service: str = ""
+    texts: tuple[Named, ...] = ()
+    answer: Text | None = None
+    hits: tuple[Hit, ...] = ()
+    documents: tuple[str, ...] = ()
+    retrieval_id: str | None = None
+    retrieval_ms: float | None = None
+    passages: tuple[Passage, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    scores: tuple[Score, ...] = ()
+    feedback: tuple[Feedback, ...] = ()
+    verdict: str = ""
+    latency_ms: float | None = None
+    trace_id: str | None = None
+    session_id: str | None = None
+    pii: dict[str, int] = Field(default_factory=dict)
+    facts: dict[str, str] = Field(default_factory=dict)
+    answers: tuple[EventRow, ...] = ()
+    target: EventRow | None = None
+    target_id: str | None = None
+    tool_calls: tuple[EventRow, ...] = ()
+    related: tuple[EventRow, ...] = ()
+    #: False if there are more related events or feedback than are read.
+    complete: bool = True
+    #: Other documents that the same question returned before.
+    earlier: Panel[tuple[EarlierList, ...]] | None = None
+    #: The events before and after in the list that was open.
+    previous: str = ""
+    next: str = ""
+
+    @property
+    def http_status(self) -> int:
+        """404 for an event that is not here."""
+        return 404 if self.missing else 200
+
+
+async def read(ask: Ask) -> One:
+    """Read the event and its chain."""
+    event_id, project = ask.path["event_id"], ask.scope.project or None
+    found = await ask.store(one_event, event_id, project=project, retention=ask.settings.retention)
+    previous, following = neighbours(ask.text("list"), event_id)
+    if isinstance(found, MissingEvent):
+        return One(event_id=found.event_id, missing=_absent(found, ask), previous=previous, next=following)
+    record = found.record
+    longest = None if ask.text("full") else SHOWN_CHARS
+    retrieval = record if found.kind is Kind.RETRIEVAL else found.retrieval
+    cited, earlier = await asyncio.gather(_cited(ask, found), _earlier(ask, retrieval))
+    scores = tuple(map(_score, found.scores))
+    verdicts: list[dict[str, Any]] = next((each["verdicts"] for each in found.scores if each["verdicts"]), [])
+    is_answer = found.kind is Kind.ANSWER
+    return One(
+        event_id=found.event_id,
+        kind=found.kind,
+        time=found.time,
+        project=record["project"],
+        service=record["service"],
+        texts=tuple(
+            Named(name=name, text=text_of(record[column] or "", (), longest)) for name, column in _TEXTS[found.kind]
+        ),
+        answer=text_of(record["answer"], claim_spans(verdicts), longest) if is_answer else None,
+        hits=hits_of(retrieval, cited) if retrieval else (),
+        documents=documents_of(retrieval) if retrieval else (),
+        retrieval_id=record.get("retrieval_event_id"),
+        retrieval_ms=found.retrieval["latency_ms"] if found.retrieval else None,
+        passages=passages_of(record["contexts"], record["citations"], verdicts, longest) if is_answer else (),
+        citations=citations_of(record["contexts"], record["citations"]) if is_answer else (),
+        claims=claims_of(record["answer"], record["contexts"], verdicts) if is_answer else (),
+        scores=scores,
+        feedback=tuple(map(_feedback, found.feedback)),
+        verdict=str(record.get("verdict") or record.get("status") or ""),
+        latency_ms=record.get("latency_ms", record.get("duration_ms")),
+        trace_id=record["traceparent"][3:35] if record.get("traceparent") else None,
+        session_id=record.get("session_id"),
+        pii={name: int(count) for name, count in record["pii_families"].items()},
+        facts=_facts(record),
+        answers=found.answers,
+        target=found.target,
+        target_id=record.get("target_event_id"),
+        tool_calls=found.tool_calls,
+        related=found.related,
+        complete=found.complete,
+        earlier=earlier,
+        previous=previous,
+        next=following,
+    )
+
+
+def neighbours(listed: str, event_id: str) -> tuple[str, str]:
+    """Return the ids before and after one in a list; empty at its ends, and without it. Pure."""
+    ids = [each for each in listed.split(",") if each][:_LIST_MAX]
+    if event_id not in ids:
+        return "", ""
+    at = ids.index(event_id)
+    return ids[at - 1] if at else "", ids[at + 1] if at + 1 < len(ids) else ""
+
+
+async def _cited(ask: Ask, found: Event) -> frozenset[str] | None:
+    """Return the ids that an answer cites: this one, or the first that was built on this retrieval."""
+    if found.kind is Kind.ANSWER:
+        return frozenset(str(each["context_id"]) for each in found.record["citations"])
+    if not found.answers:
+        return None
+    answer = await ask.store(one_event, found.answers[0].event_id, project=found.answers[0].project)
+    if isinstance(answer, MissingEvent) or answer.kind is not Kind.ANSWER:
+        return None
+    return frozenset(str(each["context_id"]) for each in answer.record["citations"])
+
+
+async def _earlier(ask: Ask, retrieval: Mapping[str, Any] | None) -> Panel[tuple[EarlierList, ...]] | None:
+    if retrieval is None:
+        return None
+    at_ms = unix_ms(datetime.fromisoformat(retrieval["event_time"]))
+    return await ask.panel(
+        other_documents, retrieval["project"], retrieval["query"], documents_of(dict(retrieval)), at_ms
+    )
+
+
+def hits_of(record: Mapping[str, Any], cited: frozenset[str] | None) -> tuple[Hit, ...]:
+    """Return the hits of a row of `candidates`. Pure."""
+    chunks, ids, passages = record["retrieved_chunk_ids"], record["retrieved_ids"], record["passages"]
+    slugs, scores = record["retrieved_slugs"], record["retrieved_scores"]
+    n = max(len(chunks), len(ids), len(passages))
+    found: list[Hit] = []
+    values = [_at(scores, place) if scores else (_at(passages, place) or {}).get("score") for place in range(n)]
+    best = max((each for each in values if each is not None), default=0)
+    for place in range(n):
+        passage = _at(passages, place) or {}
+        names = [
+            str(each) for each in (_at(chunks, place), _at(ids, place), passage.get("id")) if each not in (None, "")
+        ]
+        slug = str(slugs[place]) if len(slugs) == n else ""
+        score = values[place]
+        found.append(
+            Hit(
+                rank=place + 1,
+                id=names[0] if names else "",
+                slug=slug,
+                source=passage.get("source_id") or "",
+                score=score,
+                share=max(0.0, min(1.0, score / best)) if score is not None and best > 0 else None,
+                cited=None if cited is None else bool(cited & {*names, slug}),
+            )
+        )
+    return tuple(found)
+
+
+def _at(values: Sequence[Any], place: int) -> Any:
+    return values[place] if place < len(values) else None
+
+
+def claim_spans(verdicts: Sequence[Mapping[str, Any]]) -> list[Span]:
+    """Return the places of claims in the answer. Pure."""
+    return [
+        Span(start=int(each["answer_from"]), end=int(each["answer_to"]), verdict=each["verdict"], claim=number)
+        for number, each in enumerate(verdicts, 1)
+    ]
+
+
+def claims_of(
+    answer: str, contexts: Sequence[Mapping[str, Any]], verdicts: Sequence[Mapping[str, Any]]
+) -> tuple[Claim, ...]:
+    """Return the claims with their sentences and quotes. Offsets outside a text give less of it. Pure."""
+    found = []
+    for number, each in enumerate(verdicts, 1):
+        place = int(each["passage"])
+        passage = contexts[place - 1]["text"] if 1 <= place <= len(contexts) else None
+        found.append(
+            Claim(
+                number=number,
+                verdict=each["verdict"],
+                demoted=each["demoted"],
+                sentence=answer[int(each["answer_from"]) : int(each["answer_to"])],
+                passage=place if passage is not None else None,
+                quote=passage[int(each["quote_from"]) : int(each["quote_to"])] if passage is not None else "",
+            )
+        )
+    return tuple(found)
+
+
+def citations_of(contexts: Sequence[Mapping[str, Any]], citations: Sequence[Mapping[str, Any]]) -> tuple[Citation, ...]:
+    """Return the citations with the rank of their passage. Pure."""
+    ranks = {str(each["id"]): rank for rank, each in reversed(list(enumerate(contexts, 1)))}
+    return tuple(
+        Citation(
+            number=number,
+            context_id=str(each["context_id"]),
+            claim=each["claim"],
+            passage=ranks.get(str(each["context_id"])),
+        )
+        for number, each in enumerate(citations, 1)
+    )
+
+
+def passages_of(
+    contexts: Sequence[Mapping[str, Any]],
+    citations: Sequence[Mapping[str, Any]],
+    verdicts: Sequence[Mapping[str, Any]],
+    longest: int | None,
+) -> tuple[Passage, ...]:
+    """Return the passages, cut where the quotes of claims begin and end. Pure."""
+    cited = citations_of(contexts, citations)
+    found = []
+    for rank, each in enumerate(contexts, 1):
+        spans = [
+            Span(start=int(v["quote_from"]), end=int(v["quote_to"]), verdict=v["verdict"], claim=number)
+            for number, v in enumerate(verdicts, 1)
+            if int(v["passage"]) == rank
+        ]
+        found.append(
+            Passage(
+                rank=rank,
+                id=str(each["id"]),
+                source=each["source_id"] or "",
+                score=each["score"],
+                text=text_of(each["text"], spans, longest),
+                cited_by=tuple(c.number for c in cited if c.passage == rank),
+            )
+        )
+    return tuple(found)
+
+
+def _score(record: Mapping[str, Any]) -> Score:
+    names = Score.model_fields.keys() - {"why"}
+    return Score(**{name: record[name] for name in names}, why=WHY.get(record["status"], ""))
+
+
+def _feedback(record: Mapping[str, Any]) -> Feedback:
+    return Feedback(
+        event_id=record["event_id"], time=record["event_time"], verdict=record["verdict"], text=record["text"]
+    )
+
+
+def _facts(record: Mapping[str, Any]) -> dict[str, str]:
+    shown = {}
+    for name, value in record.items():
+        if name in _ELSEWHERE or value in (None, "", [], {}):
+            continue
+        shown[name] = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return shown
+
+
+def _absent(found: MissingEvent, ask: Ask) -> Absent:
+    record = found.record or {}
+    if ask.person.project is not None and record.get("project") not in (None, ask.person.project):
+        return Absent(
+            event_id=found.event_id, time=found.time, reason="unknown", detail="no record of this project names it"
+        )
+    session = ""
+    if found.reason == "part_of_session":
+        session = link(f"/s/{record.get('session_id', '')}", {"project": record.get("project")})
+    return Absent(event_id=found.event_id, time=found.time, reason=found.reason, detail=found.detail, session=session)
+
+
+PAGE = Page(
+    "event",
+    "/e/{event_id}",
+    "Event",
+    "What happened here?",
+    read,
+    One,
+    (
+        Parameter("list", "Event ids separated by commas, to go to the previous and next.", longest=30_000),
+        Parameter("full", "`1`: texts in full length.", ("1",)),
+    ),
+    span="",
+    by_project=True,
+    within="events",
+    api="/events/{event_id}",
+)

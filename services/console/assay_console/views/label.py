@@ -1,0 +1,360 @@
+"""Page of labels: people label judged answers, and the judge is compared with them."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from assay_console.page import Action, Ask, Document, Page, Panel, Parameter, T
+from assay_console.people import Role
+from assay_console.pieces import SHOWN_CHARS, Text, text_of
+from assay_console.scope import link
+from assay_console.views.one_project import project_of
+from assay_operations.errors import OperationError
+from assay_operations.judging.calibrate import Calibration
+from assay_operations.labelling import standing as standings
+from assay_operations.labelling.agreement import Agreement
+from assay_operations.labelling.queues import DEFAULT_QUEUE, Item, Queue, item, next_items
+from assay_operations.labelling.submit import NOTE_CHARS, submit, undo
+from assay_schema.ids import new_event_id
+
+if TYPE_CHECKING:
+    from assay_judge.calibration import Estimate
+
+#: Range of the sample if the link names none.
+_SPAN = "30d"
+
+
+class Passage(Document):
+    """A passage that the answer was made from."""
+
+    id: str
+    source: str
+    text: Text
+
+
+class Judged(Document):
+    """The verdict of one judge."""
+
+    judged_at: datetime
+    backend: str
+    model: str
+    fingerprint: str
+    metrics: dict[str, float]
+    claims: int
+    contradicted: int
+
+
+class Sampled(Document):
+    """An answer of the sample. `label` is empty and `verdicts` too until this person has labelled it."""
+
+    event_id: str
+    time: datetime
+    question: Text
+    answer: Text
+    passages: tuple[Passage, ...]
+    label: str = ""
+    note: str = ""
+    labelled_at: datetime | None = None
+    verdicts: tuple[Judged, ...] = ()
+
+
+class Interval(Document):
+    """An estimate with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Person(Document):
+    """The labels of one person."""
+
+    name: str
+    good: int
+    bad: int
+    unsure: int
+    last: datetime
+
+
+class Pair(Document):
+    """Agreement of two labellers on the answers that both called good or bad."""
+
+    first: str
+    second: str
+    n: int
+    agreement: float | None
+    kappa: Interval | None
+    unsure: int
+    #: Answers on which they differ.
+    differ: tuple[str, ...]
+
+
+class Rate(Document):
+    """An estimate of the share of good answers, and how it was made."""
+
+    method: str
+    share: Interval
+
+
+class Trust(Document):
+    """Agreement of the judge with people, and what it changes."""
+
+    metric: str
+    fingerprint: str
+    threshold: float
+    n: int
+    true_positives: int
+    false_negatives: int
+    false_positives: int
+    true_negatives: int
+    agreement: float
+    kappa: Interval | None
+    tpr: Interval | None
+    tnr: Interval | None
+    rates: tuple[Rate, ...]
+    #: Answers of the base stream behind the rates.
+    live: int
+    #: Why alerts on this metric cannot be critical; empty if they can.
+    lacks: tuple[str, ...]
+
+
+class Standing(Document):
+    """State of the queue. `trust` is None before there are enough labels; `why` says what is missing."""
+
+    answers: int
+    labellers: tuple[Person, ...]
+    #: Answers with a majority for good or bad, with as many for each, and that no one was sure about.
+    decided: int
+    tied: int
+    unsure: int
+    target: int
+    pairs: tuple[Pair, ...]
+    trust: Trust | None
+    why: str
+    #: Stores the result, so that alerts and corrected rates use it.
+    command: str
+
+
+class Label(Document):
+    """The next answer to label, or the one that the link names, and the state of the queue."""
+
+    project: str
+    #: Projects to choose from, if the link names none.
+    projects: tuple[str, ...]
+    queue: str
+    item: Panel[Sampled | None]
+    standing: Panel[Standing]
+    #: Number of answers that this person has labelled.
+    mine: int
+    #: Send it with the label: the same one counts once.
+    label_id: str
+    #: The answer that this person labelled last, on the way here.
+    last: str
+    may_label: bool
+
+
+async def read(ask: Ask) -> Label:
+    """Read the next answer and the state of the queue.
+
+    No answer of the store is kept: a label changes it at once.
+    """
+    project, projects = await project_of(ask)
+    queue = Queue(project or "default", ask.text("queue", DEFAULT_QUEUE), ask.scope.from_ms)
+    found: Panel[Sampled | None] = Panel(state="ready")
+    state: Panel[Standing] = Panel(state="ready")
+    if project:
+        found, state = await asyncio.gather(_fresh(_sampled(ask, queue)), _fresh(_standing(ask, queue)))
+    if found.state == state.state == "ready" and found.value is None and not ask.text("item") and state.value:
+        state = Panel(state="ready", value=await _standing(ask, queue, all_labelled=True))
+    people = state.value.labellers if state.value else ()
+    mine = [each.good + each.bad + each.unsure for each in people if each.name == ask.person.name]
+    return Label(
+        project=project,
+        projects=projects,
+        queue=queue.name,
+        item=found,
+        standing=state,
+        mine=sum(mine),
+        label_id=new_event_id(),
+        last=ask.text("last"),
+        may_label=ask.person.role >= Role.LABELLER,
+    )
+
+
+async def _fresh(work: Awaitable[T]) -> Panel[T]:
+    """Await a part of the page. Older answers are no help here: they may be another person's."""
+    try:
+        return Panel(state="ready", value=await work)
+    except OperationError as error:
+        if error.kind != "unavailable":
+            raise
+        return Panel(state="unavailable", message=error.message, fix=error.fix)
+
+
+async def _sampled(ask: Ask, queue: Queue) -> Sampled | None:
+    if named := ask.text("item"):
+        return shown_of(await ask.store(item, queue, ask.person.name, named), ask)
+    found = await ask.store(next_items, queue, ask.person.name)
+    return shown_of(found[0], ask) if found else None
+
+
+async def _standing(ask: Ask, queue: Queue, *, all_labelled: bool = False) -> Standing:
+    drift = ask.settings.drift
+    found = await ask.store(standings.standing, queue, drift)
+    decided, target = len(found.verdicts.labels), drift.calibration_labels
+    enough = decided >= target or all_labelled
+    missing = "" if enough else f"{target - decided:,} more answers labelled good or bad, or all of the sample"
+    return Standing(
+        answers=found.progress.answers,
+        labellers=tuple(
+            Person(name=each.name, good=each.good, bad=each.bad, unsure=each.unsure, last=each.last)
+            for each in found.progress.labellers
+        ),
+        decided=decided,
+        tied=found.verdicts.tied,
+        unsure=found.verdicts.unsure,
+        target=target,
+        pairs=tuple(map(_pair, found.pairs)),
+        trust=trust_of(found.calibration) if found.calibration and enough else None,
+        why=missing or found.why,
+        command=f"assay judge calibrate --stored --project {queue.project} --queue {queue.name}",
+    )
+
+
+def shown_of(found: Item, ask: Ask) -> Sampled:
+    """Return an answer for the page."""
+    longest = None if ask.text("full") else SHOWN_CHARS
+    given = found.label
+    return Sampled(
+        event_id=found.event_id,
+        time=found.event_time,
+        question=text_of(found.query, (), longest),
+        answer=text_of(found.answer, (), longest),
+        passages=tuple(
+            Passage(id=each.id, source=each.source_id or "", text=text_of(each.text, (), longest))
+            for each in found.passages
+        ),
+        label=given.label if given else "",
+        note=given.note if given else "",
+        labelled_at=given.labelled_at if given else None,
+        verdicts=tuple(Judged.model_validate(each, from_attributes=True) for each in found.verdicts),
+    )
+
+
+def trust_of(calibration: Calibration) -> Trust:
+    """Return the agreement of the judge with people for the page. Pure."""
+    table, row = calibration.confusion, calibration.row
+    return Trust(
+        metric=row["metric"],
+        fingerprint=row["fingerprint"],
+        threshold=row["threshold"],
+        n=table.n,
+        true_positives=table.true_positives,
+        false_negatives=table.false_negatives,
+        false_positives=table.false_positives,
+        true_negatives=table.true_negatives,
+        agreement=table.agreement,
+        kappa=_interval(table.kappa_interval),
+        tpr=_interval(table.tpr),
+        tnr=_interval(table.tnr),
+        rates=tuple(
+            Rate(method=method, share=Interval(value=each.value, low=each.low, high=each.high))
+            for method, each in calibration.rates.items()
+            if each is not None
+        ),
+        live=calibration.live,
+        lacks=tuple(calibration.lacks),
+    )
+
+
+def _pair(each: Agreement) -> Pair:
+    return Pair(
+        first=each.first,
+        second=each.second,
+        n=each.n,
+        agreement=each.agreement,
+        kappa=_interval(each.kappa),
+        unsure=each.unsure,
+        differ=each.differ,
+    )
+
+
+def _interval(each: "Estimate | None") -> Interval | None:
+    return Interval(value=each.value, low=each.low, high=each.high) if each else None
+
+
+async def label(ask: Ask, fields: Mapping[str, str]) -> str:
+    """Store a label and go to the next answer."""
+    event = fields.get("event_id", "")
+    await ask.store(
+        submit, ask.settings.store, _queue(fields), ask.person.name, event, fields.get("label", ""),
+        note=fields.get("note", ""), label_id=fields.get("label_id", ""),
+    )  # fmt: skip
+    return _back(fields, {"last": event})
+
+
+async def take_back(ask: Ask, fields: Mapping[str, str]) -> str:
+    """Take a label back and go to its answer. A label that was taken back already stays so."""
+    event = fields.get("event_id", "")
+    if not event:
+        raise OperationError("invalid", "event_id: name the answer whose label you take back")
+    try:
+        await ask.store(undo, ask.settings.store, _queue(fields), ask.person.name, event)
+    except OperationError as error:
+        if error.kind != "not_found":
+            raise
+    return _back(fields, {"item": event})
+
+
+def _queue(fields: Mapping[str, str]) -> Queue:
+    return Queue(fields.get("project") or "default", fields.get("queue") or DEFAULT_QUEUE)
+
+
+def _back(fields: Mapping[str, str], more: Mapping[str, Any]) -> str:
+    queue, span = _queue(fields), fields.get("t", "")
+    named = {"queue": queue.name if queue.name != DEFAULT_QUEUE else "", "t": span if span != _SPAN else ""}
+    return link("/label", {"project": queue.project}, named, more)
+
+
+_QUEUE = Parameter("queue", "Name of the sample; each has its own order.", default=DEFAULT_QUEUE, longest=64)
+_OF = (
+    Parameter("project", "Project of the answer.", longest=64),
+    _QUEUE,
+    Parameter("event_id", "The answer.", longest=36),
+    Parameter("t", "Range of the sample, for the way back.", longest=8),
+)
+PAGE = Page(
+    "label",
+    "/label",
+    "Label",
+    "Can the judge be trusted?",
+    read,
+    Label,
+    (
+        _QUEUE,
+        Parameter("item", "Event id of an answer to show, instead of the next one.", longest=36),
+        Parameter("last", "Event id of the answer that was labelled last.", longest=36),
+        Parameter("full", "1: whole texts.", ("1",)),
+    ),
+    span=_SPAN,
+    by_project=True,
+    key="b",
+    command="assay judge calibrate --stored{and_project} --dry-run",
+    api="/labels",
+)
+LABEL = Action(
+    "/labels",
+    "Label an answer; it replaces your earlier label.",
+    Role.LABELLER,
+    label,
+    (
+        *_OF,
+        Parameter("label", "What you think of the answer.", ("good", "bad", "unsure")),
+        Parameter(
+            "label_id", "Idempotency key, a UUIDv7: a label sent twice with the same one counts once.", longest=36
+        ),
+        Parameter("note", "Why. Personal data is removed.", longest=NOTE_CHARS),
+    ),
+)
+UNDO = Action("/labels/undo", "Take your label on an answer back.", Role.LABELLER, take_back, _OF)

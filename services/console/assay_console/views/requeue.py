@@ -1,0 +1,104 @@
+"""Requeue dead letters: count first, then send them again with the operator's credentials."""
+
+import asyncio
+from collections.abc import Mapping
+
+from assay_console.page import Action, Ask, Document, Page, Parameter
+from assay_console.people import Role
+from assay_console.scope import link
+from assay_console.views.failures import REASON, STAGE
+from assay_operations.actor import Actor
+from assay_operations.dead_letters.choose import Choice
+from assay_operations.dead_letters.letters import filter_of
+from assay_operations.dead_letters.requeue import Plan, apply, plan_requeue
+from assay_operations.errors import OperationError
+from assay_operations.operator_config import data_of
+
+#: Lines about letters that cannot be requeued, at most.
+_UNFIT_MAX = 20
+_COMMAND = "assay dead requeue --all --dry-run"
+_COMMENT = Parameter("comment", "Why, for the audit record.", longest=500)
+_EXPECTED = Parameter("expected", "The number that was shown; more or fewer now are refused.", longest=12)
+
+
+class Requeue(Document):
+    """The letters that a requeue would send, by stream. Never any of their content."""
+
+    reason: str
+    stage: str
+    letters: int
+    streams: dict[str, int]
+    #: Letters that cannot be requeued, and why.
+    unfit: list[str]
+    unfit_count: int
+    done: str
+    #: Command to run instead, if this console has no credentials of an operator.
+    command: str
+
+
+def _plan(ask: Ask, reason: str, stage: str) -> Plan:
+    """Count the letters. Blocks: call it in a thread."""
+    file = ask.settings.console.operator_config
+    if file is None:
+        raise OperationError("refused", "this console has no credentials of an operator", f"run: {_COMMAND}")
+    wanted = filter_of(reason or None, stage or None, None)
+    return plan_requeue(data_of(file), Choice("requeue", None, not wanted, wanted), file)
+
+
+async def read(ask: Ask) -> Requeue:
+    """Count what would be requeued, and change nothing."""
+    reason, stage = ask.text("reason"), ask.text("stage")
+    if ask.settings.console.operator_config is None:
+        return Requeue(
+            reason=reason, stage=stage, letters=0, streams={}, unfit=[], unfit_count=0, done="", command=_COMMAND
+        )
+    plan = await asyncio.to_thread(_plan, ask, reason, stage)
+    return Requeue(
+        reason=reason,
+        stage=stage,
+        letters=len(plan.names),
+        streams=dict(plan.streams),
+        unfit=list(plan.unfit[:_UNFIT_MAX]),
+        unfit_count=len(plan.unfit),
+        done=ask.text("done"),
+        command="",
+    )
+
+
+async def requeue(ask: Ask, fields: Mapping[str, str]) -> str:
+    """Requeue the letters of a filter, if they are as many as the person saw."""
+    reason, stage = fields.get("reason", ""), fields.get("stage", "")
+    actor = Actor(ask.person.name, "console", "console", fields.get("comment", ""))
+
+    def run() -> int:
+        plan = _plan(ask, reason, stage)
+        if fields.get("expected") != str(len(plan.names)):
+            raise OperationError(
+                "conflict", f"there are {len(plan.names):,} dead letters now", "look again, then decide"
+            )
+        return apply(plan, actor).streams.total()
+
+    sent = await asyncio.to_thread(run)
+    return link("/failures/requeue", {"reason": reason, "stage": stage, "done": sent or "0"})
+
+
+PAGE = Page(
+    "requeue",
+    "/failures/requeue",
+    "Requeue",
+    "Which dead letters are sent again?",
+    read,
+    Requeue,
+    (REASON, STAGE, Parameter("done", "How many were requeued.", longest=12)),
+    role=Role.OPERATOR,
+    span="",
+    within="failures",
+    command=_COMMAND,
+)
+ACTION = Action(
+    "/failures/requeue",
+    "Send the dead letters of a filter again, under their original event ids.",
+    Role.OPERATOR,
+    requeue,
+    (REASON, STAGE, _EXPECTED, _COMMENT),
+)

@@ -1,0 +1,289 @@
+"""Page of review: captured retrievals become cases of a golden dataset."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from datetime import datetime
+
+from assay_console.page import Action, Ask, Document, Page, Panel, Parameter
+from assay_console.people import Role
+from assay_console.pieces import SHOWN_CHARS, Text, text_of
+from assay_console.scope import link
+from assay_console.views.one_project import project_of
+from assay_operations.errors import OperationError
+from assay_operations.golden.candidates import Candidate, review_candidates
+from assay_operations.golden.datasets import SavedCase, cases_of, latest_version, list_datasets
+from assay_operations.golden.retrievals import Retrieval, retrieval_of
+from assay_operations.golden.save import Review, case_id_of, save_case
+from assay_operations.labelling.queues import checked_event
+from assay_schema.limits import QUERY_MAX_CHARS
+
+#: Dataset if the link names none.
+_DATASET = "golden"
+#: Characters of a passage that the list shows.
+_PASSAGE_CHARS = 1_000
+
+
+class Queued(Document):
+    """A question to review."""
+
+    event_id: str
+    time: datetime
+    question: str
+    #: Number of retrievals of this and similar questions, and of verdicts on them.
+    times: int
+    positive: int
+    negative: int
+
+
+class Retrieved(Document):
+    """A retrieved document. `expected`: the saved case has it; `good`: people found it good."""
+
+    rank: int
+    name: str
+    score: float | None
+    text: Text | None
+    expected: bool
+    good: bool
+
+
+class Current(Document):
+    """The question under review, with the saved case if there is one."""
+
+    event_id: str
+    time: datetime | None
+    question: Text
+    documents: tuple[Retrieved, ...]
+    #: Expected documents that were not retrieved.
+    others: tuple[str, ...]
+    null_case: bool
+    expected_answer: str
+    #: Version of the case that is saved; 0 for a new case.
+    version: int
+    reviewer: str
+    #: Probability with which the question was drawn; kept in the case.
+    inclusion_probability: float
+
+
+class ReviewPage(Document):
+    """Questions to review, and one of them."""
+
+    project: str
+    #: Projects to choose from, if the link names none.
+    projects: tuple[str, ...]
+    dataset: str
+    datasets: tuple[str, ...]
+    negative_only: bool
+    scrubbed: bool
+    queue: Panel[tuple[Queued, ...]]
+    current: Current | None
+    saved: str
+    may_save: bool
+
+
+async def read(ask: Ask) -> ReviewPage:
+    """Read the questions, then the one that the link names, or the first."""
+    project, projects = await project_of(ask)
+    dataset = ask.text("dataset", _DATASET)
+    queue: Panel[tuple[Queued, ...]] = Panel(state="ready", value=())
+    names: tuple[str, ...] = ()
+    current: Current | None = None
+    if project:
+        candidates, known, stored = await asyncio.gather(
+            ask.panel(
+                review_candidates, project=project, dataset=dataset, days=_days(ask),
+                negative_only=bool(ask.text("negative")), include_scrubbed=bool(ask.text("scrubbed")),
+            ),
+            _reviewed(ask, project, dataset),
+            ask.panel(list_datasets, project=project),
+        )  # fmt: skip
+        names = tuple(each.name for each in stored.value or ())
+        left = [each for each in candidates.value or () if each.event_id not in known]
+        queue = Panel(
+            state=candidates.state, value=tuple(map(_queued, left)) if candidates.value is not None else None,
+            message=candidates.message, fix=candidates.fix, age_s=candidates.age_s,
+        )  # fmt: skip
+        event = ask.text("event") or (left[0].event_id if left else "")
+        if event and candidates.state == "ready":
+            current = await _current(ask, project, dataset, event, left)
+    return ReviewPage(
+        project=project,
+        projects=projects,
+        dataset=dataset,
+        datasets=names,
+        negative_only=bool(ask.text("negative")),
+        scrubbed=bool(ask.text("scrubbed")),
+        queue=queue,
+        current=current,
+        saved=ask.text("saved"),
+        may_save=ask.person.role >= Role.LABELLER,
+    )
+
+
+async def _reviewed(ask: Ask, project: str, dataset: str) -> set[str | None]:
+    """Return the retrievals with a case now: the list of candidates may be some seconds old."""
+    try:
+        return {case.event_id for case in await ask.store(cases_of, project, dataset, with_retired=True)}
+    except OperationError as error:
+        if error.kind != "unavailable":
+            raise
+        return set()
+
+
+def _days(ask: Ask) -> int:
+    """Return the days of the range, at least one: candidates are chosen from the newest rows."""
+    return max(1, round((ask.scope.to_ms - ask.scope.from_ms) / 86_400_000))
+
+
+def _queued(each: Candidate) -> Queued:
+    return Queued(
+        event_id=each.event_id,
+        time=each.event_time,
+        question=each.query,
+        times=each.times,
+        positive=each.positive,
+        negative=each.negative,
+    )
+
+
+async def _current(ask: Ask, project: str, dataset: str, event: str, left: list[Candidate]) -> Current:
+    """Read the retrieval and its case. A retrieval that is not stored any more may still have one."""
+    retrieval: Retrieval | None = None
+    try:
+        retrieval = await ask.store(retrieval_of, project, event)
+    except OperationError as error:
+        if error.kind != "not_found":
+            raise
+        case = await ask.store(latest_version, project, dataset, case_id_of(checked_event(event)))
+        if case is None:
+            raise
+    else:
+        case = await ask.store(latest_version, project, dataset, case_id_of(retrieval.event_id))
+    candidate = next((each for each in left if retrieval and each.event_id == retrieval.event_id), None)
+    return current_of(retrieval, case, candidate)
+
+
+def current_of(retrieval: Retrieval | None, case: SavedCase | None, candidate: Candidate | None) -> Current:
+    """Return what the reviewer decides about. Pure."""
+    expected = [*case.expected_slugs, *map(str, case.expected_chunk_ids)] if case and not case.retired else []
+    good = set(candidate.good) if candidate else set()
+    documents = tuple(
+        Retrieved(
+            rank=each.rank,
+            name=each.name,
+            score=each.score,
+            text=text_of(each.text, (), _PASSAGE_CHARS) if each.text else None,
+            expected=each.name in expected,
+            good=each.name in good,
+        )
+        for each in (retrieval.documents if retrieval else ())
+    )
+    retrieved = {each.name for each in documents}
+    probability = case.inclusion_probability if case else candidate.inclusion_probability if candidate else 1.0
+    return Current(
+        event_id=retrieval.event_id if retrieval else (case.event_id or "") if case else "",
+        time=retrieval.event_time if retrieval else None,
+        question=text_of(retrieval.query if retrieval else case.query if case else "", (), SHOWN_CHARS),
+        documents=documents,
+        others=tuple(each for each in expected if each not in retrieved),
+        null_case=bool(case and not case.retired and case.null_case),
+        expected_answer=(case.expected_answer or "") if case and not case.retired else "",
+        version=case.version if case and not case.retired else 0,
+        reviewer=case.reviewer if case and not case.retired else "",
+        inclusion_probability=probability,
+    )
+
+
+async def save(ask: Ask, fields: Mapping[str, str]) -> str:
+    """Save a case and go to the next question."""
+    project, dataset, event = fields.get("project") or "default", ask.path["name"], fields.get("event_id", "")
+    names = [each.strip() for each in fields.get("documents", "").splitlines() if each.strip()]
+    ranks = _integers("ranks", fields.get("ranks", ""))
+    of_chunks = False
+    if ranks or names:
+        try:
+            retrieval = await ask.store(retrieval_of, project, event)
+        except OperationError as error:
+            if error.kind != "not_found" or ranks:
+                raise
+        else:
+            of_chunks = retrieval.of_chunks
+            listed = {each.rank: each.name for each in retrieval.documents}
+            if wrong := [rank for rank in ranks if rank not in listed]:
+                raise OperationError("invalid", f"ranks: the retrieval has {len(listed)} documents, so no {wrong[0]}")
+            names = [*(listed[rank] for rank in ranks), *names]
+    review = Review(
+        expected_slugs=() if of_chunks else names,
+        expected_chunk_ids=[_chunk(name) for name in names] if of_chunks else (),
+        null_case=bool(fields.get("null_case")),
+        expected_answer=fields.get("expected_answer", "").replace("\r\n", "\n"),
+    )
+    saved = await ask.store(
+        save_case, ask.settings.store, project, dataset, review, ask.person.name, event_id=event,
+        inclusion_probability=_probability(fields.get("inclusion_probability") or "1"),
+        base_version=(_integers("base_version", fields.get("base_version", "")) or [0])[0],
+    )  # fmt: skip
+    return link(
+        "/review", {"project": project, "dataset": dataset if dataset != _DATASET else "", "saved": saved.event_id}
+    )
+
+
+def _integers(name: str, text: str) -> list[int]:
+    parts = [part for part in text.split(",") if part]
+    if not all(re.fullmatch(r"\d{1,9}", part, re.ASCII) for part in parts):
+        raise OperationError("invalid", f"{name}: not a number")
+    return [int(part) for part in parts]
+
+
+def _chunk(name: str) -> int:
+    if not re.fullmatch(r"-?\d{1,19}", name, re.ASCII):
+        raise OperationError("invalid", "documents: this retrieval names chunks by numbers")
+    return int(name)
+
+
+def _probability(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise OperationError("invalid", "inclusion_probability: not a number") from None
+
+
+PAGE = Page(
+    "review",
+    "/review",
+    "Review",
+    "Which documents answer the question?",
+    read,
+    ReviewPage,
+    (
+        Parameter("dataset", "Dataset that the case is saved to.", default=_DATASET, longest=64),
+        Parameter(
+            "event", "Event id of a retrieval, or of an answer of one; without it the first question.", longest=36
+        ),
+        Parameter("negative", "1: only questions with negative feedback.", ("1",)),
+        Parameter("scrubbed", "1: also questions of which personal data was removed.", ("1",)),
+        Parameter("saved", "Event id of the case that was saved last.", longest=36),
+    ),
+    span="30d",
+    by_project=True,
+    key="v",
+    command="assay dataset mine{and_project}",
+)
+SAVE = Action(
+    "/datasets/{name}/cases",
+    "Save a reviewed case as its next version.",
+    Role.LABELLER,
+    save,
+    (
+        Parameter("project", "Project of the retrieval.", longest=64),
+        Parameter("event_id", "The retrieval.", longest=36),
+        Parameter("ranks", "Ranks of expected documents in the retrieved list, separated by commas.", longest=100_000),
+        Parameter("documents", "Expected documents that were not retrieved, one in a line.", longest=500_000),
+        Parameter("null_case", "1: no document answers the question.", ("1",)),
+        Parameter(
+            "expected_answer", "The answer that is right. Personal data is removed.", longest=2 * QUERY_MAX_CHARS
+        ),
+        Parameter("base_version", "Version that the reviewer saw; 0 for a new case.", longest=9),
+        Parameter("inclusion_probability", "Probability with which the question was drawn.", longest=40),
+    ),
+)

@@ -1,0 +1,116 @@
+"""The page of SQL."""
+
+import asyncio
+import re
+
+from assay_console.page import Ask, Document, Page, Panel, Parameter
+from assay_operations.errors import OperationError
+from assay_operations.query import known_queries
+from assay_operations.sql import ROWS_MAX, SqlAnswer, SqlError, View, schema, sql_answer
+
+_PREFIX = "param_"
+_TEXTS = re.compile(r"\{(\w+):\s*String\s*\}")
+
+
+class QueryParameter(Document):
+    """A parameter of a named query, with the value that it has here."""
+
+    name: str
+    type: str
+    value: str
+    meaning: str
+
+
+class Named(Document):
+    """A named query."""
+
+    name: str
+    summary: str
+    parameters: tuple[QueryParameter, ...]
+
+
+class Sql(Document):
+    """SQL and its answer. `waits`: a link from elsewhere brought it, so a person must start it."""
+
+    name: str
+    sql: str
+    values: dict[str, str]
+    waits: bool
+    answer: SqlAnswer | None
+    error: SqlError | None
+    rows_max: int
+    named: tuple[Named, ...]
+    views: Panel[tuple[View, ...]]
+
+
+async def read(ask: Ask) -> Sql:
+    """Answer the SQL of the URL, or that of a named query with its parameters."""
+    name, sql = ask.text("name"), ask.text("q").strip().removesuffix(";")
+    values = {each.removeprefix(_PREFIX): value for each, value in ask.parameters.items() if each.startswith(_PREFIX)}
+    queries = {each.name: each for each in known_queries()}
+    if name:
+        if name not in queries:
+            raise OperationError("invalid", f"no query is named {name[:60]!r}", "choose one of the list: /sql")
+        if unknown := values.keys() - queries[name].defaults.keys():
+            raise OperationError("invalid", f"{name} has no parameter {min(unknown)[:60]!r}")
+        sql, values = queries[name].sql, queries[name].defaults | values
+    # A link leaves out parameters that are empty.
+    values = dict.fromkeys(_TEXTS.findall(sql), "") | values
+    named = tuple(
+        Named(
+            name=each.name,
+            summary=each.summary,
+            parameters=tuple(
+                QueryParameter(
+                    name=one.name,
+                    type=one.type,
+                    value=values.get(one.name, one.default) if each.name == name else one.default,
+                    meaning=one.meaning,
+                )
+                for one in each.parameters
+            ),
+        )
+        for each in queries.values()
+    )
+    runs = bool(sql) and ask.same_origin
+    views, found = await asyncio.gather(ask.panel(schema), _answer(ask, sql, values) if runs else _nothing())
+    return Sql(
+        name=name,
+        sql=sql,
+        values=values,
+        waits=bool(sql) and not runs,
+        answer=found if isinstance(found, SqlAnswer) else None,
+        error=found if isinstance(found, SqlError) else None,
+        rows_max=ROWS_MAX,
+        named=named,
+        views=views,
+    )
+
+
+async def _answer(ask: Ask, sql: str, values: dict[str, str]) -> SqlAnswer | SqlError:
+    answer = await ask.sql_reads.ask(sql_answer, sql, values)
+    ask.cost.took_ms += answer.took_ms
+    if isinstance(answer.value, SqlAnswer):
+        ask.cost.rows_read += answer.value.rows_read or 0
+    return answer.value
+
+
+async def _nothing() -> None:
+    return None
+
+
+PAGE = Page(
+    "sql",
+    "/sql",
+    "SQL",
+    "Anything else?",
+    read,
+    Sql,
+    (
+        Parameter("q", "SQL that reads the views.", longest=20_000),
+        Parameter("name", "A named query, instead of `q`."),
+        Parameter(_PREFIX, "Values of the parameters `{NAME:Type}`, each as `param_NAME`.", longest=4_000, prefix=True),
+    ),
+    span="",
+    key="x",
+)

@@ -1,0 +1,126 @@
+"""Pure parts of the pages about quality, arrivals and health."""
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from assay_console import drawings, formats
+from assay_console.page import Panel
+from assay_console.views.arrivals import told
+from assay_console.views.health import summary
+from assay_console.views.overview import Service
+from assay_console.views.quality import Watched, detector_of, why_nothing
+from assay_operations.arrivals import Arrival
+from assay_operations.doctor.checks import Finding, Status
+from assay_operations.failures import Failures
+from assay_operations.judging.quality import Day, Judged, Metric, Spell
+from assay_operations.overview.flow import Hop
+
+NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
+STORED = Arrival("answer", "a", "shop", "search", NOW, NOW, NOW)
+WAITING = Arrival("answer", "a", "shop", "search", NOW, NOW, None)
+REFUSED = Failures((), more=False, lost=3, recovered=0, incidents=0, checked_at=NOW)
+
+
+@pytest.mark.parametrize(
+    ("found", "steps", "refused", "away", "state", "words"),
+    [
+        ([STORED], [], None, "", "good", "stored 0 ms later"),
+        ([WAITING], [Hop("stored", "writer", 7, None, None, None)], None, "", "warn", "7 entries wait for the writer"),
+        ([], [], None, "no answer", "bad", "It is not known whether events arrive: no answer."),
+        ([], [Hop("scrubbed", "scrubber", 9, None, None, None)], None, "", "warn", "9 raw entries of all producers wait"),
+        ([], [], REFUSED, "", "bad", "Events arrive and are refused: 3 in 24 h"),
+        ([], None, None, "", "warn", "Waiting for the first event."),
+    ],
+)  # fmt: skip
+def test_the_sentence_says_whether_events_arrive(
+    found: list[Arrival], steps: list[Hop] | None, refused: Failures | None, away: str, state: str, words: str
+) -> None:
+    said = told(found, steps, refused, away)
+    assert said[0] == state
+    assert words in said[1]
+
+
+def judged(**counts: int) -> Judged:
+    values = dict.fromkeys(("sampled", "scored", "abstained", "no_context", "judge_error", "skipped_budget", "seen"), 0)
+    return Judged("shop", "answer", **(values | counts), cost_usd=0.0, backend="lexical", fingerprint="f")
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        (None, "It is not known why"),
+        ((), "No answer of this time was seen by the judge"),
+        ((judged(seen=5),), "sampled none: see judge.base_rate"),
+        ((judged(sampled=9, judge_error=8, no_context=1),), "The judge failed on 8 of 9 sampled answers"),
+        ((judged(sampled=9, skipped_budget=9),), "The budget was used up for 9 of 9"),
+        ((judged(sampled=9, no_context=9),), "9 of 9 sampled answers have no passage"),
+        ((judged(sampled=9, abstained=9),), "9 of 9 sampled answers make no claim"),
+    ],
+)
+def test_an_empty_page_of_quality_says_why_nothing_is_judged(counts: tuple[Judged, ...] | None, words: str) -> None:
+    assert words in why_nothing(counts)
+
+
+def test_coverage_is_unknown_without_a_sample() -> None:
+    assert judged().coverage is None
+    assert judged(sampled=4, scored=1, abstained=1, no_context=1, judge_error=1).coverage == 0.75
+
+
+def metric(*judges: str, spells: tuple[Spell, ...] = ()) -> Metric:
+    days = tuple(
+        Day(date(2026, 11, number + 1), judge, 10, 0.8, 0.7, 0.9, None, None, None, None)
+        for number, judge in enumerate(judges)
+    )
+    return Metric("shop", "faithfulness", "lexical", judges[-1], days, None, spells)
+
+
+def test_another_judge_breaks_the_line_and_only_its_days_have_the_baseline() -> None:
+    first = datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1000
+    drawn = str(drawings.quality(metric("a", "a", "b"), 0.85, first, first + 5 * 86_400_000))
+    assert drawn.count('class="break"') == 1
+    assert "from here on another judge: b" in drawn
+    assert drawn.count('class="mean"') == 2
+    assert 'class="break"' not in str(drawings.quality(metric("a", "a"), 0.85, first, first + 5 * 86_400_000))
+
+
+def test_an_open_episode_is_shaded_to_the_end_of_the_range() -> None:
+    first = datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1000
+    drawn = str(
+        drawings.quality(metric("a", spells=(Spell("critical", first, None),)), None, first, first + 86_400_000)
+    )
+    assert 'class="shade critical"' in drawn
+
+
+def test_the_detectors_series_is_that_of_the_latest_judge() -> None:
+    def series(fingerprint: str) -> Watched:
+        return Watched(
+            project="shop", metric="faithfulness", series=fingerprint, state="ok", baseline=0.9, last_day=0.9, n_last_day=3,
+            evidence=0.1, note="",
+        )  # fmt: skip
+
+    assert detector_of(metric("a", "b"), [series("a"), series("b")]) == series("b")
+    assert detector_of(metric("a", "b"), [series("a")]) is None
+    assert detector_of(metric("a"), None) is None
+
+
+def test_evidence_far_above_the_threshold_is_not_a_row_of_zeros() -> None:
+    assert [formats.evidence(each) for each in (None, 0.5, 10.0, 1e22)] == ["–", "0.50", "10.00", "over 10"]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "panel", "service", "expected"),
+    [
+        ([Status.OK], "ready", "good", ("good", "All 1 checks passed.")),
+        ([Status.OK, Status.WARN], "ready", "off", ("warn", "No check failed, 1 warn.")),
+        ([Status.FAIL, Status.WARN], "ready", "good", ("bad", "1 of the checks failed, 1 warn.")),
+        ([], "unavailable", "good", ("bad", "1 of the checks failed.")),
+        ([Status.OK], "ready", "bad", ("bad", "1 of the checks failed.")),
+    ],
+)
+def test_health_is_as_its_worst_check(
+    statuses: list[Status], panel: str, service: str, expected: tuple[str, str]
+) -> None:
+    findings = [Finding("a check", status, "") for status in statuses]
+    panels: list[Panel[list[Finding]]] = [Panel(state=panel)]  # type: ignore[arg-type]
+    assert summary(findings, panels, [Service(name="writer", state=service, problems=[])]) == expected

@@ -1,0 +1,113 @@
+"""Count the values of fields that a filter can choose."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from assay_operations.events.bounds import rollup_parameters
+from assay_operations.events.filters import STATUSES, EventFilter, Range
+from assay_operations.events.histogram import counted_span, not_applied, width_of
+from assay_operations.events.reads import Reads
+from assay_operations.events.rows import EventRow
+from assay_schema.fields import Kind
+
+if TYPE_CHECKING:
+    from assay_runtime.store import Client
+
+#: Values of a facet, those with the most events first.
+VALUES_MAX = 20
+Source = Literal["all counted events", "of the rows shown"]
+#: The dimensions of the rollups: the names of the parameters and columns.
+_DIMENSIONS = ("project", "service", "kind", "tool")
+#: The kinds whose statuses the rollups count.
+_COUNTED = (Kind.RETRIEVAL, Kind.FEEDBACK, Kind.TOOL_CALL)
+_STATUSES = (
+    "arrayConcat(arrayMap((status, n) -> (status, toUInt64(n)), mapKeys(by_status), mapValues(by_status)),"
+    " if(of_kind = 'retrieval', [('no_result', none_found), ('found', toUInt64(n - none_found))], []),"
+    " if(of_kind = 'feedback', [('positive', good), ('negative', bad)], []))"
+)
+
+
+@dataclass(frozen=True)
+class Facet:
+    """The values of one field with their numbers of events, greatest first."""
+
+    #: The URL parameter that chooses a value.
+    name: str
+    values: tuple[tuple[str, int], ...]
+    source: Source
+    #: Number of further values; None if it is not known.
+    more: int | None = 0
+
+
+@dataclass(frozen=True)
+class Facets:
+    """Counts by project, service, kind, tool, model and status."""
+
+    facets: tuple[Facet, ...]
+    rows_read: int
+
+
+def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[EventRow] = ()) -> Facets:
+    """Return counts of the values that a filter could choose. Raises `OperationError`.
+
+    The values of a field are counted without the filter's condition on this field. The rollups count whole buckets of the range. A field
+    that they do not have, and every field if they do not know a condition of the filter, is counted on the rows shown.
+    """
+    reads = Reads(client)
+    unknown = set(not_applied(wanted)) - {"status"}
+    names = [] if unknown or wanted.statuses else [*_DIMENSIONS]
+    if not unknown and not set(wanted.possible_kinds) - set(_COUNTED):
+        names.append("status")
+    counted = _of_rollups(reads, wanted, span, names) if names else {}
+    found = (counted.get(name) or of_rows(name, shown) for name in (*_DIMENSIONS, "model", "status"))
+    return Facets(tuple(found), reads.rows_read)
+
+
+def of_rows(name: str, shown: Sequence[EventRow]) -> Facet:
+    """Count the values of a field on rows. Pure."""
+    counts = Counter(str(getattr(row, name)) for row in shown if getattr(row, name) != "")
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return Facet(name, tuple(ordered[:VALUES_MAX]), "of the rows shown", max(0, len(ordered) - VALUES_MAX))
+
+
+def _of_rollups(reads: Reads, wanted: EventFilter, span: Range, names: Sequence[str]) -> dict[str, Facet]:
+    """Count the values of several fields in one query: each event once for each field."""
+    span = counted_span(reads, EventFilter(), span)
+    _, unit = width_of(span)
+    wanted = replace(wanted, statuses=())
+    conditions = {
+        "project": "of_project = {project:String}" if wanted.project is not None else "",
+        "service": "has({services:Array(String)}, of_service)" if wanted.services else "",
+        "kind": "has({kinds:Array(String)}, of_kind)",
+        "tool": "has({tools:Array(String)}, of_tool)" if wanted.tools else "",
+    }
+    items = []
+    for name in names:
+        others = " AND ".join(sql for field, sql in conditions.items() if sql and field != name) or "true"
+        pairs = _STATUSES if name == "status" else f"[(of_{name}, n)]"
+        items.append(f"if({others}, arrayMap(pair -> ({name!r}, pair.1, pair.2), {pairs}), [])")
+    where = " AND ".join([*unit.within(), "has({any_kinds:Array(String)}, toString(kind))"])
+    sql = (
+        "SELECT item.1 AS name, item.2 AS value, sum(item.3) AS counted, count() OVER (PARTITION BY name) AS values FROM"  # noqa: S608
+        " (SELECT toString(project) AS of_project, toString(service) AS of_service, toString(kind) AS of_kind,"
+        " toString(tool) AS of_tool, sum(events) AS n, sum(without_result) AS none_found, sum(positive) AS good,"
+        " sum(negative) AS bad, CAST(sumMap(statuses), 'Map(String, UInt64)') AS by_status"
+        f" FROM {unit.view} WHERE {where} GROUP BY of_project, of_service, of_kind, of_tool)"
+        f" ARRAY JOIN arrayConcat({', '.join(items)}) AS item"
+        " GROUP BY name, value HAVING counted > 0 AND value != '' ORDER BY counted DESC, value LIMIT {limit:UInt32} BY name"
+    )
+    any_kinds = [str(kind) for kind in replace(wanted, kinds=()).possible_kinds]
+    values = rollup_parameters(wanted) | unit.buckets(span.from_ms, span.to_ms)
+    allowed = {status for kind in wanted.possible_kinds for status in STATUSES[kind]}
+    found: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
+    every = dict.fromkeys(names, 0)
+    for name, value, counted, number in reads.rows(sql, values | {"any_kinds": any_kinds, "limit": VALUES_MAX}):
+        if name != "status" or value in allowed:
+            found[name].append((value, int(counted)))
+        every[name] = int(number)
+    return {
+        name: Facet(name, tuple(of), "all counted events", max(0, every[name] - VALUES_MAX))
+        for name, of in found.items()
+    }

@@ -1,0 +1,69 @@
+"""Queries of the store for the reads of events: time limits, counted rows, and errors with a fix."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from assay_operations.clients import engine_message
+from assay_operations.errors import OperationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay_runtime.store import Client
+
+#: The engine's error code of a query that reached `max_execution_time`.
+_TIMEOUT = 159
+#: Longest limit that is set, in seconds. The store refuses one that is longer than the user's.
+_SECONDS_MAX = 5
+
+
+class OutOfTimeError(Exception):
+    """A query reached its time limit."""
+
+
+@dataclass
+class Reads:
+    """The queries of one operation."""
+
+    client: "Client"
+    #: Rows that the engine read for them, by its own summary.
+    rows_read: int = field(default=0, init=False)
+
+    def rows(self, sql: str, parameters: "Mapping[str, Any]", *, seconds: float | None = None) -> list[tuple[Any, ...]]:
+        """Return the rows of a query. Raises `OutOfTimeError` after `seconds`, else `OperationError`.
+
+        The limit is in whole seconds, from 1 to 5: the store accepts no shorter one, and no longer one than the user's.
+        """
+        from clickhouse_connect.driver.exceptions import ClickHouseError
+
+        settings = {} if seconds is None else {"max_execution_time": min(max(1, round(seconds)), _SECONDS_MAX)}
+        try:
+            answer = self.client.query(sql, parameters=dict(parameters), settings=settings)
+        except ClickHouseError as error:
+            raise _failed(error) from error
+        self.rows_read += int(answer.summary.get("read_rows", 0))
+        return [tuple(row) for row in answer.result_rows]
+
+    def objects(self, sql: str, parameters: "Mapping[str, Any]") -> list[dict[str, Any]]:
+        """Return the rows of a query as JSON objects. Times are ISO 8601, ids are text."""
+        from clickhouse_connect.driver.exceptions import ClickHouseError
+
+        settings = {"date_time_output_format": "iso"}
+        try:
+            answer = self.client.raw_query(sql, parameters=dict(parameters), settings=settings, fmt="JSONEachRow")
+        except ClickHouseError as error:
+            raise _failed(error) from error
+        return [orjson.loads(line) for line in answer.splitlines() if line]
+
+
+def _failed(error: Exception) -> Exception:
+    code = getattr(error, "code", None)
+    if code == _TIMEOUT or f"Code: {_TIMEOUT}." in str(error):
+        return OutOfTimeError()
+    if code is None and "Code: " not in str(error):
+        return OperationError(
+            "unavailable", "the store does not answer", "start it, or correct store.url (ASSAY_STORE_URL)"
+        )
+    return OperationError("unavailable", f"store: {engine_message(str(error))}")

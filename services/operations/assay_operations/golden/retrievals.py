@@ -1,0 +1,87 @@
+"""Read a captured retrieval whose documents a reviewer ticks."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from assay_operations.errors import OperationError
+from assay_operations.labelling.queues import checked_event, checked_name
+
+if TYPE_CHECKING:
+    from assay_runtime.store import Client as Store
+
+_RETRIEVAL = """
+SELECT toString(c.event_id) AS event_id, c.event_time AS event_time, query, retrieved_slugs, retrieved_ids,
+    retrieved_chunk_ids, retrieved_scores,
+    c.passages.id AS passage_ids, c.passages.text AS passage_texts
+FROM candidates AS c
+WHERE c.project = {project:String} AND c.event_id = {event:UUID} AND c.event_time = UUIDv7ToDateTime({event:UUID}, 'UTC')
+"""
+
+_OF_ANSWER = """
+SELECT toString(retrieval_event_id) FROM answers
+WHERE project = {project:String} AND event_id = {event:UUID} AND event_time = UUIDv7ToDateTime({event:UUID}, 'UTC')
+    AND retrieval_event_id IS NOT NULL
+"""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document of the list.
+
+    `rank` is 1 for the first. `score` and `text` are None if the producer does not send them.
+    """
+
+    rank: int
+    name: str
+    score: float | None
+    text: str | None
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """A question with the documents that were retrieved, each once."""
+
+    event_id: str
+    event_time: datetime
+    project: str
+    query: str
+    documents: tuple[Document, ...]
+    #: True if the documents are named by ids of chunks.
+    of_chunks: bool
+
+
+def retrieval_of(store: "Store", project: str, event_id: str) -> Retrieval:
+    """Return a retrieval, or the one that an answer was made from.
+
+    Raises `OperationError` if it is not stored in the project.
+    """
+    checked_name(project, "project")
+    event = checked_event(event_id)
+    row = _row(store, _RETRIEVAL, project, event)
+    if row is None:
+        answer = store.query(_OF_ANSWER, parameters={"project": project, "event": event}).result_rows
+        row = _row(store, _RETRIEVAL, project, str(answer[0][0])) if answer else None
+    if row is None:
+        raise OperationError("not_found", f"no retrieval {event}, or answer of one, is stored in project {project}")
+    documents, of_chunks = documents_of(row)
+    return Retrieval(row["event_id"], row["event_time"], project, row["query"], documents, of_chunks)
+
+
+def _row(store: "Store", sql: str, project: str, event: str) -> dict[str, Any] | None:
+    rows = store.query(sql, parameters={"project": project, "event": event}).named_results()
+    return next((dict(row) for row in rows), None)
+
+
+def documents_of(row: dict[str, Any]) -> tuple[tuple[Document, ...], bool]:
+    """Return the distinct documents of a retrieval, and True if only ids of chunks name them. Pure."""
+    passages, chunks = list(row["passage_ids"]), [str(each) for each in row["retrieved_chunk_ids"]]
+    names = list(row["retrieved_slugs"]) or list(row["retrieved_ids"]) or passages or chunks
+    scores = row["retrieved_scores"] if len(row["retrieved_scores"]) == len(names) else [None] * len(names)
+    texts = dict(zip(passages, row["passage_texts"], strict=True))
+    in_order = row["passage_texts"] if len(passages) == len(names) else [None] * len(names)
+    found: dict[str, Document] = {}
+    for name, score, text in zip(names, scores, in_order, strict=True):
+        if name and name not in found:
+            found[name] = Document(len(found) + 1, name, score, texts.get(name, text))
+    return tuple(found.values()), not (row["retrieved_slugs"] or row["retrieved_ids"] or passages)

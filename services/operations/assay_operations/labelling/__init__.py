@@ -1,0 +1,1 @@
+"""Labels of people on judged answers, in the store."""

@@ -1,0 +1,40 @@
+"""Read projects, the newest event and open alerts, for the frame of every page."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay_runtime.store import Client
+
+#: Days for which a project without events is still listed, and most projects in a list.
+_PROJECT_DAYS = 90
+_PROJECTS_MAX = 500
+
+# The rollup by day is the smallest, and is counted every minute like the others.
+_FRAME = """SELECT
+    arraySlice(arraySort(groupUniqArray(toString(project))), 1, {limit:UInt32}),
+    maxOrNullIf(created_at, kind != 'failure'),
+    (SELECT count() FROM open_episodes WHERE {project:String} = '' OR project IN ({project:String}, 'all'))
+FROM rollup_day WHERE day >= today() - {days:UInt16}"""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Projects with events in 90 days, arrival of the newest event of these that is counted, open alerts."""
+
+    projects: tuple[str, ...]
+    newest_at: datetime | None
+    open_alerts: int
+
+
+def frame(client: "Client", project: str = "") -> Frame:
+    """Read it. Alerts are those of a project and of the whole system; all without a project."""
+    parameters = {"days": _PROJECT_DAYS, "limit": _PROJECTS_MAX, "project": project}
+    ((projects, newest, alerts),) = client.query(_FRAME, parameters=parameters).result_rows
+    return Frame(tuple(projects), _time(newest), int(alerts))
+
+
+def _time(value: datetime | None) -> datetime | None:
+    """Return a time of the store with its zone."""
+    return None if value is None else value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

@@ -1,0 +1,384 @@
+"""Who may see and do what: links, sessions, proxies, keys, roles, hosts and other sites."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from assay_access.api_keys import KeyKind
+from assay_access.console_links import LINK_S
+from assay_console.page import Action
+from assay_console.pages import ACTIONS, PAGES
+from assay_console.people import Role
+from tests.console.conftest import Shop
+from tests.support.console import KEY, Console, running_console
+from tests.support.gateway import redis_with_identities
+from tests.support.store import StoreServer
+from tests.support.wait import until
+
+#: A path for each page, with places filled in.
+PATHS = {page.name: re.sub(r"\{[^}]+\}", "01a21b4e-9db4-7d2a-bb5a-03118d49108c", page.path) for page in PAGES}
+EVERY_ADDRESS = "0.0.0.0"  # noqa: S104  # the console must refuse it
+PROXY_SECRET = "a secret of at least thirty-two bytes"
+
+
+@pytest.fixture(scope="module")
+def console(migrated: StoreServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    with running_console(tmp_path_factory.mktemp("console"), migrated) as running:
+        yield running
+
+
+# --- without a session
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_page_shows_nothing_to_those_who_are_not_signed_in(console: Console, name: str) -> None:
+    page = console.get(PATHS[name], role=None)
+    assert page.status == 401
+    assert "assay console url" in page.text
+    assert len(page.body) < 1500, "only the message"
+    document = console.get(next(p for p in PAGES if p.name == name).api_path, role=None)
+    assert (document.status, document.headers["www-authenticate"]) == (401, "Bearer")
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/api/v1/nothing", "/static/../app.py", "/static/nothing.js"])
+def test_an_address_without_a_page_is_not_found(console: Console, path: str) -> None:
+    assert console.get(path).status == 404
+
+
+# --- links
+
+
+def test_a_link_signs_in_once(console: Console) -> None:
+    link = console.link()
+    first = console.get(link, role=None)
+    assert (first.status, first.headers["location"]) == (303, "/")
+    cookie = first.headers["set-cookie"]
+    assert cookie.startswith(f"{console.cookie}=")
+    assert {"HttpOnly", "Path=/", "SameSite=lax"} <= {part.strip() for part in cookie.split(";")}
+    assert console.get("/alerts", role=None, Cookie=cookie.partition(";")[0]).status == 200
+    again = console.get(link, role=None)
+    assert again.status == 403
+    assert "set-cookie" not in again.headers
+    assert "assay console url" in again.text
+
+
+@pytest.mark.parametrize(
+    "target", ["https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)", "/a\nb"]
+)
+def test_a_link_leads_only_to_a_page_of_the_console(console: Console, target: str) -> None:
+    answer = console.get(f"{console.link()}&next={quote(target)}", role=None)
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    assert console.get(f"{console.link()}&next=/alerts", role=None).headers["location"] == "/alerts"
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["", ".", "a.b", "eyJ1c2UiOiJsaW5rIn0.", "\u00e9.\u00e9", "x" * 5000],
+)
+def test_a_made_up_link_is_refused(console: Console, token: str) -> None:
+    answer = console.get(f"/login?token={quote(token)}", role=None)
+    assert answer.status == 403
+    assert "set-cookie" not in answer.headers
+
+
+def test_a_link_that_is_too_old_or_from_the_future_is_refused(console: Console) -> None:
+    assert console.get(console.link(time.time() - LINK_S - 1), role=None).status == 403
+    assert console.get(console.link(time.time() + 60), role=None).status == 403
+
+
+def test_a_link_made_before_the_console_started_is_refused(console: Console) -> None:
+    """Otherwise a link that was used could be used again after a restart."""
+    used = console.link()
+    assert console.get(used, role=None).status == 303
+    console.kill()
+    console.start()
+    assert console.get(used, role=None).status == 403
+    assert console.get(console.link(), role=None).status == 303
+
+
+def test_a_cookie_that_was_changed_or_has_expired_is_no_session(console: Console) -> None:
+    good = console.session()["Cookie"]
+    assert console.get("/alerts", role=None, Cookie=good).status == 200
+    for bad in (good[:-1], good[:-2] + "AA", good.replace("=", "=x", 1), good.partition(".")[0] + "."):
+        assert console.get("/alerts", role=None, Cookie=bad).status == 401
+    assert console.get("/alerts", role=None, Cookie=console.session(hours=-1)["Cookie"]).status == 401
+    link = console.link().partition("token=")[2]
+    assert console.get("/alerts", role=None, Cookie=f"{console.cookie}={link}").status == 401
+
+
+def test_signing_out_removes_the_cookie(console: Console) -> None:
+    answer = console.post("/logout", {})
+    assert answer.status == 303
+    assert "Max-Age=0" in answer.headers["set-cookie"]
+
+
+# --- hosts and other sites
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "", "[::1]x"])
+def test_a_request_for_another_host_is_refused(console: Console, host: str) -> None:
+    """A name of another site can be pointed at this address."""
+    assert console.get("/alerts", Host=host).status == 403
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost:1", "LOCALHOST", "[::1]:9112"])
+def test_a_request_for_its_own_host_is_answered(console: Console, host: str) -> None:
+    assert console.get("/alerts", Host=host).status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+        {"Sec_Fetch_Site": "", "Origin": "https://evil.example"},
+        {"Sec_Fetch_Site": "cross-site", "Origin": "http://127.0.0.1"},
+        {"Sec_Fetch_Site": "cross-site", "Authorization": "Basic am86cHc="},
+        {"Sec_Fetch_Site": "cross-site", "Authorization": "Negotiate am86cHc="},
+    ],
+)
+@pytest.mark.parametrize("path", ["/logout", *sorted(action.path for action in ACTIONS)])
+def test_a_page_of_another_site_can_change_nothing(console: Console, path: str, headers: dict[str, str]) -> None:
+    assert console.post(re.sub(r"\{[^}]+\}", "x", path), {}, **headers).status == 403
+
+
+def test_without_fetch_metadata_the_origin_decides(console: Console) -> None:
+    for origin, status in ((console.url, 303), ("http://127.0.0.1:1", 403), ("null", 403)):
+        answer = console.request("POST", "/logout", "VIEWER", b"", Origin=origin)
+        assert answer.status == status, origin
+    assert console.request("POST", "/logout", "VIEWER", b"").status == 403
+
+
+# --- headers
+
+
+@pytest.mark.parametrize("path", ["/alerts", "/nothing", "/api/v1/alerts", "/static/console.css"])
+def test_every_answer_carries_the_headers_that_confine_a_page(console: Console, path: str) -> None:
+    headers = console.get(path).headers
+    policy = dict(each.strip().split(" ", 1) for each in headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'"
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+    if not path.startswith("/static"):
+        assert headers["cache-control"] == "no-store"
+
+
+def test_no_request_is_logged_with_its_query(console: Console) -> None:
+    console.get("/alerts?state=all&project=secretproject")
+    console.get("/nothing?q=secretproject")
+    assert "secretproject" not in console.log()
+
+
+# --- roles
+
+
+@pytest.mark.parametrize(
+    "time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "1969-12-31", "now", "2026-13-01"]
+)
+def test_a_time_that_no_event_can_have_is_refused_by_name(console: Console, time: str) -> None:
+    for path in ("/events", "/api/v1/quality"):
+        answer = console.get(f"{path}?from={quote(time)}")
+        assert answer.status == 422, path
+        assert "is not a time such as" in answer.text
+
+
+@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize("name", PATHS)
+def test_a_page_is_shown_to_its_role_and_those_above(console: Console, name: str, role: Role) -> None:
+    page = next(each for each in PAGES if each.name == name)
+    status = console.get(PATHS[name], role=role.name).status
+    assert (status == 403) == (role < page.role)
+    assert status in (200, 403, 404)
+
+
+@pytest.mark.parametrize("role", [None, *Role])
+@pytest.mark.parametrize("action", ACTIONS, ids=[action.path for action in ACTIONS])
+def test_an_action_is_refused_below_its_role(console: Console, action: Action, role: Role | None) -> None:
+    status = console.post(re.sub(r"\{[^}]+\}", "x", action.path), {}, role=role and role.name).status
+    if role is None:
+        assert status == 401
+    elif role < action.role:
+        assert status == 403
+    else:
+        assert status != 401
+
+
+# --- keys of the API
+
+
+def test_a_read_key_reads_documents_of_its_project_only(console: Console) -> None:
+    key = console.key(project="shop")
+
+    def read(path: str) -> int:
+        return console.get(path, role=None, Authorization=f"Bearer {key}").status
+
+    assert read("/api/v1/alerts") == 200
+    assert read("/api/v1/alerts?project=shop") == 200
+    assert read("/api/v1/alerts?project=other") == 403
+    for page in PAGES:
+        if not page.by_project:
+            path = page.api_path.replace(page.path, PATHS[page.name])
+            assert read(re.sub(r"\{[^}]+\}", "x", path)) == 403, page.name
+
+
+def test_a_key_reads_no_page_whose_frame_names_every_project(console: Console) -> None:
+    key = console.key(project="shop")
+    for name, path in PATHS.items():
+        assert console.get(path, role=None, Authorization=f"Bearer {key}").status == 403, name
+
+
+def test_nothing_of_another_project_is_in_a_document_for_a_key(shop: Shop) -> None:
+    key = shop.console.key(project="empty-project")
+    seen = set()
+    for page in PAGES:
+        if page.by_project:
+            ids = {"event_id": shop.rows.answer, "alert_id": shop.rows.alert, "session_id": shop.rows.session}
+            path = re.sub(r"\{(\w+)(?::\w+)?\}", lambda place, ids=ids: ids.get(place[1], "golden"), page.api_path)
+            answer = shop.console.get(
+                f"{path}?{'t=30d' if page.span else ''}", role=None, Authorization=f"Bearer {key}"
+            )
+            seen.add(answer.status)
+            for word in (shop.rows.project, "boots", "stdlib", "hostile"):
+                assert f'"{word}"' not in answer.text, (page.name, word)
+            assert "boots" not in answer.text, page.name
+    assert 200 in seen
+
+
+def test_a_revoked_key_and_keys_of_other_kinds_read_nothing(console: Console) -> None:
+    key = console.key()
+    console.revoke(key)
+    for each in (key, console.key(KeyKind.INGEST), console.key(KeyKind.FEEDBACK), key[:-1], "nonsense", ""):
+        assert console.get("/api/v1/alerts", role=None, Authorization=f"Bearer {each}").status == 401
+        assert each == "" or each not in console.log()
+
+
+def test_a_key_can_change_nothing(console: Console) -> None:
+    key = console.key()
+    for action in ACTIONS:
+        path = "/api/v1" + re.sub(r"\{[^}]+\}", "x", action.path)
+        answer = console.request("POST", path, None, b"{}", Authorization=f"Bearer {key}")
+        assert answer.status == 403, action.path
+
+
+def test_without_redis_a_key_is_not_refused_but_cannot_be_checked(migrated: StoreServer, tmp_path: Path) -> None:
+    with running_console(tmp_path, migrated) as console:
+        key = console.key()
+        console.redis.stop()
+        answer = console.get("/api/v1/alerts", role=None, Authorization=f"Bearer {key}")
+        assert answer.status == 503
+        assert console.get("/alerts").status == 200, "a session needs no Redis"
+
+
+# --- a proxy that names people
+
+
+@pytest.fixture(scope="module")
+def behind_proxy(migrated: StoreServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    settings = {
+        "ASSAY_CONSOLE_AUTH": "proxy",
+        "ASSAY_CONSOLE_PROXY_SECRET": PROXY_SECRET,
+        "ASSAY_CONSOLE_LABELLER_GROUPS": "reviewers",
+        "ASSAY_CONSOLE_OPERATOR_GROUPS": "oncall, admins",
+    }
+    with running_console(tmp_path_factory.mktemp("proxy"), migrated, **settings) as running:
+        yield running
+
+
+def named(user: str, groups: str = "", secret: str = PROXY_SECRET) -> dict[str, str]:
+    return {"X_Forwarded_User": user, "X_Forwarded_Groups": groups, "X_Assay_Proxy_Secret": secret}
+
+
+@pytest.mark.parametrize(
+    ("groups", "role"),
+    [
+        ("", "viewer"),
+        ("users", "viewer"),
+        ("reviewers", "labeller"),
+        ("users, admins", "operator"),
+        ("oncallx", "viewer"),
+    ],
+)
+def test_groups_decide_the_role(behind_proxy: Console, groups: str, role: str) -> None:
+    page = behind_proxy.get("/alerts", role=None, **named("jo@example.com", groups))
+    assert page.status == 200
+    assert f"jo@example.com, {role}" in page.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        named("jo", secret=""),
+        named("jo", secret="wrong"),
+        named("jo", secret=PROXY_SECRET + "x"),
+        named(""),
+        named("x" * 201),
+    ],
+)
+def test_headers_without_the_secret_or_without_a_name_do_not_sign_in(
+    behind_proxy: Console, headers: dict[str, str]
+) -> None:
+    assert behind_proxy.get("/alerts", role=None, **headers).status == 401
+
+
+def test_behind_a_proxy_neither_links_nor_cookies_count(behind_proxy: Console) -> None:
+    assert behind_proxy.get("/alerts").status == 401
+    assert behind_proxy.get(behind_proxy.link(), role=None).status == 404
+
+
+# --- settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "named_setting"),
+    [
+        ({"ASSAY_CONSOLE_LISTEN_HOST": EVERY_ADDRESS}, "console.listen_host"),
+        ({"ASSAY_CONSOLE_LISTEN_HOST": EVERY_ADDRESS, "ASSAY_CONSOLE_PUBLIC_URL": "http://assay.example.com"}, "public_url"),
+        ({"ASSAY_CONSOLE_PUBLIC_URL": "https://assay.example.com/x"}, "public_url"),
+        ({"ASSAY_CONSOLE_AUTH": "proxy"}, "console.proxy_secret"),
+        ({"ASSAY_CONSOLE_AUTH": "proxy", "ASSAY_CONSOLE_PROXY_SECRET": "short"}, "console.proxy_secret"),
+        ({"ASSAY_CONSOLE_SESSION_KEY": "short"}, "console.session_key"),
+        (
+            {"ASSAY_CONSOLE_AUTH": "proxy", "ASSAY_CONSOLE_PROXY_SECRET": KEY, "ASSAY_CONSOLE_TRUSTED_PROXIES": "x"},
+            "trusted_proxies",
+        ),
+    ],
+)  # fmt: skip
+def test_settings_that_would_let_others_in_stop_the_start(
+    migrated: StoreServer, tmp_path: Path, settings: dict[str, str], named_setting: str
+) -> None:
+    redis = redis_with_identities(tmp_path)
+    try:
+        console = Console(tmp_path, redis, migrated.url, **settings).start(ready=False)
+        assert console.process
+        assert console.process.wait(60) == 2
+        last = json.loads(console.log().splitlines()[-1])
+        assert named_setting in last["message"]
+    finally:
+        redis.stop()
+
+
+def test_it_serves_people_while_redis_and_the_store_are_away(tmp_path: Path, own_store: StoreServer) -> None:
+    with running_console(tmp_path, own_store) as console:
+        assert console.get("/alerts").status == 200
+        own_store.kill()
+        console.redis.stop()
+        until(lambda: "last answer" in console.get("/alerts").text, "the page does not show that the store is away")
+        console.kill()
+        console.start()  # ready without either
+        page = console.get("/alerts")
+        assert page.status == 200
+        assert "no answer at" in page.text
+        own_store.start()
+        until(
+            lambda: "no answer at" not in console.get("/alerts").text,
+            "the store is back, and the page does not show it",
+        )

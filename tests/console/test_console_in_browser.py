@@ -1,0 +1,151 @@
+"""The console's pages in a real browser: nothing runs that should not, everything can be read and reached."""
+
+import gzip
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import assay_console
+from assay_console.pages import PAGES
+from tests.console.conftest import Shop
+from tests.support.browser import window
+from tests.support.console import Console
+from tests.support.console_rows import Filled
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+#: Rules of WCAG 2.2 AA and what axe calls best practice.
+_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+NAMES = [page.name for page in PAGES]
+
+
+def path_of(name: str, rows: Filled | None) -> str:
+    """Return the address of a page; without rows its ids lead to nothing."""
+    page = next(each for each in PAGES if each.name == name)
+    ids = {
+        "event_id": rows.answer if rows else "01a21b4e-9db4-7d2a-bb5a-03118d49108c",
+        "alert_id": rows.alert if rows else "1e72826b-6b49-50e8-a0a4-8f2105c112ec",
+        "session_id": rows.session if rows else "none",
+        "name": rows.dataset if rows else "none",
+        "run_id": rows.runs[0] if rows else "none",
+        "case_id": rows.case if rows else "none",
+    }
+    runs = f"?base={rows.runs[0]}&change={rows.runs[1]}" if rows else ""
+    query = {"label": "?project=shop", "review": "?project=shop", "compare": runs, "case": runs}.get(name, "")
+    return re.sub(r"\{(\w+)(?::path)?\}", lambda place: ids.get(place[1], "none"), page.path) + query
+
+
+def violations(page: Any) -> list[str]:
+    """Return what axe finds wrong with a page, with the place of each."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page, options={"runOnly": {"type": "tag", "values": _TAGS}})
+    return [
+        f"{each['id']}: {each['help']}: {[node['target'] for node in each['nodes']][:3]}"
+        for each in found.response["violations"]
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_accessible_and_asks_nobody_else(browser: "Browser", shop: Shop, name: str, dark: bool) -> None:
+    with window(browser, shop.console, dark=dark) as opened:
+        page = opened.open(path_of(name, shop.rows))
+        assert page.locator("main").inner_text().strip(), "the page is blank"
+        assert opened.complaints == []
+        assert opened.foreign == []
+        assert violations(page) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_an_empty_page_says_why_and_is_accessible(browser: "Browser", empty: Console, name: str) -> None:
+    with window(browser, empty) as opened:
+        page = opened.open(path_of(name, None))
+        assert len(page.locator("main").inner_text().strip()) > 30
+        assert [each for each in opened.complaints if "404" not in each] == []
+        assert violations(page) == []
+
+
+@pytest.mark.parametrize("width", [320, 390, 640])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_narrow_window_scrolls_in_one_direction(browser: "Browser", shop: Shop, name: str, width: int) -> None:
+    with window(browser, shop.console, width=width, height=844) as opened:
+        page = opened.open(path_of(name, shop.rows))
+        wide = page.evaluate(
+            "[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1"
+            " && !e.closest('.wide, .chart, pre, .rail, .unseen, .skip')).map(e => e.tagName + '.' + e.className).slice(0, 5)"
+        )
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, wide
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_works_without_scripts(browser: "Browser", shop: Shop, name: str) -> None:
+    with window(browser, shop.console, scripts=False) as opened:
+        page = opened.open(path_of(name, shop.rows))
+        assert page.locator("h1").count() == 1
+        assert page.locator("main").inner_text().strip()
+
+
+def test_the_menu_leads_to_every_page_by_keyboard(browser: "Browser", shop: Shop) -> None:
+    with window(browser, shop.console) as opened:
+        page = opened.open("/alerts")
+        for each in PAGES:
+            if each.key:
+                page.keyboard.press("g")
+                with page.expect_navigation():
+                    page.keyboard.press(each.key)
+                assert page.locator("body").get_attribute("data-page") == each.name
+
+
+def test_the_sheet_of_keys_opens_and_can_switch_them_off(browser: "Browser", shop: Shop) -> None:
+    with window(browser, shop.console) as opened:
+        page = opened.open("/alerts")
+        page.keyboard.press("?")
+        dialog = page.locator("dialog")
+        assert "this sheet" in dialog.inner_text()
+        assert violations(page) == []
+        dialog.locator("input[type=checkbox]").uncheck()
+        page.keyboard.press("Escape")
+        assert dialog.count() == 0
+        page.keyboard.press("?")
+        assert page.locator("dialog").count() == 0
+        page.locator("[data-action=keys]").click()
+        page.locator("dialog input[type=checkbox]").check()
+        page.locator("dialog button").click()
+        page.keyboard.press("?")
+        assert page.locator("dialog").count() == 1
+
+
+def test_every_control_is_reached_by_tab_and_shows_its_focus(browser: "Browser", shop: Shop) -> None:
+    with window(browser, shop.console) as opened:
+        page = opened.open("/alerts")
+        seen = []
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            where = page.evaluate(
+                "(() => { const e = document.activeElement, s = getComputedStyle(e.matches('.ranges input') ? e.nextElementSibling : e);"
+                " return [e.tagName, e.href ?? e.name ?? '', s.outlineStyle, s.outlineWidth] })()"
+            )
+            if where[0] == "BODY":
+                break
+            seen.append(where)
+        assert seen[0][1].endswith("#main"), "first a link past the frame"
+        assert [each for each in seen if each[2] == "none" or each[3] == "0px"] == []
+        assert {each.path for each in PAGES if each.key} <= {
+            re.sub(r"^http://[^/]+|\?.*", "", each[1]) for each in seen
+        }
+
+
+def test_pages_and_scripts_stay_small(shop: Shop) -> None:
+    """60 KB for styles and scripts, 40 KB for a page, compressed."""
+    static = Path(assay_console.__file__).parent / "static"
+    files = [each for each in static.iterdir() if each.suffix in (".css", ".js")]
+    assert sum(len(gzip.compress(each.read_bytes(), 6)) for each in files) <= 60_000
+    for name in NAMES:
+        page = shop.console.get(path_of(name, shop.rows), role="OPERATOR", Accept_Encoding="gzip")
+        assert len(page.body) <= 40_000, name

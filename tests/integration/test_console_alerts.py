@@ -1,0 +1,208 @@
+"""The pages of alerts with a real store and a real Redis: the list, one episode, and its acknowledgement."""
+
+import asyncio
+import uuid
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import orjson
+import pytest
+from redis.asyncio import Redis as AsyncRedis
+
+from assay_console.people import Role
+from assay_drift.state import ShardState
+from assay_runtime.store import connect, insert_json_rows
+from assay_schema.alerts import Alert, AlertState
+from assay_schema.settings import RedisSettings, Settings
+from assay_schema.streams import acknowledged_key, drift_key
+from assay_writer.rows import alert_row
+from tests.support.alert_samples import EPISODE, episode, transition
+from tests.support.console_pages import console, missing
+from tests.support.drift_samples import HASHED, QUICK, START_MS, monitor, score, stream
+from tests.support.redis import RedisServer
+from tests.support.sample_rows import answer, by_column, lines
+from tests.support.sample_rows import score as score_row
+from tests.support.store import PASSWORD, StoreServer
+
+OTHER = uuid.UUID("00000000-0000-4000-8000-000000000002")
+
+
+def of(store: StoreServer, redis: RedisServer | None = None) -> Settings:
+    settings = store.settings("console")
+    url = redis.url if redis else "redis://127.0.0.1:1/0"
+    return settings.model_copy(update={"redis": RedisSettings.model_validate({"url": url})})
+
+
+def put(store: StoreServer, *alerts: Alert) -> None:
+    rows = [by_column(*alert_row(alert.model_dump_json().encode())[:2]) for alert in alerts]
+    with connect(store.settings("writer").store) as writer:
+        insert_json_rows(writer, "assay_base.alerts", lines(rows), len(rows))
+
+
+async def test_the_list_has_one_line_for_each_episode_and_its_filters(own_store: StoreServer) -> None:
+    put(
+        own_store,
+        *episode(),
+        transition(1, AlertState.WARN, alert_id=OTHER, project="books", metric="answer_relevancy"),
+    )
+    async with console(of(own_store)) as pages:
+        every = (await pages.json("/alerts?state=all"))["rows"]["value"]["rows"]
+        assert [(each["alert_id"], each["state"]) for each in every] == [
+            (str(OTHER), "warn"),
+            (str(EPISODE), "resolved"),
+        ]
+        found = (await pages.json("/alerts"))["rows"]["value"]["rows"]
+        assert [each["alert_id"] for each in found] == [str(OTHER)]
+        page = await pages.html("/alerts?state=all")
+        assert missing(every, page, "effect", "at") == []
+        for query, expected in (
+            ("state=resolved", [str(EPISODE)]),
+            ("state=all&project=books", [str(OTHER)]),
+            ("kind=score_drift", [str(OTHER)]),
+            ("kind=silence", []),
+        ):
+            rows = (await pages.json(f"/alerts?{query}"))["rows"]["value"]["rows"]
+            assert [each["alert_id"] for each in rows] == expected, query
+        assert "No episode matches" in await pages.html("/alerts?kind=silence")
+        await pages.json("/alerts?kind=nonsense", 422)
+
+
+async def test_silence_is_told_from_health(own_store: StoreServer, redis_server: RedisServer) -> None:
+    async with console(of(own_store, redis_server)) as pages:
+        page = await pages.html("/alerts")
+        assert "No alert is open" in page
+        assert "The detector has not read a sample yet" in page
+    async with console(of(own_store)) as pages:
+        assert "it is not known whether the detector runs" in await pages.html("/alerts")
+
+
+async def test_one_episode_shows_its_samples_transitions_and_the_events_to_compare(own_store: StoreServer) -> None:
+    now = datetime.now(UTC)
+    answers = [answer(number, project="shop", days_old=days) for number, days in enumerate((0.05, 0.06, 0.2, 0.21))]
+    with connect(own_store.settings("writer").store) as writer:
+        insert_json_rows(writer, "assay_base.answers", lines(answers), len(answers))
+        scores = [
+            score_row(faithfulness=value, days_old=days, project="shop", fingerprint="1f2e3d4c")
+            for value, days in ((0.5, 0.01), (0.6, 0.02), (0.9, 0.06), (0.95, 0.08))
+        ]
+        insert_json_rows(writer, "assay_base.scores", lines(scores), len(scores))
+    put(own_store, *episode(since=now - timedelta(hours=1), at=now)[:2])
+    async with console(of(own_store)) as pages:
+        document, page = await pages.json(f"/alerts/{EPISODE}"), await pages.html(f"/alerts/{EPISODE}")
+        assert [step["state"] for step in document["transitions"]] == ["warn", "critical"]
+        assert {round(each["mean"], 2) for each in document["history"]["value"]["samples"]} >= {0.5, 0.6, 0.9}
+        assert missing(document["transitions"], page) == []
+        assert missing(document["history"]["value"]["samples"], page, "at_ms", "low", "high", "mean") == []
+        assert "kind=answer" in document["events_during"]
+        assert "/events?project=shop&amp;kind=answer&amp;from=" in page
+        assert "against=before" in document["differs"]
+        assert "/events/differs?project=shop&amp;kind=answer&amp;" in page
+        assert document["acknowledge"] == f"assay drift acknowledge {EPISODE}"
+        assert document["acknowledge"] in page  # without the operator's credentials there is no button
+        assert "/acknowledge" not in page
+        await pages.json(f"/alerts/{OTHER}", 404)
+        await pages.json("/alerts/nonsense", 422)
+        await pages.json(f"/alerts/{EPISODE}?project=books", 404)
+
+
+async def test_a_store_that_is_away_is_said_on_the_page(own_store: StoreServer) -> None:
+    own_store.kill()
+    async with console(of(own_store)) as pages:
+        document, page = await pages.json("/alerts"), await pages.html("/alerts")
+        assert document["rows"]["state"] == "unavailable"
+        assert document["rows"]["message"] in page
+        assert "No alert is open" not in page
+        await pages.html(f"/alerts/{EPISODE}", 503)
+
+
+def operator_of(store: StoreServer, redis: RedisServer, directory: Path) -> Settings:
+    """The console's settings with the operator's file beside them."""
+    file = directory / "secrets" / "operator.toml"
+    file.parent.mkdir()
+    file.write_text(
+        f'[redis]\nurl = "{redis.url}"\n[store]\nurl = "{store.url}"\nuser = "operator"\npassword = "{PASSWORD}"\n'
+        "[drift]\nday_minutes = 1.0\nlearning_samples = 100\nlearning_days = 2\nrun_length_days = 30\n"
+    )
+    settings = of(store, redis)
+    return settings.model_copy(update={"console": settings.console.model_copy(update={"operator_config": file})})
+
+
+@pytest.fixture
+def alert(own_store: StoreServer, redis_server: RedisServer) -> Alert:
+    """An open episode, in the state of the detector and in the store."""
+    watched = monitor(QUICK)
+    for number, (at_ms, value) in enumerate(stream(days=6, per_day=80, drop_from=4, drop=0.3)):
+        watched.observe_score(score(at_ms, value, number), at_ms)
+    with redis_server.client() as client:
+        for name, data in watched.changes().items():
+            client.hset(drift_key(), name, data or b"")
+    found = watched.take_alerts()
+    put(own_store, *found)
+    return found[-1]
+
+
+async def test_an_operator_acknowledges_an_episode_after_a_second_page(
+    own_store: StoreServer, redis_server: RedisServer, alert: Alert, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The console's own identity, which may not acknowledge, must not win over the operator's file.
+    monkeypatch.setenv("ASSAY_REDIS_URL", "redis://console:wrong@127.0.0.1:1/0")
+    settings = operator_of(own_store, redis_server, tmp_path)
+    async with console(settings) as pages:
+        path = f"/alerts/{alert.alert_id}"
+        assert f'href="{path}/acknowledge"' in await pages.html(path)
+        asked = await pages.html(f"{path}/acknowledge")
+        assert "This will accept the current level as the new baseline." in asked
+        assert f'<form method="post" action="{path}/acknowledge"' in asked
+        submitted = asyncio.create_task(pages.post(f"{path}/acknowledge", comment="new model"))
+        async with AsyncRedis(port=redis_server.port) as client:
+            service = ShardState(client, QUICK, 0, 1, HASHED)
+            while not submitted.done():
+                await service.tick(lambda _: None, START_MS)
+                await asyncio.sleep(0.05)
+        answered = await submitted
+        assert answered.headers["location"] == f"{path}?done=taken"
+        assert "Acknowledged" in await pages.html(f"{path}?done=taken")
+        again = await pages.post(f"{path}/acknowledge", 409, comment="")
+        assert "closed already" in again.text
+    with connect(own_store.settings("operator").store) as store:
+        [row] = list(store.query("SELECT * FROM operations").named_results())
+    assert (row["operation"], row["actor"], row["through"], row["comment"]) == (
+        "drift acknowledge", "ada", "console", "new model",
+    )  # fmt: skip
+    assert orjson.loads(row["target"])["alert_id"] == str(alert.alert_id)
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.LABELLER])
+async def test_others_than_operators_are_refused_and_see_the_command(
+    own_store: StoreServer, redis_server: RedisServer, alert: Alert, tmp_path: Path, role: Role
+) -> None:
+    async with console(operator_of(own_store, redis_server, tmp_path), role) as pages:
+        path = f"/alerts/{alert.alert_id}"
+        assert f"assay drift acknowledge {alert.alert_id}" in await pages.html(path)
+        await pages.html(f"{path}/acknowledge", 403)
+        await pages.post(f"{path}/acknowledge", 403, comment="")
+    with redis_server.client() as client:
+        assert client.hgetall(acknowledged_key()) == {}
+
+
+async def test_without_the_operators_file_nothing_is_acknowledged(
+    own_store: StoreServer, redis_server: RedisServer, alert: Alert
+) -> None:
+    async with console(of(own_store, redis_server)) as pages:
+        answered = await pages.post(f"/alerts/{alert.alert_id}/acknowledge", 403, comment="")
+        assert f"assay drift acknowledge {alert.alert_id}" in answered.text
+    with redis_server.client() as client:
+        assert client.hgetall(acknowledged_key()) == {}
+
+
+async def test_an_operators_file_that_cannot_be_read_is_named_without_its_content(
+    own_store: StoreServer, redis_server: RedisServer, alert: Alert, tmp_path: Path
+) -> None:
+    settings = operator_of(own_store, redis_server, tmp_path)
+    file = settings.console.operator_config
+    assert file is not None
+    file.unlink()
+    async with console(settings) as pages:
+        answered = await pages.post(f"/alerts/{alert.alert_id}/acknowledge", 503, comment="")
+        assert "see console.operator_config" in answered.text
+        assert PASSWORD not in answered.text

@@ -1,0 +1,228 @@
+"""Reads for pages: kept answers are bounded in bytes and apart by project, rows are counted, the frame never fails."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from assay_console.frame import Shown, shown
+from assay_console.page import Ask, Panel
+from assay_console.people import Person, Role
+from assay_console.reads import KEPT_ANSWER_BYTES, KEPT_BYTES, WAITING_MAX, Reads, size_of
+from assay_console.scope import Scope
+from assay_operations.errors import OperationError
+from assay_runtime.connection import connect as connect_redis
+from assay_runtime.store import Client
+from assay_schema.settings import RedisSettings, Settings
+from tests.support.redis import RedisServer
+from tests.support.store import StoreServer
+
+#: Long enough that an answer never ends being current within a test.
+LONG_S = 3_600.0
+
+
+@asynccontextmanager
+async def reading(store: StoreServer, limit: int = 2) -> AsyncIterator[Reads]:
+    reads = Reads(store.settings("console").store, limit)
+    try:
+        yield reads
+    finally:
+        reads.close()
+
+
+def text_of_size(_: Client, size: int, name: str) -> str:
+    """An operation whose answer has a size. The name makes it another question, as a parameter of a link does."""
+    return name[:1] * size
+
+
+def test_many_different_questions_do_not_keep_more_than_the_bound(migrated: StoreServer) -> None:
+    async def look() -> None:
+        async with reading(migrated) as reads:
+            size = KEPT_ANSWER_BYTES // 2
+            for number in range(2 * KEPT_BYTES // size + 2):
+                await reads.ask_within(LONG_S, text_of_size, size, f"x{number}")
+                assert reads.kept_bytes <= KEPT_BYTES
+            assert reads.kept_bytes > KEPT_BYTES - KEPT_ANSWER_BYTES, "the room is used"
+            assert reads.last(text_of_size, size, "x0") is None
+            assert reads.last(text_of_size, size, f"x{number}") is not None
+
+    asyncio.run(look())
+
+
+def test_the_length_of_a_parameter_does_not_change_what_is_kept(migrated: StoreServer) -> None:
+    async def look() -> None:
+        async with reading(migrated) as reads:
+            await reads.ask_within(LONG_S, text_of_size, 10, "x")
+            short = reads.kept_bytes
+            await reads.ask_within(LONG_S, text_of_size, 10, "x" * 1_000_000)
+            assert reads.kept_bytes == 2 * short
+
+    asyncio.run(look())
+
+
+def test_an_answer_that_is_too_large_is_given_but_not_kept(migrated: StoreServer) -> None:
+    async def look() -> None:
+        async with reading(migrated) as reads:
+            answer = await reads.ask_within(LONG_S, text_of_size, KEPT_ANSWER_BYTES + 1, "x")
+            assert len(answer.value) == KEPT_ANSWER_BYTES + 1
+            assert reads.last(text_of_size, KEPT_ANSWER_BYTES + 1, "x") is None
+            reads.keep(("place",), answer)
+            assert reads.kept(("place",)) is None
+            assert reads.kept_bytes == 0
+
+    asyncio.run(look())
+
+
+def test_the_same_question_is_kept_once(migrated: StoreServer) -> None:
+    async def look() -> None:
+        async with reading(migrated) as reads:
+            await reads.ask_within(LONG_S, text_of_size, 100, "x")
+            once = reads.kept_bytes
+            for _ in range(5):
+                await reads.ask_within(0, text_of_size, 100, "x")
+            assert reads.kept_bytes == once > 100
+
+    asyncio.run(look())
+
+
+@dataclass(frozen=True)
+class Row:
+    texts: tuple[str, ...]
+    more: dict[str, list[str]]
+
+
+def test_the_size_of_an_answer_has_all_texts_within_it() -> None:
+    row = Row(tuple(str(number) * 1_000 for number in range(1, 10)), {"a": ["b" * 5_000]})
+    texts = 9_000 + 5_000
+    assert texts <= size_of([row], KEPT_ANSWER_BYTES) < 2 * texts
+    assert 1_000 < size_of([row], 1_000) < texts, "it stops above the limit"
+    around: list[Any] = []
+    around.append(around)
+    assert size_of(around, 1_000) < 1_000
+
+
+def asking(reads: Reads, settings: Settings, scope: str, project: str | None, redis: Any = None) -> Ask:
+    return Ask(
+        {"a": "b"}, {}, Scope(scope, 0, 1, "24h"), Person("k", Role.VIEWER, project), settings, reads, redis,
+        cast("Any", None), reads,
+    )  # fmt: skip
+
+
+def answering(_: Client, end: int) -> str:
+    """An operation over a range that ends now: the later question is another one, and the store is away."""
+    if end > 1:
+        raise OperationError("unavailable", "away")
+    return "of the shop"
+
+
+def test_what_a_key_was_shown_is_the_last_answer_for_its_project_only(migrated: StoreServer) -> None:
+    settings = migrated.settings("console")
+
+    async def look() -> None:
+        async with reading(migrated) as reads:
+
+            async def panel(scope: str, project: str | None, end: int) -> Panel[str]:
+                return await asking(reads, settings, scope, project).panel(answering, end)
+
+            assert (await panel("shop", "shop", 1)).state == "ready"
+            again = await panel("shop", "shop", 2)
+            assert (again.state, again.value) == ("stale", "of the shop")
+            for scope, project in (("default", "default"), ("shop", None), ("", None), ("shop", "default")):
+                other = await panel(scope, project, 2)
+                assert (other.state, other.value) == ("unavailable", None), (scope, project)
+
+    asyncio.run(look())
+
+
+def counted(client: Client) -> int:
+    return int(client.query("SELECT count() FROM numbers(1000)").result_rows[0][0])
+
+
+def counted_raw(client: Client) -> bytes:
+    answer: bytes = client.raw_query("SELECT sum(number) AS n FROM numbers(1000)", fmt="JSONEachRow")
+    return answer
+
+
+def streamed(client: Client) -> int:
+    with client.query_row_block_stream("SELECT number FROM numbers(1000)") as stream:
+        return sum(len(list(block)) for block in stream)
+
+
+def test_rows_are_counted_for_each_way_to_read(migrated: StoreServer) -> None:
+    async def look() -> None:
+        async with reading(migrated) as reads:
+            assert (await reads.ask(counted)).rows_read == 1000
+            raw, streams = await reads.ask(counted_raw), await reads.ask(streamed)
+            assert (raw.rows_read, raw.value.split()) == (1000, [b'{"n":499500}'])
+            assert (streams.rows_read, streams.value) == (1000, 1000)
+
+    asyncio.run(look())
+
+
+def test_a_broken_statement_has_the_same_error_for_each_way_to_read(migrated: StoreServer) -> None:
+    def wrong(client: Client, how: str) -> object:
+        return getattr(client, how)("SELECT no_such_column FROM numbers(1)")
+
+    async def look() -> None:
+        async with reading(migrated) as reads:
+            messages = set()
+            for how in ("query", "raw_query"):
+                try:
+                    await reads.ask(wrong, how)
+                except OperationError as error:
+                    messages.add(error.message)
+            (message,) = messages
+            assert "no_such_column" in message
+
+    asyncio.run(look())
+
+
+async def frame_of(reads: Reads, settings: Settings, redis: RedisServer) -> Shown:
+    """Return the frame of a page, and check that it leaves no task that asks Redis."""
+    client = connect_redis(RedisSettings.model_validate({"url": redis.url}), attempts=0)
+    try:
+        frame = await shown(asking(reads, settings, "", None, client))
+        assert [task for task in asyncio.all_tasks() if "_newest_ms" in repr(task.get_coro())] == []
+        return frame
+    finally:
+        await client.aclose()
+
+
+def test_the_frame_tells_a_busy_console_from_a_store_that_is_away(
+    migrated: StoreServer, redis_server: RedisServer
+) -> None:
+    settings = migrated.settings("console")
+    go_on = threading.Event()
+
+    def waiting(_: Client, number: int) -> int:
+        go_on.wait()
+        return number
+
+    async def look() -> None:
+        async with reading(migrated, limit=1) as reads:
+            assert (await frame_of(reads, settings, redis_server)).problem == ""
+        async with reading(migrated, limit=1) as reads:
+            asked = [asyncio.create_task(reads.ask(waiting, number)) for number in range(WAITING_MAX + 1)]
+            try:
+                async with asyncio.timeout(30):
+                    assert (await frame_of(reads, settings, redis_server)).problem == "the console is busy"
+            finally:
+                go_on.set()
+            assert [each.value for each in await asyncio.gather(*asked)] == list(range(WAITING_MAX + 1))
+        away = Reads(settings.store.model_copy(update={"url": "http://127.0.0.1:1"}), 1)
+        assert (await frame_of(away, settings, redis_server)).problem == "the store does not answer"
+        away.close()
+
+    asyncio.run(look())
+
+
+def test_an_unexpected_error_leaves_a_frame_without_content(migrated: StoreServer, redis_server: RedisServer) -> None:
+    async def look() -> None:
+        reads = Reads(migrated.settings("console").store, 1)
+        reads.close()  # its threads refuse further work
+        frame = await frame_of(reads, migrated.settings("console"), redis_server)
+        assert frame == Shown(problem="the state of the system is not known")
+
+    asyncio.run(look())

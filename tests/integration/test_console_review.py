@@ -1,0 +1,205 @@
+"""The pages of review and datasets with a real store: cases are ticked, saved, exported, and used by an evaluation."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from assay_console.people import Role
+from assay_evals.dataset.file_format import read_dataset
+from assay_operations.golden.datasets import cases_of
+from assay_operations.golden.retrievals import documents_of
+from assay_runtime.store import Client, connect, insert_json_rows
+from assay_schema.ids import new_event_id
+from assay_schema.settings import RedisSettings, Settings
+from tests.integration.test_golden_cases import TARGET, WORDS, slug
+from tests.support.cli import Cli
+from tests.support.console_pages import Pages, console, missing
+from tests.support.sample_rows import answer, candidate, feedback, lines
+from tests.support.store import StoreServer
+
+
+@pytest.fixture
+def owner(own_store: StoreServer) -> Iterator[Client]:
+    with connect(own_store.settings().store) as client:
+        yield client
+
+
+@pytest.fixture
+def settings(own_store: StoreServer) -> Settings:
+    redis = RedisSettings.model_validate({"url": "redis://127.0.0.1:1/0"})
+    return own_store.settings("console").model_copy(update={"redis": redis})
+
+
+def captured(owner: Client, *queries: str, project: str = "shop") -> list[str]:
+    rows = [
+        candidate(n, query=query, pii_families={}, retrieved_slugs=[slug(query), "doc/b, c"], project=project)
+        for n, query in enumerate(queries)
+    ]
+    insert_json_rows(owner, "assay_base.candidates", lines(rows), len(rows))
+    return [row["event_id"] for row in rows]
+
+
+async def save(pages: Pages, event: str, status: int = 303, **fields: str) -> httpx.Response:
+    return await pages.post(
+        "/datasets/golden/cases", status, **{"project": "shop", "event_id": event, "ranks": "1"} | fields
+    )
+
+
+async def test_twenty_cases_saved_over_http_are_exported_and_evaluated(
+    settings: Settings, own_store: StoreServer, owner: Client, tmp_path: Path
+) -> None:
+    captured(owner, *WORDS)
+    async with console(settings, Role.LABELLER) as pages:
+        for left in range(len(WORDS), 0, -1):
+            document = await pages.json("/review?project=shop")
+            assert len(document["queue"]["value"]) == left, "a saved question comes again"
+            shown = document["current"]
+            assert [each["name"] for each in shown["documents"]] == [
+                slug(shown["question"]["pieces"][0]["text"]),
+                "doc/b, c",
+            ]
+            await save(pages, shown["event_id"], inclusion_probability=str(shown["inclusion_probability"]))
+        assert "No question is left to review" in await pages.html("/review?project=shop")
+        (listed,) = (await pages.json("/datasets"))["rows"]["value"]
+        assert (listed["name"], listed["cases"], listed["reviewers"]) == ("golden", len(WORDS), ["ada"])
+        file = await pages._client.get("/datasets/golden/export")
+        assert file.headers["content-disposition"] == 'attachment; filename="golden-20.jsonl"'
+        assert file.headers["content-type"] == "application/x-ndjson"
+    made = read_dataset(file.text)
+    assert made.fingerprint == listed["fingerprint"]
+    (tmp_path / "golden.jsonl").write_bytes(file.content)
+    (tmp_path / "target.py").write_text(TARGET)
+    cli = Cli(tmp_path, store_url=own_store.url)
+    printed = await asyncio.to_thread(cli.call, "dataset", "export", "golden", role="sre")
+    assert printed.stdout == file.content
+    done = await asyncio.to_thread(
+        cli.call, "eval", "run", "--dataset", "golden.jsonl", "--target", "target:search", "--name", "main", role="sre"
+    )
+    assert done.returncode == 0, done.stderr
+    shown = await asyncio.to_thread(cli.call, "eval", "show", "main", "--json", role="sre")
+    report = json.loads(shown.stdout)
+    assert report["config"]["dataset_fingerprint"] == made.fingerprint
+    assert report["metrics"]["mrr"]["mean"] == 1.0
+
+
+async def test_a_case_is_ticked_completed_changed_and_retired(settings: Settings, owner: Client) -> None:
+    first, second = captured(owner, *WORDS[:2])
+    async with console(settings) as pages:
+        for _ in range(2):  # the form is sent twice
+            answered = await save(
+                pages, first, ranks="2", documents="doc/by-hand\r\n\r\n doc/other ", expected_answer="So."
+            )
+            assert answered.headers["location"] == f"/review?project=shop&saved={first}"
+        (case,) = cases_of(owner, "shop", "golden")
+        assert (case.version, case.reviewer, case.expected_answer) == (1, "ada", "So.")
+        assert case.expected_slugs == ("doc/b, c", "doc/by-hand", "doc/other")
+        document, page = (
+            await pages.json(f"/review?project=shop&event={first}"),
+            await pages.html(f"/review?project=shop&event={first}"),
+        )
+        assert [each["expected"] for each in document["current"]["documents"]] == [False, True]
+        assert document["current"]["others"] == ["doc/by-hand", "doc/other"]
+        assert missing(document["current"], page, "characters", "shown") == []
+        await save(pages, first, 409)  # saw no version
+        await save(pages, first, base_version="1", ranks="", null_case="1")
+        (case,) = cases_of(owner, "shop", "golden")
+        assert (case.version, case.null_case, case.expected_slugs) == (2, True, ())
+        await save(pages, second)
+        listed, page = await pages.json("/datasets/golden"), await pages.html("/datasets/golden")
+        assert missing(listed, page) == []
+        assert "assay eval run --dataset golden.jsonl" in page
+        path = f"/datasets/golden/cases/{case.case_id}/retire"
+        await pages.post(path, 409, project="shop", base_version="1")
+        for _ in range(2):
+            gone = await pages.post(path, project="shop", base_version="2")
+            assert gone.headers["location"] == "/datasets/golden?project=shop"
+        assert [each.event_id for each in cases_of(owner, "shop", "golden")] == [second]
+        await pages.post("/datasets/golden/cases/event-x/retire", 404, project="shop", base_version="1")
+
+
+async def test_an_answer_leads_to_its_retrieval_and_negative_feedback_comes_first(
+    settings: Settings, owner: Client
+) -> None:
+    events = captured(owner, *WORDS[:3])
+    told = answer(7, project="shop", query=WORDS[1], pii_families={}, retrieval_event_id=events[1])
+    insert_json_rows(owner, "assay_base.answers", lines([told]), 1)
+    said = feedback(project="shop", target_event_id=told["event_id"], verdict="negative")
+    insert_json_rows(owner, "assay_base.feedback", lines([said]), 1)
+    async with console(settings) as pages:
+        document = await pages.json(f"/review?project=shop&event={told['event_id']}")
+        assert document["current"]["event_id"] == events[1]
+        queue = (await pages.json("/review?project=shop"))["queue"]["value"]
+        assert queue[0]["negative"] == 1
+        assert f"/review?project=shop&amp;event={events[1]}" in await pages.html(f"/e/{told['event_id']}")
+        assert f"/review?project=shop&amp;event={events[0]}" in await pages.html(f"/e/{events[0]}")
+
+
+async def test_what_is_no_case_is_refused(settings: Settings, owner: Client) -> None:
+    (event,) = captured(owner, WORDS[0])
+    (other,) = captured(owner, WORDS[1], project="books")
+    async with console(settings) as pages:
+        await save(pages, event, 422, ranks="")
+        await save(pages, event, 422, null_case="1")
+        await save(pages, event, 422, ranks="3")
+        await save(pages, event, 422, ranks="1,x")
+        await save(pages, event, 422, inclusion_probability="nan")
+        await save(pages, event, 422, inclusion_probability="much")
+        await save(pages, other, 404)
+        await save(pages, new_event_id(), 404)
+        await save(pages, "nonsense", 422)
+        await pages.post("/datasets/no%20name/cases", 422, project="shop", event_id=event, ranks="1")
+        await pages.json(f"/review?project=shop&event={other}", 404)
+        await pages.json("/datasets/golden", 404)
+        await pages.html("/datasets/golden/export", 404)
+    async with console(settings, Role.VIEWER) as pages:
+        assert "it takes the role labeller" in await pages.html("/review?project=shop")
+        await save(pages, event, 403)
+        await pages.post("/datasets/golden/cases/event-x/retire", 403, project="shop", base_version="1")
+    assert cases_of(owner, "shop", "golden") == []
+
+
+async def test_a_dataset_of_two_projects_is_opened_with_its_project(settings: Settings, owner: Client) -> None:
+    (event,) = captured(owner, WORDS[0])
+    (other,) = captured(owner, WORDS[1], project="books")
+    async with console(settings) as pages:
+        await save(pages, event)
+        await save(pages, other, project="books")
+        assert "several projects" in await pages.html("/datasets/golden", 422)
+        assert (await pages.json("/datasets/golden?project=books"))["cases"][0]["event_id"] == other
+        assert len((await pages.json("/datasets?project=books"))["rows"]["value"]) == 1
+
+
+async def test_empty_pages_say_why_and_a_store_that_is_away_is_said(settings: Settings, own_store: StoreServer) -> None:
+    async with console(settings) as pages:
+        assert "No dataset is stored" in await pages.html("/datasets")
+        assert "No question is left to review" in await pages.html("/review?project=shop")
+        own_store.kill()
+        for path in ("/review?project=shop&dataset=other", "/datasets?project=books"):
+            document, page = await pages.json(path), await pages.html(path)
+            panel = document.get("queue") or document["rows"]
+            assert panel["state"] == "unavailable"
+            assert panel["message"] in page
+        await pages.html("/datasets/golden", 503)
+
+
+def test_documents_are_named_by_what_the_producer_sends() -> None:
+    row = {
+        "retrieved_slugs": [], "retrieved_ids": [], "retrieved_chunk_ids": [7, 9, 9], "retrieved_scores": [0.9, 0.5, 0.1],
+        "passage_ids": [], "passage_texts": [],
+    }  # fmt: skip
+    chunks, of_chunks = documents_of(row)
+    assert ([(each.rank, each.name, each.score) for each in chunks], of_chunks) == (
+        [(1, "7", 0.9), (2, "9", 0.5)],
+        True,
+    )
+    passages, of_chunks = documents_of(row | {"passage_ids": ["a", "b"], "passage_texts": ["A", "B"]})
+    assert ([(each.name, each.score, each.text) for each in passages], of_chunks) == (
+        [("a", None, "A"), ("b", None, "B")],
+        False,
+    )
+    slugs, _ = documents_of(row | {"retrieved_slugs": ["x"], "passage_ids": ["a", "b"], "passage_texts": ["A", "B"]})
+    assert [(each.name, each.text) for each in slugs] == [("x", None)]

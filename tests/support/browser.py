@@ -1,0 +1,89 @@
+"""A real Chromium, driven by Playwright, that may reach the console alone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from tests.support.console import Console
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+#: As root in a container, and without what a browser does by itself.
+_OPTIONS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--disable-dev-shm-usage",
+]  # fmt: skip
+
+
+@contextmanager
+def chromium(path: str) -> Iterator["Browser"]:
+    """Start the browser at a path."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=_OPTIONS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Window:
+    """A page of the browser, and what went wrong in it."""
+
+    page: "Page"
+    console: Console
+    #: Errors of scripts, reports of the content policy, and messages of the browser.
+    complaints: list[str] = field(default_factory=list)
+    #: Addresses outside the console that something asked for.
+    foreign: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> "Page":
+        """Open a page of the console and wait until it is loaded."""
+        self.page.goto(self.console.url + path, wait_until="load")
+        return self.page
+
+
+@contextmanager
+def window(
+    browser: "Browser",
+    console: Console,
+    *,
+    role: str = "OPERATOR",
+    width: int = 1280,
+    height: int = 800,
+    dark: bool = False,
+    scripts: bool = True,
+    **options: Any,
+) -> Iterator[Window]:
+    """Open a window that is signed in. A request to another host is refused and noted."""
+    context: BrowserContext = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if dark else "light",
+        java_script_enabled=scripts,
+        **options,
+    )
+    context.set_default_timeout(60_000)
+    name, value = console.session(role)["Cookie"].split("=", 1)
+    context.add_cookies([{"name": name, "value": value, "url": console.url}])
+    opened = Window(context.new_page(), console)
+    host = urlsplit(console.url).netloc
+
+    def routed(route: Any) -> None:
+        if urlsplit(route.request.url).netloc == host:
+            route.continue_()
+        else:
+            opened.foreign.append(route.request.url)
+            route.abort()
+
+    context.route("**/*", routed)
+    opened.page.on("console", lambda message: opened.complaints.append(f"{message.type}: {message.text}"))
+    opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+    try:
+        yield opened
+    finally:
+        context.close()

@@ -1,0 +1,187 @@
+"""Fill a store with rows of every kind, as pages of the console show them: a shop whose answers got worse two days ago."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid5
+
+from assay_evals.run.model import CaseResult, Run, RunConfig
+from assay_evals.run.run_store import store_run
+from assay_runtime.store import Client, insert_json_rows
+from assay_schema.settings import StoreSettings
+from tests.support.sample_rows import (
+    answer,
+    candidate,
+    dataset_case,
+    event_id_at,
+    failure,
+    feedback,
+    iso,
+    label,
+    lines,
+    score,
+    server_event,
+    session_part,
+    tool_call,
+)
+from tests.support.store import refresh_rollups
+
+_HOUR_MS = 3_600_000
+_QUESTIONS = (
+    "how do I return boots that I have worn once?", "is the alpine jacket waterproof?", "which sizes run small?",
+    "how long does delivery to Norway take?", "can I change the address after ordering?", "what does the guarantee cover?",
+)  # fmt: skip
+#: Texts that try to run a script, to load something, to turn the page around or to break a table.
+HOSTILE = (
+    "<script>document.title='broken'</script><img src=http://127.0.0.1:1/x onerror=\"document.title='broken'\">",
+    "![x](http://127.0.0.1:1/y) [click](javascript:alert(1)) {{ 7 * 7 }} {% raw %} ${7*7}",
+    "\u202egnp.exe\u202c zero\u200bwidth \u2066isolate\u2069 bell\u0007 escape\u001b[31mred",
+    '=HYPERLINK("http://127.0.0.1:1")\t@SUM(1+1)\t\'; DROP TABLE answers; --',
+    "</td></tr></table></main><style>*{display:none}</style><base href=//127.0.0.1:1>",
+)
+
+
+@dataclass(frozen=True)
+class Filled:
+    """Ids of rows to open."""
+
+    project: str
+    retrieval: str
+    answer: str
+    hostile: tuple[str, ...]
+    alert: str
+    session: str
+    dataset: str = "golden"
+    #: Names of two runs over the same cases, and a case of both.
+    runs: tuple[str, str] = ("main", "pull-request")
+    case: str = "case-1"
+
+
+def fill(owner: Client, *, now_ms: int | None = None) -> Filled:
+    """Insert 14 days of one project, and hostile texts of another. Rollups are counted afterwards."""
+    now_ms = now_ms or int(time.time() * 1000)
+    rows: dict[str, list[dict[str, Any]]] = {}
+
+    def add(table: str, row: dict[str, Any]) -> None:
+        rows.setdefault(table, []).append(row)
+
+    ids = []
+    for place in range(14 * 12):
+        at = now_ms - 120_000 - place * 2 * _HOUR_MS
+        text = _QUESTIONS[place % len(_QUESTIONS)]
+        recent = place < 24
+        found, replied = event_id_at(at), event_id_at(at + 900)
+        ids.append((found, replied))
+        passage = "Boots can be returned within 30 days if they are clean."
+        old = {"project": "shop", "days_old": (now_ms - at) / 86_400_000}
+        add("candidates", candidate(**old, event_id=found, query=text, latency_ms=12 + place % 40))
+        add(
+            "answers",
+            answer(
+                **old, event_id=replied, query=text, retrieval_event_id=found,
+                answer="You can return boots within 30 days. They must be clean. Delivery is free." if recent
+                else "You can return boots within 30 days if they are clean.",
+                contexts=[{"id": "handbook/returns", "source_id": None, "text": passage, "score": 0.9}],
+                citations=[{"context_id": "handbook/returns", "claim": None}],
+            ),
+        )  # fmt: skip
+        supported = {
+            "verdict": "supported",
+            "demoted": False,
+            "answer_from": 0,
+            "answer_to": 36,
+            "passage": 1,
+            "quote_from": 0,
+            "quote_to": 37,
+        }
+        unfounded = {
+            "verdict": "not_found",
+            "demoted": False,
+            "answer_from": 57,
+            "answer_to": 74,
+            "passage": 0,
+            "quote_from": 0,
+            "quote_to": 0,
+        }
+        add(
+            "scores",
+            score(
+                faithfulness=0.55 if recent else 0.97, project="shop", event_id=replied, judged_at=iso(at + 2000),
+                verdicts=[unfounded, supported] if recent else [supported],
+            ),
+        )  # fmt: skip
+        if place % 3 == 0:
+            add(
+                "feedback",
+                feedback(
+                    **old, event_id=event_id_at(at + 60_000), target_event_id=replied,
+                    verdict="negative" if recent else "positive",
+                ),
+            )  # fmt: skip
+        add("tool_calls", tool_call(**old, event_id=event_id_at(at + 300)))
+    add("server_events", server_event(project="shop"))
+    add("session_parts", session_part(project="shop"))
+    add("capture_failures", failure(project="shop"))
+    add("labels", label(project="shop", event_id=ids[3][1]))
+    add("dataset_cases", dataset_case(1, project="shop", event_id=ids[5][0]))
+    add("dataset_cases", dataset_case(2, project="shop", query=HOSTILE[0], expected_slugs=[HOSTILE[4]]))
+    hostile = []
+    for place, text in enumerate(HOSTILE):
+        at = now_ms - 60_000 - place * 1000
+        hostile.append(event_id_at(at))
+        add(
+            "candidates",
+            candidate(place, project="hostile", event_id=hostile[-1], query=text, retrieved_slugs=[text[:200]]),
+        )
+    alert_id = str(uuid5(UUID(int=0), "shop faithfulness"))
+    add("alerts", _alert(alert_id, now_ms))
+    for table, made in rows.items():
+        insert_json_rows(owner, f"assay_base.{table}", lines(made), len(made))
+    _evaluate(owner, now_ms)
+    refresh_rollups(owner)
+    return Filled("shop", ids[3][0], ids[3][1], tuple(hostile), alert_id, str(rows["session_parts"][0]["session_id"]))
+
+
+def _evaluate(owner: Client, now_ms: int) -> None:
+    """Store two runs of the shop: in the second, every third case is worse."""
+    for place, name in enumerate(("main", "pull-request")):
+        config = RunConfig("golden", "2", "f" * 64, "shop:search", project="shop", branch=name, code_version="0123abcd")
+        results = [
+            CaseResult(
+                HOSTILE[4] if number == 0 else f"case-{number}", "technical" if number % 2 else "status",
+                [HOSTILE[0], "guides/keys"] if place and number % 3 == 0 else ["guides/keys", "guides/rotation"], 20.0 + number,
+                {"mrr": 0.5 if place and number % 3 == 0 else 1.0, "recall@10": 1.0}, "HTTP 500" if number == 40 else None,
+            )
+            for number in range(41)
+        ]  # fmt: skip
+        began, ended = iso(now_ms - 7_200_000 + place), iso(now_ms - 7_100_000 + place)
+        store_run(owner, StoreSettings(), Run(name, config, began, ended, results))
+
+
+def _alert(alert_id: str, now_ms: int) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "alert_id": alert_id,
+        "transition_id": str(uuid5(UUID(alert_id), "1")),
+        "sequence": 1,
+        "kind": "score_drift",
+        "state": "critical",
+        "previous": "ok",
+        "severity": "critical",
+        "project": "shop",
+        "service": None,
+        "metric": "faithfulness",
+        "series": "0123456789abcdef",
+        "since": iso(now_ms - 48 * _HOUR_MS),
+        "at": iso(now_ms - 40 * _HOUR_MS),
+        "value": 0.55,
+        "baseline": 0.97,
+        "effect": -0.43,
+        "interval": [0.5, 0.6],
+        "n": 24,
+        "evidence": 3.2,
+        "group": "shop",
+        "summary": "faithfulness of shop fell from 0.970 to 0.550",
+        "query": "SELECT event_id, metrics['faithfulness'] FROM scores WHERE project = 'shop'",
+        "acknowledge": f"assay drift acknowledge {alert_id}",
+    }
