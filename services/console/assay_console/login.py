@@ -99,7 +99,8 @@ def _expect_private(settings: ConsoleSettings) -> None:
 def hosts_of(settings: ConsoleSettings) -> frozenset[str]:
     """Return the host names that browsers may use."""
     public = urlsplit(settings.public_url or "").hostname
-    return words(settings.hosts.lower()) | ({public} if public else set())
+    named = f"[{public}]" if public and ":" in public else public  # as a Host header has it
+    return words(settings.hosts.lower()) | ({named} if named else set())
 
 
 def _is_loopback(host: str) -> bool:
