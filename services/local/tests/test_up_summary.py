@@ -80,7 +80,7 @@ def test_what_is_no_report_is_none(line: str) -> None:
 def test_the_commands_to_copy_are_valid_for_a_shell_and_name_the_data_directory(data: Path) -> None:
     lines = shown(where_to_look(data, Ports.from_base(9100))).splitlines()
     commands = [line.strip() for line in lines if line.startswith("    ") and not line.strip().endswith("/logs/")]
-    assert len(commands) == 11
+    assert len(commands) == 12
     for command in commands:
         subprocess.run(["sh", "-n", "-c", command], check=True)
         if command.startswith("assay") and data != Path("data"):
