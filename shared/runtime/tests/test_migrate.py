@@ -144,6 +144,8 @@ def test_every_column_of_a_view_has_the_type_and_comment_of_its_table(client: Cl
     always = {(view, name) for view, columns in ALWAYS.items() for name in columns}
     engine_only = {
         ("scores", "created_at"),
+        ("labels", "withdrawn"),
+        ("dataset_cases", "retired"),
         *((f"rollup_{bucket}", "fingerprint") for bucket in ("minute", "hour", "day")),
         *((table, "created_at") for table in ("eval_runs", "eval_results", "eval_outcomes")),
     }
