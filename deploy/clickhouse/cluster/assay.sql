@@ -3426,7 +3426,7 @@ CREATE VIEW IF NOT EXISTS `assay_local`.labels ON CLUSTER '{cluster}'
     labeller String COMMENT 'Name of the person who labelled.',
     labelled_at DateTime64(6, 'UTC') COMMENT 'When it was labelled (clock of the host, UTC, microseconds).',
     note String COMMENT 'Why, in the words of the labeller, scrubbed; empty without one.',
-    supersedes Nullable(UUID) COMMENT 'The label_id that this label replaces; null for a first label.',
+    supersedes Nullable(UUID) COMMENT 'The label_id that this label replaces or withdraws; null for a first label.',
     stored_at DateTime64(6, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, microseconds). It cannot be inserted.'
 )
 DEFINER = owner SQL SECURITY DEFINER
@@ -4242,7 +4242,7 @@ CREATE TABLE IF NOT EXISTS `assay`.labels ON CLUSTER '{cluster}'
     labeller String COMMENT 'Name of the person who labelled.',
     labelled_at DateTime64(6, 'UTC') COMMENT 'When it was labelled (clock of the host, UTC, microseconds).',
     note String COMMENT 'Why, in the words of the labeller, scrubbed; empty without one.',
-    supersedes Nullable(UUID) COMMENT 'The label_id that this label replaces; null for a first label.',
+    supersedes Nullable(UUID) COMMENT 'The label_id that this label replaces or withdraws; null for a first label.',
     stored_at DateTime64(6, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, microseconds). It cannot be inserted.'
 )
 ENGINE = Distributed('{cluster}', 'assay_local', 'labels');
@@ -4955,4 +4955,4 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (19,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (20, '0020_gateway_fields.sql', 'e886de21192867bd573e20c6cace6a246c062108491547ecbb61b3195c8fc237');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (21, '0021_labels.sql', 'f071c56bd2a6fa054cff7d9cd6908da14b4b11333c48c70710aa25f81f638fe8');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (21, '0021_labels.sql', '01b912417402c7b5cf08fd712af8af21368f38a396ed21738f05c9f4939dc4d0');

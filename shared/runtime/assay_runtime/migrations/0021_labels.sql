@@ -48,7 +48,7 @@ CREATE VIEW IF NOT EXISTS ${views}.labels
     labeller String COMMENT 'Name of the person who labelled.',
     labelled_at DateTime64(6, 'UTC') COMMENT 'When it was labelled (clock of the host, UTC, microseconds).',
     note String COMMENT 'Why, in the words of the labeller, scrubbed; empty without one.',
-    supersedes Nullable(UUID) COMMENT 'The label_id that this label replaces; null for a first label.',
+    supersedes Nullable(UUID) COMMENT 'The label_id that this label replaces or withdraws; null for a first label.',
     stored_at DateTime64(6, 'UTC') COMMENT 'When the row was written (clock of the store, UTC, microseconds). It cannot be inserted.'
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
