@@ -44,6 +44,9 @@ space:
 
 ```sql
 SELECT * FROM assay.answers WHERE substring(traceparent, 4, 32) = {trace_id:String}
+```
+
+```sql
 SELECT * FROM assay.candidates
 WHERE cityHash64(lowerUTF8(trimBoth(replaceRegexpAll(query, '[[:space:]]+', ' '))))
     = cityHash64(lowerUTF8(trimBoth(replaceRegexpAll({question:String}, '[[:space:]]+', ' '))))
