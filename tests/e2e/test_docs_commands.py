@@ -232,9 +232,10 @@ def test_a_filter_of_a_page_finds_something() -> None:
 @pytest.mark.parametrize("block", [block for block in SQL if not block.reason], ids=str)
 def test_the_statements_of_a_block_run(block: Block, reader: Reader) -> None:
     event = reader.system.store("sre").command("SELECT toString(event_id) FROM assay.candidates LIMIT 1")
+    values = {"event": event, "trace_id": "0" * 31 + "1", "question": "boots"}
     for statement in statements(block):
         identity = "sre" if statement.startswith("SELECT") else "owner"
-        reader.system.store(identity, database="assay").command(statement, parameters={"event": event})
+        reader.system.store(identity, database="assay").command(statement, parameters=values)
 
 
 @TYPED
