@@ -161,7 +161,7 @@ async def test_an_operator_acknowledges_an_episode_after_a_second_page(
                 await asyncio.sleep(0.05)
         answered = await submitted
         assert answered.headers["location"] == f"{path}?done=taken"
-        assert "Acknowledged" in await pages.html(f"{path}?done=taken")
+        assert "Accepted" in await pages.html(f"{path}?done=taken")
         again = await pages.post(f"{path}/acknowledge", 409, comment="")
         assert "closed already" in again.text
     with connect(own_store.settings("operator").store) as store:

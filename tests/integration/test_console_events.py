@@ -360,7 +360,8 @@ def test_hostile_texts_are_shown_as_text_and_copied_unchanged(
         for each in (page, rows):
             assert "<script>document" not in each
             assert "<img" not in each
-            assert not re.search(r"<[a-z]+[^>]* on\w+=", each)
+            tags = re.sub(r'"[^"]*"', '""', each)  # what is quoted is the value of an attribute
+            assert not re.search(r"<[a-z]+[^>]* on\w+=", tags)
             assert "49" not in re.findall(r"7\*7|(49) ", each)
 
     looking(of(own_store, redis_server), look)
