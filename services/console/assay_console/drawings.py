@@ -1,16 +1,31 @@
-"""Charts of what operations return. Pure."""
+"""Charts of what operations and pages return. Pure."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from assay_console.charts import BandPoint, ForestRow, Shade, band, forest
+from assay_console.charts import BandPoint, ForestRow, Series, Shade, band, bars, forest
 from assay_operations.drift.episodes import Episode, History, Transition
 from assay_operations.evaluations.stored import MetricChange
+from assay_operations.events.filters import KINDS
 from assay_operations.judging.quality import Metric
 
+if TYPE_CHECKING:
+    from assay_console.views.events import Histogram
+
 _HALF_DAY_MS = 43_200_000
+
+
+def events(found: "Histogram") -> Markup:
+    """Draw the events over time by kind."""
+    starts = [each.start.timestamp() * 1000 for each in found.buckets]
+    rows = [
+        Series(str(kind).replace("_", " "), str(kind), tuple(each.events.get(str(kind)) for each in found.buckets))
+        for kind in KINDS
+    ]
+    return bars("Events over time", starts, found.bucket_s * 1000, rows, height=76)
 
 
 def episode(of: Episode, steps: Sequence[Transition], history: History) -> Markup:

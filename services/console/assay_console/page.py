@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from assay_console.live import Live
 
 T = TypeVar("T")
+U = TypeVar("U")
 P = ParamSpec("P")
 
 
@@ -50,6 +51,10 @@ class Panel(Document, Generic[T]):
     message: str = ""
     fix: str = ""
     age_s: float | None = None
+
+    def holding(self, value: U | None) -> "Panel[U]":
+        """Return a panel in the same state with another value, made of this one's."""
+        return Panel(state=self.state, value=value, message=self.message, fix=self.fix, age_s=self.age_s)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from assay_console import charts, drawings, formats
 from assay_console.scope import RANGES, iso, link
-from assay_console.views.events import chart as events_chart
 
 
 @cache
@@ -32,9 +31,7 @@ def environment() -> Environment:
         templates.filters[function.__name__] = function
     templates.filters["quoted"] = partial(quote, safe="")
     templates.filters["as_parameters"] = _as_parameters
-    templates.globals.update(
-        link=link, charts=charts, drawings=drawings, ranges=tuple(RANGES), events_chart=events_chart
-    )
+    templates.globals.update(link=link, charts=charts, drawings=drawings, ranges=tuple(RANGES))
     return templates
 
 

@@ -4,11 +4,8 @@ import asyncio
 import shlex
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
-from markupsafe import Markup
-
-from assay_console.charts import Series, bars
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_operations.events.bounds import counted_to
 from assay_operations.events.facets import Facet, facets, of_rows
@@ -154,10 +151,9 @@ async def read(ask: Ask) -> Events:
     counted_values = [each for each in choices.value.facets if each.name not in hidden] if choices.value else None
     return Events(
         filters=filters,
-        listed=_of_panel(rows, _listed(rows.value) if rows.value else None),
-        histogram=_of_panel(counts, _histogram(counts.value, counted.value) if counts.value else None),
-        facets=_of_panel(
-            choices,
+        listed=rows.holding(_listed(rows.value) if rows.value else None),
+        histogram=counts.holding(_histogram(counts.value, counted.value) if counts.value else None),
+        facets=choices.holding(
             None if counted_values is None else tuple(_choices(each, shown, filters) for each in counted_values),
         ),
         removed=tuple(
@@ -168,14 +164,6 @@ async def read(ask: Ask) -> Events:
         sql=(sql := _sql(wanted)),
         sql_parameters=_sql_parameters(sql, wanted, span),
     )
-
-
-T = TypeVar("T")
-U = TypeVar("U")
-
-
-def _of_panel(panel: Panel[T], value: U | None) -> Panel[U]:
-    return Panel(state=panel.state, value=value, message=panel.message, fix=panel.fix, age_s=panel.age_s)
 
 
 def _listed(page: Rows) -> Listed:
@@ -206,16 +194,6 @@ def _choices(facet: Facet, shown: tuple[EventRow, ...], filters: Mapping[str, st
     return Choices(
         name=facet.name, values=tuple(values), of_rows_shown=facet.source == "of the rows shown", more=facet.more
     )
-
-
-def chart(found: Histogram) -> Markup:
-    """Draw the events over time by kind."""
-    starts = [each.start.timestamp() * 1000 for each in found.buckets]
-    rows = [
-        Series(str(kind).replace("_", " "), str(kind), tuple(each.events.get(str(kind)) for each in found.buckets))
-        for kind in KINDS
-    ]
-    return bars("Events over time", starts, found.bucket_s * 1000, rows, height=76)
 
 
 def _export(ask: Ask, filters: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:

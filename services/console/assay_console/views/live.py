@@ -33,7 +33,7 @@ async def read(ask: Ask) -> LivePage:
     filters = {name: ask.text(name) for name in ("kind", "service", "q") if ask.text(name)}
     found = await redis_panel(ask.live.newest(ask.redis, wanted_of(ask), LIMIT), seconds=5.0)
     value = Newest(rows=tuple(found.value[0]), position=found.value[1]) if found.value else None
-    return LivePage(filters=filters, newest=Panel(state=found.state, value=value, message=found.message, fix=found.fix))
+    return LivePage(filters=filters, newest=found.holding(value))
 
 
 PAGE = Page(

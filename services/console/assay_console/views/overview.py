@@ -118,11 +118,9 @@ async def read(ask: Ask) -> Overview:
         verdict=verdict(facts(stored, found, judged, opened, lost, steps, now_s, ever, wanted)),
         empty=ever is False,
         settings_to_paste=settings_to_paste(ask),
-        steps=Panel(state=steps.state, value=places if steps.value is not None else None, message=steps.message, fix=steps.fix),
+        steps=steps.holding(places if steps.value is not None else None),
         services=services,
-        projects=Panel(
-            state=stored.state, value=rows if stored.value else None, message=stored.message, fix=stored.fix, age_s=stored.age_s
-        ),
+        projects=stored.holding(rows if stored.value else None),
         counted_to=stored.value.counted_to if stored.value else None,
         watermark_at=stored.value.watermark_at if stored.value else None,
     )  # fmt: skip

@@ -76,10 +76,10 @@ async def read(ask: Ask) -> QualityPage:
     return QualityPage(
         metric=ask.text("metric"),
         days=(last - first).days + 1,
-        metrics=Panel(state=metrics.state, value=found, message=metrics.message, fix=metrics.fix, age_s=metrics.age_s),
+        metrics=metrics.holding(found),
         more=metrics.value is not None and metrics.value.more,
         watched=series,
-        judged=Panel(state=counts.state, value=rows, message=counts.message, fix=counts.fix, age_s=counts.age_s),
+        judged=counts.holding(rows),
         why="" if metrics.value is None or metrics.value.metrics else why_nothing(counts.value),
     )  # fmt: skip
 

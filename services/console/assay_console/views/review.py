@@ -99,10 +99,7 @@ async def read(ask: Ask) -> ReviewPage:
         )  # fmt: skip
         names = tuple(each.name for each in stored.value or ())
         left = [each for each in candidates.value or () if each.event_id not in known]
-        queue = Panel(
-            state=candidates.state, value=tuple(map(_queued, left)) if candidates.value is not None else None,
-            message=candidates.message, fix=candidates.fix, age_s=candidates.age_s,
-        )  # fmt: skip
+        queue = candidates.holding(tuple(map(_queued, left)) if candidates.value is not None else None)
         event = ask.text("event") or (left[0].event_id if left else "")
         if event and candidates.state == "ready":
             current = await _current(ask, project, dataset, event, left)

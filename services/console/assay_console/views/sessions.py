@@ -61,11 +61,8 @@ async def read_list(ask: Ask) -> Sessions:
         limit=LIMIT + 1, until_ms=ask.scope.to_ms,
     )  # fmt: skip
     rows = tuple(map(_row, found.value[:LIMIT])) if found.value is not None else None
-    panel: Panel[tuple[Row, ...]] = Panel(
-        state=found.state, value=rows, message=found.message, fix=found.fix, age_s=found.age_s
-    )
     more = found.value is not None and len(found.value) > LIMIT
-    return Sessions(source=ask.text("source"), subagents=subagents, sessions=panel, more=more)
+    return Sessions(source=ask.text("source"), subagents=subagents, sessions=found.holding(rows), more=more)
 
 
 def _row(row: Mapping[str, Any]) -> Row:
