@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from assay_operations.time_bounds import utc
 from assay_schema.streams import EVENTS, FIELD
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def stored(client: "Client", since_ms: int, project: str = "", service: str = ""
         parameters=named,
     ).result_rows
     return tuple(
-        Arrival(kind, event_id, of, by, _utc(happened), _utc(logged), _utc(put))
+        Arrival(kind, event_id, of, by, utc(happened), utc(logged), utc(put))
         for kind, event_id, of, by, happened, logged, put in rows
     )
 
@@ -84,7 +85,7 @@ def stored(client: "Client", since_ms: int, project: str = "", service: str = ""
 def producers(client: "Client", project: str = "") -> tuple[Producer, ...]:
     """List the services that sent events in the last seven days, newest first."""
     rows = client.query(_SERVICES, parameters={"project": project}).result_rows
-    return tuple(Producer(of, by, int(events), _utc(newest)) for of, by, events, newest in rows)
+    return tuple(Producer(of, by, int(events), utc(newest)) for of, by, events, newest in rows)
 
 
 async def logged(
@@ -108,8 +109,8 @@ def arrival_of(entry_ms: int, data: bytes) -> Arrival | None:
     try:
         return Arrival(
             str(event["kind"]), str(event["event_id"]), str(event["project"]), str(event["service"]),
-            _utc(datetime.fromisoformat(event["occurred_at"])),
-            _utc(datetime.fromisoformat(event["created_at"])) if "created_at" in event
+            utc(datetime.fromisoformat(event["occurred_at"])),
+            utc(datetime.fromisoformat(event["created_at"])) if "created_at" in event
             else datetime.fromtimestamp(entry_ms / 1000, UTC),
             None,
         )  # fmt: skip
@@ -135,7 +136,3 @@ def clock_note(arrivals: list[Arrival]) -> str:
     if middle_s > 60:
         return f"Events came {middle_s:.0f} s after they happened: they waited in a spool, or the producer's clock is behind."
     return ""
-
-
-def _utc(value: datetime) -> datetime:
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

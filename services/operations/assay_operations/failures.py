@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from assay_operations.time_bounds import utc
 from assay_schema.failures import GIVEN_UP
 from assay_schema.streams import DEAD
 
@@ -63,7 +64,7 @@ def failures(
     groups = [
         Group(
             str(row["reason"]), row["stage"], row["error_class"], row["rule"], row["project"], row["service"], int(row["lost"]),
-            int(row["recovered"]), int(row["incidents"]), _utc(row["latest"]), row["error_class"] == GIVEN_UP,
+            int(row["recovered"]), int(row["incidents"]), utc(row["latest"]), row["error_class"] == GIVEN_UP,
         )
         for row in rows
         if reason in ("", str(row["reason"])) and stage in ("", row["stage"]) and service in ("", row["service"])
@@ -81,7 +82,3 @@ def failures(
 async def dead_letters(client: "Redis", shards: int) -> list[Dead]:
     """Count the dead letters of every shard. Reads none of them."""
     return [Dead(shard, int(await client.xlen(DEAD.key(shard)))) for shard in range(shards)]
-
-
-def _utc(value: datetime) -> datetime:
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

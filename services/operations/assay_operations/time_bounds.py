@@ -58,6 +58,11 @@ def moment_ms(text: str, now_ms: int, option: str) -> int:
     return (elapsed.days * 86_400 + elapsed.seconds) * 1_000 + elapsed.microseconds // 1_000
 
 
+def utc(value: datetime) -> datetime:
+    """Return a time of the store with its zone: the client leaves it out of columns in UTC. Pure."""
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
 def bound(text: str, now_ms: int, option: str) -> Bound:
     """Return the edge of a window: digits alone are a cursor, else a time of arrival (`created_at`).
 

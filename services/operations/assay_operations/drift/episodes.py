@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from assay_operations.drift.explain import episode_named
 from assay_operations.errors import OperationError
+from assay_operations.time_bounds import utc
 from assay_schema.alerts import AlertKind
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def listed(
     answer = client.query(_LIST.replace("SINCE", bounded), parameters=named)
     rows = [_episode(dict(row)) for row in answer.named_results()]
     ((resolved,),) = client.query(_LAST_RESOLVED, parameters={"project": project}).result_rows
-    at = _utc(resolved)
+    at = None if resolved is None else utc(resolved)
     return Listed(tuple(rows[:limit]), len(rows) > limit, at if at and at.year > 1970 else None)
 
 
@@ -139,7 +140,7 @@ def transitions(client: "Client", alert_id: str, project: str = "") -> tuple[Epi
     if not rows or (project and rows[-1]["project"] not in (project, "all")):
         raise OperationError("not_found", "no such episode is stored", "`assay alerts list --all` shows those that are")
     names = ("previous", "state", "value", "n", "evidence", "summary")
-    found = [Transition(at=_required(row["at"]), **{name: row[name] for name in names}) for row in rows]
+    found = [Transition(at=utc(row["at"]), **{name: row[name] for name in names}) for row in rows]
     return _episode(rows[-1]), tuple(found)
 
 
@@ -161,7 +162,7 @@ def history(client: "Client", episode: Episode, steps: tuple[Transition, ...], b
     end_ms = now_ms if episode.open else min(now_ms, 2 * _ms(episode.at) - began + _SPAN_MIN_MS)
     named = {"project": episode.project, "series": episode.series or "", "from": began, "to": end_ms}
     ((newest,),) = client.query(f"SELECT max(event_time) {where}", parameters=named).result_rows
-    to_ms = max(began + _SPAN_MIN_MS // 4, min(end_ms, _ms(_required(newest)) + 1_000))
+    to_ms = max(began + _SPAN_MIN_MS // 4, min(end_ms, _ms(utc(newest)) + 1_000))
     from_ms = max(began - max(_SPAN_MIN_MS, round(_BEFORE * (to_ms - began))), to_ms - _SPAN_MAX_MS)
     width_s = next((each for each in _WIDTHS_S if each * _POINTS * 1000 >= to_ms - from_ms), _WIDTHS_S[-1])
     rows = client.query(
@@ -233,18 +234,10 @@ def _episode(row: dict[str, Any]) -> Episode:
     return Episode(
         low=low,
         high=high,
-        since=_required(row["since"]),
-        at=_required(row["at"]),
+        since=utc(row["since"]),
+        at=utc(row["at"]),
         **{name: row[name] for name in names},
     )
-
-
-def _required(value: datetime) -> datetime:
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-def _utc(value: datetime | None) -> datetime | None:
-    return None if value is None else _required(value)
 
 
 def _ms(value: datetime) -> int:

@@ -1,8 +1,10 @@
 """Quality by day for every project and metric, from the base stream, with counts of judged answers."""
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING
+
+from assay_operations.time_bounds import utc
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client
@@ -125,7 +127,7 @@ def quality(client: "Client", first: date, last: date, project: str = "", metric
         days.setdefault((of, name), []).append(Day(day, fingerprint, *rest))
         backends[(of, name)] = backend
     calibrations = {
-        (of, name, judge): Calibration(of, name, judge, kappa, int(labels), tpr, tnr, threshold, bool(pages), _utc(at))
+        (of, name, judge): Calibration(of, name, judge, kappa, int(labels), tpr, tnr, threshold, bool(pages), utc(at))
         for of, name, judge, kappa, labels, tpr, tnr, threshold, pages, at in client.query(
             _CALIBRATED, parameters=named
         ).result_rows
@@ -153,12 +155,8 @@ def _spells(client: "Client", named: dict[str, object]) -> dict[tuple[str, str],
     found: dict[tuple[str, str], list[Spell]] = {}
     for project, metric, _, state, at, until in client.query(_STATES, parameters=named).result_rows:
         if state in ("warn", "critical", "recovering"):
-            end = _utc(until).timestamp() * 1000
+            end = utc(until).timestamp() * 1000
             found.setdefault((project, metric), []).append(
-                Spell(state, _utc(at).timestamp() * 1000, end if end > 0 else None)
+                Spell(state, utc(at).timestamp() * 1000, end if end > 0 else None)
             )
     return found
-
-
-def _utc(value: datetime) -> datetime:
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

@@ -1,8 +1,10 @@
 """Read projects, the newest event and open alerts, for the frame of every page."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
+
+from assay_operations.time_bounds import utc
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client
@@ -32,9 +34,4 @@ def frame(client: "Client", project: str = "") -> Frame:
     """Read it. Alerts are those of a project and of the whole system; all without a project."""
     parameters = {"days": _PROJECT_DAYS, "limit": _PROJECTS_MAX, "project": project}
     ((projects, newest, alerts),) = client.query(_FRAME, parameters=parameters).result_rows
-    return Frame(tuple(projects), _time(newest), int(alerts))
-
-
-def _time(value: datetime | None) -> datetime | None:
-    """Return a time of the store with its zone."""
-    return None if value is None else value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    return Frame(tuple(projects), None if newest is None else utc(newest), int(alerts))

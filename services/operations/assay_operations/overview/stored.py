@@ -1,8 +1,10 @@
 """Traffic, latency, losses, quality and open alerts of every project, from the store."""
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING
+
+from assay_operations.time_bounds import utc
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client
@@ -109,13 +111,13 @@ def traffic(client: "Client") -> Stored:
             weeks.setdefault(project, {}).setdefault(week, [0] * HOURS)[place] = int(events)
     totals = {row[0]: row[1:] for row in client.query(_TOTALS).result_rows}
     recent = {row[0]: row[1:] for row in client.query(_RECENT).result_rows}
-    newest = {project: _utc(at) for project, at in client.query(_NEWEST).result_rows}
+    newest = {project: utc(at) for project, at in client.query(_NEWEST).result_rows}
     found = []
     for project in sorted({*hours, *newest, *recent}):
         events, retrievals, empty, pii, found_us, answered_us, p95, answer_p95 = totals.get(
             project, (0, 0, 0, 0, {}, {}, 0, 0)
         )
-        latest = [at for at in (newest.get(project), _utc(recent[project][1]) if project in recent else None) if at]
+        latest = [at for at in (newest.get(project), utc(recent[project][1]) if project in recent else None) if at]
         found.append(
             Traffic(
                 project=project,
@@ -133,7 +135,7 @@ def traffic(client: "Client") -> Stored:
         )
     moved = client.query(_WATERMARK).result_rows
     ((counted,),) = client.query(_COUNTED).result_rows
-    return Stored(tuple(found), None if counted is None else _utc(counted), _utc(moved[0][0]) if moved else None)
+    return Stored(tuple(found), None if counted is None else utc(counted), utc(moved[0][0]) if moved else None)
 
 
 def usual(weeks: list[list[int]]) -> tuple[float, ...]:
@@ -163,7 +165,3 @@ def lost_by_project(client: "Client") -> dict[str, int]:
     for row in client.query(question.sql, parameters=question.defaults).named_results():
         lost[str(row["project"])] = lost.get(str(row["project"]), 0) + int(row["lost"])
     return lost
-
-
-def _utc(value: datetime) -> datetime:
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
