@@ -1,7 +1,7 @@
 """Charts as SVG, drawn here: no script, no colour in the drawing, a table behind each. Pure.
 
 A chart is a `<figure>`: an SVG with a title, classes that the stylesheet colours in light, dark and forced colours, and
-a `<details>` with the numbers as a table. `static/chart.js` adds the crosshair and arrow keys from the `data-` attributes.
+a `<details>` with the numbers as a table. `static/console.js` adds the crosshair and arrow keys from the `data-` attributes.
 """
 
 from collections.abc import Sequence

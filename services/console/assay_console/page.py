@@ -136,9 +136,9 @@ class Ask:
             self.reads.keep(place, answer)
             return Panel(state="ready", value=self._counted(answer))
         except OperationError as error:
-            last = self.reads.last(function, *arguments, **options) or self.reads.kept(place)
             if error.kind != "unavailable":
                 raise
+            last = self.reads.last(function, *arguments, **options) or self.reads.kept(place)
             if last is None:
                 return Panel(state="unavailable", message=error.message, fix=error.fix)
             age = round(time.time() - last.at, 1)
