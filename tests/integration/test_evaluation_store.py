@@ -204,12 +204,12 @@ def test_an_evaluator_sees_nothing_that_was_captured_and_deletes_nothing(evaluat
 
 
 def test_the_command_stores_lists_shows_and_compares(assay: Assay, tmp_path: Path) -> None:
-    (tmp_path / "target.py").write_text(
+    (tmp_path / "stored_target.py").write_text(
         "def find(query, limit=10):\n    return {'results': [query[::-1], query], 'latency_ms': 1.0}\n"
     )
     cases = [{"id": f"c{number}", "query": f"doc{number}", "expected_ids": [f"doc{number}"]} for number in range(80)]
     (tmp_path / "golden.json").write_text(json.dumps({"version": "1", "name": "cli", "cases": cases}))
-    run = ("eval", "run", "--dataset", "golden.json", "--target", "target:find", "--progress", "none")
+    run = ("eval", "run", "--dataset", "golden.json", "--target", "stored_target:find", "--progress", "none")
     assay(*run, "--name", "one", "--store", "--project", "shop", "--tag", "weekly")
     assay(*run, "--name", "two")
     assert "eval store two" in assay("eval", "store", "two", role="sre", code=2).output

@@ -478,7 +478,7 @@ def test_hostile_names_and_comments_are_stored_as_one_harmless_line(rig: Rig, te
     for value in (row["actor"], row["host"], row["through"], row["comment"], row["identity"], row["target"]["project"]):
         assert value.isprintable()
     assert len(row["actor"]) <= 128
-    assert len(row["target"]["ids"]) == 20
+    assert len(row["target"]["ids"]) == 31
     assert rig.assay("operations", "list", "--limit", "1").count("\x1b") == 0
 
 

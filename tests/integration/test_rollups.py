@@ -33,9 +33,15 @@ Key = tuple[str, str, str, str, datetime]
 @pytest.fixture
 def owner(migrated: StoreServer) -> Iterator[Client]:
     with connect(migrated.settings().store) as client:
-        for table in (*TABLES, *(f"rollup_{bucket}" for bucket in BUCKETS)):
-            client.command(f"TRUNCATE TABLE assay_base.{table}")
+        empty(client)
+        refresh_rollups(client)  # ends refreshes that began before, which store rows of the test before this one
+        empty(client)
         yield client
+
+
+def empty(client: Client) -> None:
+    for table in (*TABLES, *(f"rollup_{bucket}" for bucket in BUCKETS)):
+        client.command(f"TRUNCATE TABLE assay_base.{table}")
 
 
 def store(client: Client, table: str, rows: list[Json]) -> None:

@@ -44,7 +44,7 @@ WAITING, REFUSED = "operations-waiting.jsonl", "operations-refused.jsonl"
 #: Seconds that the store has for each answer about a record.
 _STORE_S = 5.0
 #: Limits of `target`: characters of a text, items of a list. Its JSON is under 16,000 characters then.
-_TEXT_CHARS, _ITEMS = 200, 20
+_TEXT_CHARS, _ITEMS = 200, 30
 
 #: The columns of a record.
 COLUMNS = frozenset(
@@ -280,7 +280,8 @@ def _short(value: Any) -> Any:
     if isinstance(value, str):
         return printable(value[:_TEXT_CHARS].encode(errors="replace").decode())
     if isinstance(value, Sequence):
-        return [_short(item) for item in value[:_ITEMS]]
+        more = [f"and {len(value) - _ITEMS} more"] if len(value) > _ITEMS else []
+        return [_short(item) for item in value[:_ITEMS]] + more
     return value
 
 
