@@ -9,6 +9,8 @@ from uuid import UUID
 
 from assay_operations.actor import NAME_CHARS
 from assay_operations.errors import OperationError
+from assay_operations.events.rows import from_unix_ms
+from assay_schema.ids import event_ms
 from assay_schema.limits import PROJECT_PATTERN
 from assay_schema.printable import printable
 
@@ -38,11 +40,10 @@ LIMIT {{count:UInt32}} OFFSET {{skip:UInt32}}
 """  # noqa: S608 - constants
 
 _ANSWERS = """
-WITH arrayMap(id -> UUIDv7ToDateTime(id, 'UTC'), {ids:Array(UUID)}) AS times
 SELECT toString(a.event_id) AS event_id, a.event_time AS event_time, query, answer,
     a.contexts.id AS ids, a.contexts.source_id AS sources, a.contexts.text AS texts
 FROM answers AS a
-WHERE a.project = {project:String} AND a.event_id IN {ids:Array(UUID)} AND a.event_time BETWEEN arrayMin(times) AND arrayMax(times)
+WHERE a.project = {project:String} AND a.event_time IN {times:Array(DateTime64(3, 'UTC'))} AND a.event_id IN {ids:Array(UUID)}
 """
 
 _LABEL = """
@@ -138,8 +139,12 @@ def next_items(store: "Store", queue: Queue, labeller: str, *, count: int = 1) -
     """
     labeller, found = checked_labeller(labeller), list[Item]()
     for keys in _unlabelled(store, queue, labeller):
-        items = _items(store, queue.project, keys)
-        found += [items[key] for key in keys if key in items]
+        # Answers of a sample are far from each other in the table, and each is read with all of its neighbours.
+        at_once = count
+        while keys and len(found) < count:
+            items = _items(store, queue.project, keys[:at_once])
+            found += [items[key] for key in keys[:at_once] if key in items]
+            keys, at_once = keys[at_once:], _KEYS_AT_ONCE  # noqa: PLW2901
         if len(found) >= count:
             break
     return found[:count]
@@ -216,7 +221,8 @@ def _unlabelled(store: "Store", queue: Queue, labeller: str) -> Iterator[list[st
 def _items(store: "Store", project: str, keys: Sequence[str]) -> dict[str, Item]:
     if not keys:
         return {}
-    rows = store.query(_ANSWERS, parameters={"project": project, "ids": list(keys)}).named_results()
+    times = [from_unix_ms(event_ms(UUID(key))) for key in keys]
+    rows = store.query(_ANSWERS, parameters={"project": project, "ids": list(keys), "times": times}).named_results()
     return {row["event_id"]: _item(project, row) for row in rows}
 
 
