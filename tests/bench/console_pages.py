@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from urllib.parse import parse_qsl, urlencode
 
 import psutil
 
@@ -97,8 +98,9 @@ def requests_of(site: Site, count: int) -> dict[str, Callable[[int], str]]:
 
         return address
 
-    def event(kind: Kind) -> Callable[[int], str]:
-        return lambda number: f"/e/{ids[kind][number % len(ids[kind])]}"
+    def event(number: int) -> str:
+        of_kind = ids[(Kind.ANSWER, Kind.RETRIEVAL)[number % 2]]
+        return f"/e/{of_kind[number // 2 % len(of_kind)]}"
 
     def fixed(path: str) -> Callable[[int], str]:
         return lambda _: path
@@ -108,7 +110,7 @@ def requests_of(site: Site, count: int) -> dict[str, Callable[[int], str]]:
         "live": [fixed("/live")],
         "events": [ranged("/events", 1), ranged("/events?project=p1&kind=answer", 1), ranged("/events", 30)],
         "differs": [ranged("/events/differs?tool=search", 1)],
-        "event": [event(Kind.ANSWER), event(Kind.RETRIEVAL)],
+        "event": [event],
         "sessions": [ranged("/sessions", 7)],
         "session": [lambda number: f"/s/ses_{1 + number % 900}"],
         "alerts": [ranged("/alerts", 7)],
@@ -132,18 +134,22 @@ def requests_of(site: Site, count: int) -> dict[str, Callable[[int], str]]:
     if unmeasured := {page.name for page in PAGES} ^ of_pages.keys():
         raise AssertionError(f"pages without a request here, or requests without a page: {unmeasured}")
     return {
-        address(0).partition("from=")[0].rstrip("?&") if "from=" in address(0) else _shape(page.path, address(0)): address
+        page.path if len(addresses) == 1 else _shape(address(0)): address
         for page in PAGES
-        for address in of_pages[page.name]
+        for addresses in [of_pages[page.name]]
+        for address in addresses
     }
 
 
-def _shape(path: str, address: str) -> str:
-    """Return the name of a page in the results: its path, and the kind of an event."""
-    return path if "{" in path and "/e/" not in address else address
+def _shape(address: str) -> str:
+    """Return the name of one of several requests for a page."""
+    path, _, query = address.partition("?")
+    values = dict(parse_qsl(query))
+    days = (datetime.fromisoformat(values.pop("to")) - datetime.fromisoformat(values.pop("from"))).days
+    return f"{path}?{urlencode(values | {'t': f'{days}d'})}"
 
 
-def ask(site: Site, address: Callable[[int], str], count: int, *, pause_s: float = 0.0) -> Cost:
+def ask(site: Site, address: Callable[[int], str], count: int) -> Cost:
     """Ask for a page `count` times, one after the other."""
     assert site.console.process
     cpu = {"console": Cpu(site.console.process.pid), "store": Cpu(site.store.pid)}
@@ -155,7 +161,6 @@ def ask(site: Site, address: Callable[[int], str], count: int, *, pause_s: float
         each.start()
     for number in range(count):
         _one(site, address(number), cost)
-        time.sleep(pause_s)
     time.sleep(0.1)  # the store makes its next handles after an answer
     cost.console_cpu_ms, cost.store_cpu_ms = (each.ms_since() / count for each in cpu.values())
     return cost
@@ -167,7 +172,7 @@ def _one(site: Site, path: str, cost: Cost) -> None:
         raise AssertionError(f"{path}: status {page.status}")
     cost.server_ms.append(float(page.headers["server-timing"].partition("page;dur=")[2].partition(",")[0]))
     cost.rows_read.append(int(page.headers["x-rows-read"]))
-    cost.html_kb.append(len(gzip.compress(page.body)) / 1000)
+    cost.html_kb.append(gzipped(page.body))
 
 
 def unbounded(site: Site, count: int) -> Cost:
@@ -200,6 +205,11 @@ def depths(site: Site, pages: int) -> Iterator[int]:
             to = iso(now_ms - days * DAY_MS)
             page = site.console.get(f"/api/v1/events?from={iso(now_ms - 30 * DAY_MS)}&to={to}&project={project}")
             yield int(page.headers["x-rows-read"])
+
+
+def gzipped(data: bytes) -> float:
+    """Return the kilobytes of data when it is compressed."""
+    return len(gzip.compress(data)) / 1000
 
 
 def p95(values: list[float]) -> float:

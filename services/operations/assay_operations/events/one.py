@@ -172,7 +172,9 @@ def _with_chain(reads: Reads, found: Position) -> Event | None:
         built = threads.submit(_answers, reads, found) if kind is Kind.RETRIEVAL else None
         meant = threads.submit(_target, reads, target_id, found.project)
         judged = threads.submit(_records, reads, "scores", *scored) if kind is Kind.ANSWER else None
-        comments = None if kind is Kind.FEEDBACK else threads.submit(_records, reads, "feedback", *said, RELATED_MAX + 1)
+        comments = (
+            None if kind is Kind.FEEDBACK else threads.submit(_records, reads, "feedback", *said, RELATED_MAX + 1)
+        )
     related, retrieval, target = others.result(), linked.result(), meant.result()
     answers = built.result() if built else ()
     scores, feedback = (each.result() if each else [] for each in (judged, comments))

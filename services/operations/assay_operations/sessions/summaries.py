@@ -85,7 +85,7 @@ _LIST = f"""SELECT * FROM
 WHERE last_at >= {moment("since_ms")} AND last_at < {moment("until_ms")} AND ({{source:String}} = '' OR source = {{source:String}})
   AND ({{subagents:Bool}} OR parent_session_id IS NULL)
 ORDER BY last_at DESC
-LIMIT {{limit:UInt32}}"""
+LIMIT {{limit:UInt32}}"""  # noqa: S608 - constants
 _ONE = f"{_sessions(*['session_id = {session:String}'] * 2)} ORDER BY project"
 
 
