@@ -34,7 +34,9 @@ def path_of(name: str, rows: Filled | None) -> str:
         "case_id": rows.case if rows else "none",
     }
     runs = f"?base={rows.runs[0]}&change={rows.runs[1]}" if rows else ""
-    query = {"label": "?project=shop", "review": "?project=shop", "compare": runs, "case": runs}.get(name, "")
+    query = {
+        "label": "?project=shop", "review": "?project=shop", "differs": "?kind=answer", "compare": runs, "case": runs,
+    }.get(name, "")  # fmt: skip
     return re.sub(r"\{(\w+)(?::path)?\}", lambda place: ids.get(place[1], "none"), page.path) + query
 
 
