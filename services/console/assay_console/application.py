@@ -20,9 +20,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from assay_console.event_stream import stream
-from assay_console.frame import shown
+from assay_console.frame import frame_of
 from assay_console.guard import BODY_MAX, Guard
-from assay_console.live import Live, Position, parse_position
+from assay_console.live import Live, StreamPosition, parse_stream_position
 from assay_console.login import Login, hosts_of
 from assay_console.openapi import openapi
 from assay_console.page import Action, Ask, Document, File, Page
@@ -105,7 +105,7 @@ class Console:
             if ask.person.project is not None:  # the frame of a page names all projects
                 raise OperationError("refused", "a key reads documents, not pages", f"GET {page.api_path}")
             started = time.perf_counter()
-            document, frame = await asyncio.gather(page.read(ask), shown(ask))
+            document, frame = await asyncio.gather(page.read(ask), frame_of(ask))
             text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, **self._shell(page, ask))
             return HTMLResponse(text, document.http_status, headers=_timing(ask, started))
 
@@ -227,10 +227,10 @@ class Console:
         return caught
 
 
-def _last_position(request: Request, settings: Settings) -> Position | None:
+def _last_position(request: Request, settings: Settings) -> StreamPosition | None:
     """Return where a viewer goes on: the id of the last event it got, else the `after` of the page that it opened."""
     given = request.headers.get("last-event-id") or request.query_params.get("after", "")
-    position = parse_position(given, settings.redis.shards)
+    position = parse_stream_position(given, settings.redis.shards)
     if given and position is None:
         raise OperationError("invalid", "after: not a position of this stream", "leave it out to begin now")
     return position

@@ -9,7 +9,16 @@ from assay_console.people import Role
 from assay_console.scope import iso, link
 from assay_operations.actor import Actor
 from assay_operations.drift.acknowledge import apply, plan_acknowledge
-from assay_operations.drift.episodes import Episode, History, Listed, Transition, began_ms, history, listed, transitions
+from assay_operations.drift.episodes import (
+    Episode,
+    History,
+    EpisodeList,
+    Transition,
+    began_ms,
+    history,
+    listed,
+    transitions,
+)
 from assay_operations.errors import OperationError
 from assay_operations.operator_config import data_of
 from assay_operations.overview.flow import newest_of_group
@@ -27,7 +36,7 @@ class Alerts(Document):
 
     state: str
     kind: str
-    rows: Panel[Listed]
+    rows: Panel[EpisodeList]
     detector: Panel[float | None]
 
 

@@ -85,7 +85,7 @@ class Removed(Document):
     exact: bool
 
 
-class Listed(Document):
+class EventList(Document):
     """A page of events, newest first. `next` is the cursor of the next page."""
 
     rows: tuple[EventRow, ...]
@@ -99,7 +99,7 @@ class Events(Document):
     """Events that meet a filter."""
 
     filters: dict[str, str]
-    listed: Panel[Listed]
+    listed: Panel[EventList]
     histogram: Panel[Histogram]
     facets: Panel[tuple[Choices, ...]]
     #: Why the page is empty: counts without each condition.
@@ -166,8 +166,8 @@ async def read(ask: Ask) -> Events:
     )
 
 
-def _listed(page: Rows) -> Listed:
-    return Listed(rows=page.rows, next=page.next, searched_from=page.searched_from, complete=page.complete)
+def _listed(page: Rows) -> EventList:
+    return EventList(rows=page.rows, next=page.next, searched_from=page.searched_from, complete=page.complete)
 
 
 def _histogram(found: Counted, counted_at: datetime | None) -> Histogram:
