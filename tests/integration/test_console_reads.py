@@ -13,6 +13,7 @@ from assay_console.people import Person, Role
 from assay_console.reads import KEPT_ANSWER_BYTES, KEPT_BYTES, WAITING_MAX, Reads, size_of
 from assay_console.scope import Scope
 from assay_operations.errors import OperationError
+from assay_operations.overview.flow import FlowHistory
 from assay_runtime.connection import connect as connect_redis
 from assay_runtime.store import Client
 from assay_schema.settings import RedisSettings, Settings
@@ -106,7 +107,7 @@ def test_the_size_of_an_answer_has_all_texts_within_it() -> None:
 def asking(reads: Reads, settings: Settings, scope: str, project: str | None, redis: Any = None) -> Ask:
     return Ask(
         {"a": "b"}, {}, Scope(scope, 0, 1, "24h"), Person("k", Role.VIEWER, project), settings, reads, redis,
-        cast("Any", None), reads,
+        cast("Any", None), reads, FlowHistory(),
     )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ from assay_console.rendering import render
 from assay_console.scope import Scope, link, scope_of
 from assay_console.views import live as live_page
 from assay_operations.errors import OperationError, explain
+from assay_operations.overview.flow import FlowHistory
 from assay_runtime.connection import Client as Redis
 from assay_schema.settings import Settings
 
@@ -68,6 +69,7 @@ class Console:
         self._login = login
         self.live = Live(settings.redis)
         self._sql = Reads(settings.store, 1)
+        self._flow = FlowHistory()
 
     async def close(self) -> None:
         """End the viewers of the live tail, and start no more SQL."""
@@ -132,10 +134,7 @@ class Console:
         async def answer(request: Request) -> Response:
             person = await self._person(request, action.role)
             body = await _body(request)
-            ask = Ask(
-                request.query_params, request.path_params, scope_of({}, _now_ms()), person,
-                self._settings, self._reads, self._redis, self.live, self._sql,
-            )  # fmt: skip
+            ask = self._asking(request, {}, scope_of({}, _now_ms()), person)
             target = await action.apply(ask, _fields(action, body))
             return _json({"location": target}) if _is_api(request) else RedirectResponse(target, 303)
 
@@ -183,8 +182,12 @@ class Console:
             if scope.project not in ("", person.project):
                 raise OperationError("refused", f"this key reads project {person.project} only")
             scope = Scope(person.project, scope.from_ms, scope.to_ms, scope.span)
+        return self._asking(request, parameters, scope, person)
+
+    def _asking(self, request: Request, parameters: Mapping[str, str], scope: Scope, person: Person) -> Ask:
         return Ask(
-            parameters, request.path_params, scope, person, self._settings, self._reads, self._redis, self.live, self._sql,
+            parameters, request.path_params, scope, person,
+            self._settings, self._reads, self._redis, self.live, self._sql, self._flow,
             same_origin=request.headers.get("sec-fetch-site") == "same-origin",
         )  # fmt: skip
 

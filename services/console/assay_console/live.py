@@ -37,7 +37,7 @@ _RETRY_FIRST_S, _RETRY_MAX_S = 0.1, 2.0
 #: Seconds that a viewer waits for the readers to start before it is refused. Until then, the console does not see that it left.
 _START_S = 10.0
 #: Bytes of entries that the first screen looks at, at most: an entry can have some hundred KiB.
-_LOOK_BACK_BYTES = 32 << 20
+LOOK_BACK_BYTES = 32 << 20
 _ID = re.compile(r"\d{1,20}-\d{1,20}")
 StreamPosition = tuple[str, ...]
 
@@ -283,7 +283,7 @@ class Live:
         lists, last = [], []
         for shard in range(self._shards):
             end, found, matching, size = "+", list[Entry](), 0, 0
-            while len(found) < most // self._shards and matching < limit and size < _LOOK_BACK_BYTES // self._shards:
+            while len(found) < most // self._shards and matching < limit and size < LOOK_BACK_BYTES // self._shards:
                 page = await redis.xrevrange(EVENTS.key(shard), end, "-", count=_READ)
                 found += [entry_of(shard, _id(name), fields) for name, fields in page]
                 size += sum(len(value) for _, fields in page for value in fields.values())

@@ -16,6 +16,7 @@ from assay_console.people import Person, Role
 from assay_console.reads import ROLLUP_S, Answer, Reads
 from assay_console.scope import Scope
 from assay_operations.errors import OperationError
+from assay_operations.overview.flow import FlowHistory
 from assay_runtime.connection import Client as Redis
 from assay_runtime.store import Client
 from assay_schema.settings import Settings
@@ -96,6 +97,8 @@ class Ask:
     live: "Live"
     #: Reads of SQL that people write: apart from those of pages, so that they do not wait for each other.
     sql_reads: Reads
+    #: What this process has seen of the way of an event, for rates.
+    flow: FlowHistory
     #: True if a page of this console asked, and not a link from elsewhere.
     same_origin: bool = False
     cost: Cost = field(default_factory=Cost)

@@ -11,8 +11,8 @@ from assay_operations.actor import Actor
 from assay_operations.drift.acknowledge import apply, plan_acknowledge
 from assay_operations.drift.episodes import (
     Episode,
-    History,
     EpisodeList,
+    History,
     Transition,
     began_ms,
     history,
