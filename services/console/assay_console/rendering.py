@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from assay_console import charts, drawings, formats
+from assay_console import cell_charts, drawings, formats
 from assay_console.scope import RANGES, iso, link
 
 
@@ -31,7 +31,7 @@ def environment() -> Environment:
         templates.filters[function.__name__] = function
     templates.filters["quoted"] = partial(quote, safe="")
     templates.filters["as_parameters"] = _as_parameters
-    templates.globals.update(link=link, charts=charts, drawings=drawings, ranges=tuple(RANGES))
+    templates.globals.update(link=link, cell_charts=cell_charts, drawings=drawings, ranges=tuple(RANGES))
     return templates
 
 

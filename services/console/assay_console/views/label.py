@@ -33,7 +33,7 @@ class Passage(Document):
     text: Text
 
 
-class Judged(Document):
+class JudgeVerdict(Document):
     """The verdict of one judge."""
 
     judged_at: datetime
@@ -56,7 +56,7 @@ class Sampled(Document):
     label: str = ""
     note: str = ""
     labelled_at: datetime | None = None
-    verdicts: tuple[Judged, ...] = ()
+    verdicts: tuple[JudgeVerdict, ...] = ()
 
 
 class Interval(Document):
@@ -67,7 +67,7 @@ class Interval(Document):
     high: float
 
 
-class Person(Document):
+class Labeller(Document):
     """The labels of one person."""
 
     name: str
@@ -123,7 +123,7 @@ class Standing(Document):
     """State of the queue. `trust` is None before there are enough labels; `why` says what is missing."""
 
     answers: int
-    labellers: tuple[Person, ...]
+    labellers: tuple[Labeller, ...]
     #: Answers with a majority for good or bad, with as many for each, and that no one was sure about.
     decided: int
     tied: int
@@ -208,7 +208,7 @@ async def _standing(ask: Ask, queue: Queue, *, all_labelled: bool = False) -> St
     return Standing(
         answers=found.progress.answers,
         labellers=tuple(
-            Person(name=each.name, good=each.good, bad=each.bad, unsure=each.unsure, last=each.last)
+            Labeller(name=each.name, good=each.good, bad=each.bad, unsure=each.unsure, last=each.last)
             for each in found.progress.labellers
         ),
         decided=decided,
@@ -238,7 +238,7 @@ def shown_of(found: Item, ask: Ask) -> Sampled:
         label=given.label if given else "",
         note=given.note if given else "",
         labelled_at=given.labelled_at if given else None,
-        verdicts=tuple(Judged.model_validate(each, from_attributes=True) for each in found.verdicts),
+        verdicts=tuple(JudgeVerdict.model_validate(each, from_attributes=True) for each in found.verdicts),
     )
 
 

@@ -28,7 +28,7 @@ _SERVICES = ("gateway", "assembler", "scrubber", "writer", "judge", "drift", "no
 _READY_S = 1.0
 
 
-class Step(Document):
+class FlowStep(Document):
     """A step on the way of an event: entries that wait for it, rate a second, age of the newest."""
 
     name: str
@@ -75,7 +75,7 @@ class Overview(Document):
     verdict: Verdict
     empty: bool
     settings_to_paste: str
-    steps: Panel[list[Step]]
+    steps: Panel[list[FlowStep]]
     services: list[Service]
     projects: Panel[list[Project]]
     counted_to: datetime | None
@@ -194,9 +194,9 @@ def _in_words(hop: Hop) -> str:
     return f"{hop.waiting or 0:,} entries wait for the {hop.service} ({hop.note})"
 
 
-def step(hop: Hop, now_s: float, flow: FlowHistory) -> Step:
+def step(hop: Hop, now_s: float, flow: FlowHistory) -> FlowStep:
     """Make a step with its rate and the age of the newest entry."""
-    return Step(
+    return FlowStep(
         name=hop.name,
         service=hop.service,
         waiting=hop.waiting,
