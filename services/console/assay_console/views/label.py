@@ -3,23 +3,19 @@
 import asyncio
 from collections.abc import Awaitable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay_console.page import Action, Ask, Document, Page, Panel, Parameter, T
 from assay_console.people import Role
 from assay_console.pieces import SHOWN_CHARS, Text, text_of
 from assay_console.scope import link
+from assay_console.views.label_standing import Standing, standing_of
 from assay_console.views.one_project import project_of
 from assay_operations.errors import OperationError
-from assay_operations.judging.calibrate import Calibration
 from assay_operations.labelling import standing as standings
-from assay_operations.labelling.agreement import Agreement
 from assay_operations.labelling.queues import DEFAULT_QUEUE, Item, Queue, item, next_items
 from assay_operations.labelling.submit import NOTE_CHARS, submit, undo
 from assay_schema.ids import new_event_id
-
-if TYPE_CHECKING:
-    from assay_judge.calibration import Estimate
 
 #: Range of the sample if the link names none.
 _SPAN = "30d"
@@ -57,83 +53,6 @@ class Sampled(Document):
     note: str = ""
     labelled_at: datetime | None = None
     verdicts: tuple[JudgeVerdict, ...] = ()
-
-
-class Interval(Document):
-    """An estimate with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-class Labeller(Document):
-    """The labels of one person."""
-
-    name: str
-    good: int
-    bad: int
-    unsure: int
-    last: datetime
-
-
-class Pair(Document):
-    """Agreement of two labellers on the answers that both called good or bad."""
-
-    first: str
-    second: str
-    n: int
-    agreement: float | None
-    kappa: Interval | None
-    unsure: int
-    #: Answers on which they differ.
-    differ: tuple[str, ...]
-
-
-class Rate(Document):
-    """An estimate of the share of good answers, and how it was made."""
-
-    method: str
-    share: Interval
-
-
-class Trust(Document):
-    """Agreement of the judge with people, and what it changes."""
-
-    metric: str
-    fingerprint: str
-    threshold: float
-    n: int
-    true_positives: int
-    false_negatives: int
-    false_positives: int
-    true_negatives: int
-    agreement: float
-    kappa: Interval | None
-    tpr: Interval | None
-    tnr: Interval | None
-    rates: tuple[Rate, ...]
-    #: Answers of the base stream behind the rates.
-    live: int
-    #: Why alerts on this metric cannot be critical; empty if they can.
-    lacks: tuple[str, ...]
-
-
-class Standing(Document):
-    """State of the queue. `trust` is None before there are enough labels; `why` says what is missing."""
-
-    answers: int
-    labellers: tuple[Labeller, ...]
-    #: Answers with a majority for good or bad, with as many for each, and that no one was sure about.
-    decided: int
-    tied: int
-    unsure: int
-    target: int
-    pairs: tuple[Pair, ...]
-    trust: Trust | None
-    why: str
-    #: Stores the result, so that alerts and corrected rates use it.
-    command: str
 
 
 class Label(Document):
@@ -200,26 +119,8 @@ async def _sampled(ask: Ask, queue: Queue) -> Sampled | None:
 
 
 async def _standing(ask: Ask, queue: Queue, *, all_labelled: bool = False) -> Standing:
-    drift = ask.settings.drift
-    found = await ask.store(standings.standing, queue, drift)
-    decided, target = len(found.verdicts.labels), drift.calibration_labels
-    enough = decided >= target or all_labelled
-    missing = "" if enough else f"{target - decided:,} more answers labelled good or bad, or all of the sample"
-    return Standing(
-        answers=found.progress.answers,
-        labellers=tuple(
-            Labeller(name=each.name, good=each.good, bad=each.bad, unsure=each.unsure, last=each.last)
-            for each in found.progress.labellers
-        ),
-        decided=decided,
-        tied=found.verdicts.tied,
-        unsure=found.verdicts.unsure,
-        target=target,
-        pairs=tuple(map(_pair, found.pairs)),
-        trust=trust_of(found.calibration) if found.calibration and enough else None,
-        why=missing or found.why,
-        command=f"assay judge calibrate --stored --project {queue.project} --queue {queue.name}",
-    )
+    found = await ask.store(standings.standing, queue, ask.settings.drift, all_labelled=all_labelled)
+    return standing_of(found, queue)
 
 
 def shown_of(found: Item, ask: Ask) -> Sampled:
@@ -240,48 +141,6 @@ def shown_of(found: Item, ask: Ask) -> Sampled:
         labelled_at=given.labelled_at if given else None,
         verdicts=tuple(JudgeVerdict.model_validate(each, from_attributes=True) for each in found.verdicts),
     )
-
-
-def trust_of(calibration: Calibration) -> Trust:
-    """Return the agreement of the judge with people for the page. Pure."""
-    table, row = calibration.confusion, calibration.row
-    return Trust(
-        metric=row["metric"],
-        fingerprint=row["fingerprint"],
-        threshold=row["threshold"],
-        n=table.n,
-        true_positives=table.true_positives,
-        false_negatives=table.false_negatives,
-        false_positives=table.false_positives,
-        true_negatives=table.true_negatives,
-        agreement=table.agreement,
-        kappa=_interval(table.kappa_interval),
-        tpr=_interval(table.tpr),
-        tnr=_interval(table.tnr),
-        rates=tuple(
-            Rate(method=method, share=Interval(value=each.value, low=each.low, high=each.high))
-            for method, each in calibration.rates.items()
-            if each is not None
-        ),
-        live=calibration.live,
-        lacks=tuple(calibration.lacks),
-    )
-
-
-def _pair(each: Agreement) -> Pair:
-    return Pair(
-        first=each.first,
-        second=each.second,
-        n=each.n,
-        agreement=each.agreement,
-        kappa=_interval(each.kappa),
-        unsure=each.unsure,
-        differ=each.differ,
-    )
-
-
-def _interval(each: "Estimate | None") -> Interval | None:
-    return Interval(value=each.value, low=each.low, high=each.high) if each else None
 
 
 async def label(ask: Ask, fields: Mapping[str, str]) -> str:
