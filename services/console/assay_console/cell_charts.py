@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from assay_console.formats import visible
+
 
 def sparkline(values: Sequence[float | None], label: str, usual: Sequence[float | None] = ()) -> Markup:
     """Draw values as bars in a cell, with the usual values as a line behind them."""
@@ -25,7 +27,7 @@ def sparkline(values: Sequence[float | None], label: str, usual: Sequence[float 
     behind = Markup('<polyline class="usual" points="{}"/>').format(line) if line else ""
     return Markup(
         '<svg class="spark" viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}" preserveAspectRatio="none">{}{}</svg>'
-    ).format(width, height, width, height, label, Markup("").join(parts), behind)
+    ).format(width, height, width, height, visible(label), Markup("").join(parts), behind)
 
 
 def dot(low: float, value: float, high: float, bounds: tuple[float, float], label: str) -> Markup:
@@ -40,4 +42,4 @@ def dot(low: float, value: float, high: float, bounds: tuple[float, float], labe
         '<svg class="dot" viewBox="0 0 {0} {1}" width="{0}" height="{1}" role="img" aria-label="{2}">'
         '<line class="axis" x1="3" x2="{3}" y1="8" y2="8"/><line class="range" x1="{4:.1f}" x2="{5:.1f}" y1="8" y2="8"/>'
         '<circle r="3" cx="{6:.1f}" cy="8"/></svg>'
-    ).format(width, height, label, width - 3, x(low), x(high), x(value))
+    ).format(width, height, visible(label), width - 3, x(low), x(high), x(value))

@@ -22,7 +22,7 @@ from assay_console.axes import (
     time_scale,
     value_scale,
 )
-from assay_console.formats import NONE, number
+from assay_console.formats import NONE, number, visible
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def band(
     parts = [
         Markup('<rect class="shade {}" x="{:.1f}" y="{}" width="{:.1f}" height="{}"><title>{}</title></rect>').format(
             each.kind, x(max(first, each.from_ms)), TOP, max(2.0, x(min(last, each.to_ms)) - x(max(first, each.from_ms))),
-            height - TOP - BOTTOM, each.label,
+            height - TOP - BOTTOM, visible(each.label),
         )
         for each in shades
         if each.to_ms >= first and each.from_ms <= last
@@ -165,7 +165,7 @@ def band(
             parts.append(
                 Markup(
                     '<line class="break" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"><title>{3}</title></line>'
-                ).format(x(p.at_ms), TOP, height - BOTTOM, p.breaks)
+                ).format(x(p.at_ms), TOP, height - BOTTOM, visible(p.breaks))
             )
         if p.mean is not None:
             words = f"{time_label(p.at_ms, last - first)}: {number(p.mean, 3)} [{number(p.low, 3)}, {number(p.high, 3)}], n {p.n:,}"
@@ -200,7 +200,10 @@ def _figure(
     title: str, parts: Sequence[Markup], height: int, head: Sequence[str], rows: Sequence[Sequence[str]],
     legend: Sequence[tuple[str, str]], data: dict[str, object],
 ) -> Markup:  # fmt: skip
-    marks = Markup("").join(Markup('<span class="key s-{}">{}</span>').format(kind, name) for name, kind in legend)
+    title = visible(title)
+    marks = Markup("").join(
+        Markup('<span class="key s-{}">{}</span>').format(kind, visible(name)) for name, kind in legend
+    )
     attributes = Markup("").join(Markup(' data-{}="{}"').format(name, value) for name, value in data.items())
     cells = Markup("").join(
         Markup("<tr><th scope=row>{}</th>{}</tr>").format(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from assay_console.axes import RIGHT, WIDTH, Scale, points_of
+from assay_console.formats import visible
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def forest(title: str, rows: Sequence[ForestRow]) -> Markup:
                 '<g class="v-{}"><title>{}</title><text class="tick" x="{}" y="{}">{}</text>{}'
                 '<line class="reach" x1="{:.1f}" x2="{:.1f}" y1="{}" y2="{}"/>{}</g>'
             ).format(
-                each.verdict, each.label, left - 10, y + 4, each.name, limit, x(each.low), x(each.high), y, y,
+                each.verdict, visible(each.label), left - 10, y + 4, visible(each.name), limit, x(each.low), x(each.high), y, y,
                 _mark(each.verdict, x(each.value), y),
             )
         )  # fmt: skip
@@ -61,7 +62,7 @@ def forest(title: str, rows: Sequence[ForestRow]) -> Markup:
     return Markup(
         '<figure class="chart forest"><figcaption>{} <span class="legend">line: 95 % interval; dashed: the change that '
         'fails; right is better</span></figcaption><svg viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg></figure>'
-    ).format(title, WIDTH, height, title, Markup("").join(parts))
+    ).format(visible(title), WIDTH, height, visible(title), Markup("").join(parts))
 
 
 def _mark(verdict: str, x: float, y: float) -> Markup:
