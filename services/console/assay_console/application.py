@@ -96,10 +96,14 @@ class Console:
             ask = await self._ask(page, request)
             if ask.person.project is not None:  # the frame of a page names all projects
                 raise OperationError("refused", "a key reads documents, not pages", f"GET {page.api_path}")
+            ask.notice = self._login.noted(request, ask.person)
             started = time.perf_counter()
             document, frame = await asyncio.gather(page.read(ask), frame_of(ask))
             text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, **shell_of(page, ask))
-            return HTMLResponse(text, document.http_status, headers=timing(ask, started))
+            shown = HTMLResponse(text, document.http_status, headers=timing(ask, started))
+            if ask.notice:
+                self._login.forget_note(shown)
+            return shown
 
         return answer
 
@@ -125,8 +129,13 @@ class Console:
             person = await self._person(request, action.role)
             body = await body_of(request)
             ask = self._asking(request, {}, scope_of({}, _now_ms()), person)
-            target = await action.apply(ask, checked_fields(action, body))
-            return json_answer({"location": target}) if is_api(request) else RedirectResponse(target, 303)
+            done = await action.apply(ask, checked_fields(action, body))
+            if is_api(request):
+                return json_answer({"location": done.path})
+            onward = RedirectResponse(done.path, 303)
+            if done.notice:
+                self._login.note(onward, person, done.path, done.notice)
+            return onward
 
         return answer
 

@@ -101,6 +101,8 @@ class Ask:
     flow: FlowHistory
     #: True if a page of this console asked, and not a link from elsewhere.
     same_origin: bool = False
+    #: What an action of this person did just now, for the page that it led to. No link can set it.
+    notice: str = ""
     cost: Cost = field(default_factory=Cost)
     _panels: int = 0
 
@@ -223,11 +225,19 @@ class Page:
 
 
 @dataclass(frozen=True)
+class Done:
+    """Where a person goes after an action, and what that page says about it, once."""
+
+    path: str
+    notice: str = ""
+
+
+@dataclass(frozen=True)
 class Action:
     """A change that a person makes with a form: `POST path`. `apply` returns where to go next."""
 
     path: str
     summary: str
     role: Role
-    apply: Callable[[Ask, Mapping[str, str]], Awaitable[str]]
+    apply: Callable[[Ask, Mapping[str, str]], Awaitable[Done]]
     fields: tuple[Parameter, ...] = ()

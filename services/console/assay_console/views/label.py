@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Mapping
 from datetime import datetime
-from typing import Any
 
-from assay_console.page import Action, Ask, Document, Page, Panel, Parameter, T
+from assay_console.page import Action, Ask, Document, Done, Page, Panel, Parameter, T
 from assay_console.people import Role
 from assay_console.pieces import SHOWN_CHARS, Text, text_of
 from assay_console.scope import link
@@ -68,7 +67,7 @@ class Label(Document):
     mine: int
     #: Send it with the label: the same one counts once.
     label_id: str
-    #: The answer that this person labelled last, on the way here.
+    #: The answer that this person labelled just now.
     last: str
     may_label: bool
 
@@ -96,7 +95,7 @@ async def read(ask: Ask) -> Label:
         standing=state,
         mine=sum(mine),
         label_id=new_event_id(),
-        last=ask.text("last"),
+        last=ask.notice,
         may_label=ask.person.role >= Role.LABELLER,
     )
 
@@ -143,17 +142,17 @@ def shown_of(found: Item, ask: Ask) -> Sampled:
     )
 
 
-async def label(ask: Ask, fields: Mapping[str, str]) -> str:
+async def label(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Store a label and go to the next answer."""
     event = fields.get("event_id", "")
     await ask.store(
         submit, ask.settings.store, _queue(fields), ask.person.name, event, fields.get("label", ""),
         note=fields.get("note", ""), label_id=fields.get("label_id", ""),
     )  # fmt: skip
-    return _back(fields, {"last": event})
+    return Done(_back(fields), event)
 
 
-async def take_back(ask: Ask, fields: Mapping[str, str]) -> str:
+async def take_back(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Take a label back and go to its answer. A label that was taken back already stays so."""
     event = fields.get("event_id", "")
     if not event:
@@ -163,17 +162,17 @@ async def take_back(ask: Ask, fields: Mapping[str, str]) -> str:
     except OperationError as error:
         if error.kind != "not_found":
             raise
-    return _back(fields, {"item": event})
+    return Done(_back(fields, {"item": event}))
 
 
 def _queue(fields: Mapping[str, str]) -> Queue:
     return Queue(fields.get("project") or "default", fields.get("queue") or DEFAULT_QUEUE)
 
 
-def _back(fields: Mapping[str, str], more: Mapping[str, Any]) -> str:
+def _back(fields: Mapping[str, str], more: Mapping[str, str] | None = None) -> str:
     queue, span = _queue(fields), fields.get("t", "")
     named = {"queue": queue.name if queue.name != DEFAULT_QUEUE else "", "t": span if span != _SPAN else ""}
-    return link("/label", {"project": queue.project}, named, more)
+    return link("/label", {"project": queue.project}, named, more or {})
 
 
 _QUEUE = Parameter("queue", "Name of the sample; each has its own order.", default=DEFAULT_QUEUE, longest=64)
@@ -193,7 +192,6 @@ PAGE = Page(
     (
         _QUEUE,
         Parameter("item", "Event id of an answer to show, instead of the next one.", longest=36),
-        Parameter("last", "Event id of the answer that was labelled last.", longest=36),
         Parameter("full", "1: whole texts.", ("1",)),
     ),
     span=_SPAN,
