@@ -19,7 +19,7 @@ from starlette.staticfiles import StaticFiles
 from assay_console.answers import STATUS, is_api, json_answer, problem, timing
 from assay_console.event_stream import stream
 from assay_console.frame import frame_of
-from assay_console.guard import Guard
+from assay_console.guard import Guard, from_own_page
 from assay_console.live import Live, StreamPosition, parse_stream_position
 from assay_console.login import Login, hosts_of
 from assay_console.openapi import openapi
@@ -187,7 +187,7 @@ class Console:
         return Ask(
             parameters, request.path_params, scope, person,
             self._settings, self._reads, self._redis, self.live, self._sql, self._flow,
-            same_origin=request.headers.get("sec-fetch-site") == "same-origin",
+            same_origin=from_own_page(request.headers),
         )  # fmt: skip
 
     def _caught(self, answer: Answer) -> Answer:

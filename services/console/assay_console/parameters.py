@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from assay_console.guard import BODY_MAX
 from assay_console.page import Action, Page
+from assay_console.scope import values_of
 from assay_operations.errors import OperationError
 
 
@@ -30,7 +31,7 @@ def checked_parameters(page: Page, given: list[tuple[str, str]]) -> dict[str, st
         if name in found and parameter is not None and parameter.many:
             value = f"{found[name]},{value}" if found[name] and value else found[name] or value  # noqa: PLW2901
         if parameter is not None and parameter.choices and value:
-            for each in value.split(",") if parameter.many else [value]:
+            for each in values_of(value) if parameter.many else [value]:
                 if each not in parameter.choices:
                     raise OperationError(
                         "invalid", f"{name}: {each[:40]!r} is not one of {', '.join(parameter.choices)}"
