@@ -160,8 +160,10 @@ async def test_an_operator_acknowledges_an_episode_after_a_second_page(
                 await service.tick(lambda _: None, START_MS)
                 await asyncio.sleep(0.05)
         answered = await submitted
-        assert answered.headers["location"] == f"{path}?done=taken"
-        assert "Accepted" in await pages.html(f"{path}?done=taken")
+        assert answered.headers["location"] == path
+        assert "Accepted:" in await pages.html(path)
+        assert "Accepted:" not in await pages.html(path), "it is said once"
+        await pages.html(f"{path}?done=taken", 422)
         again = await pages.post(f"{path}/acknowledge", 409, comment="")
         assert "closed already" in again.text
     with connect(own_store.settings("operator").store) as store:
