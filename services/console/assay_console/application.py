@@ -214,7 +214,7 @@ class Console:
                     f"open the link that this command prints: assay console url{data_option(self._settings)}",
                 )
             except ClientLeftError:
-                return Response(status_code=499)  # nobody reads it
+                return Response(status_code=499)  # no client reads it
             except OperationError as error:
                 return problem(request, STATUS[error.kind], error.message, error.fix)
             except Exception as error:  # noqa: BLE001  # a page that fails must not show what it was working on

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class ClientLeftError(Exception):
-    """Nobody waits for the answer."""
+    """The client does not wait for the answer any more."""
 
 
 async def while_there(request: Request, work: Awaitable[T]) -> T:

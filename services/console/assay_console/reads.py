@@ -2,7 +2,7 @@
 
 A page asks with a function of the operations and its arguments. The same question that is in flight is asked once; an
 answer may be kept for some seconds. At most `limit` reads run at a time, because every further one would slow the
-store for those who write to it. A read that nobody waits for any more is cancelled, in the store too.
+store for those who write to it. A read whose last client has left is cancelled, in the store too.
 """
 
 import asyncio

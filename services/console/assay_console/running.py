@@ -1,4 +1,4 @@
-"""Cancel a query that a thread waits for, when nobody waits for its answer any more.
+"""Cancel a query that a thread waits for, when the last client that waits for its answer has left.
 
 The driver blocks in its thread. Shutting the socket down wakes it, and the store cancels the query of a client that left.
 """
@@ -19,7 +19,7 @@ _THREAD = threading.local()
 
 
 class CancelledReadError(HTTPError):
-    """Nobody waits for the answer of this read."""
+    """The last client that waits for this read has left."""
 
 
 class Running:
