@@ -17,13 +17,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from assay_console.answers import STATUS, is_api, json_answer, problem, timing
+from assay_console.attendance import ClientLeftError, while_there
 from assay_console.event_stream import stream
 from assay_console.frame import frame_of
 from assay_console.guard import Guard, from_own_page
 from assay_console.live import Live, StreamPosition, parse_stream_position
 from assay_console.login import Login, hosts_of
 from assay_console.openapi import openapi
-from assay_console.page import Action, Ask, File, Page
+from assay_console.page import Action, Ask, Document, File, Page
 from assay_console.pages import ACTIONS, PAGES
 from assay_console.parameters import body_of, checked_fields, checked_parameters
 from assay_console.people import Person, Role
@@ -31,6 +32,7 @@ from assay_console.reads import Reads
 from assay_console.rendering import render
 from assay_console.scope import Scope, scope_of
 from assay_console.shell import data_option, shell_of
+from assay_console.shown_verdicts import ShownVerdicts
 from assay_console.views import live as live_page
 from assay_operations.errors import OperationError, explain
 from assay_operations.overview.flow import FlowHistory
@@ -60,6 +62,7 @@ class Console:
         self.live = Live(settings.redis)
         self._sql = Reads(settings.store, 1)
         self._flow = FlowHistory()
+        self._shown = ShownVerdicts()
 
     async def close(self) -> None:
         """End the viewers of the live tail, and start no more SQL."""
@@ -98,8 +101,9 @@ class Console:
                 raise OperationError("refused", "a key reads documents, not pages", f"GET {page.api_path}")
             ask.notice = self._login.noted(request, ask.person)
             started = time.perf_counter()
-            document, frame = await asyncio.gather(page.read(ask), frame_of(ask))
+            document, frame = await while_there(request, asyncio.gather(page.read(ask), frame_of(ask)))
             text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, **shell_of(page, ask))
+            self._note_verdicts(ask.person, document)
             shown = HTMLResponse(text, document.http_status, headers=timing(ask, started))
             if ask.notice:
                 self._login.forget_note(shown)
@@ -111,10 +115,15 @@ class Console:
         async def answer(request: Request) -> Response:
             ask = await self._ask(page, request)
             started = time.perf_counter()
-            document = await page.read(ask)
+            document = await while_there(request, page.read(ask))
+            self._note_verdicts(ask.person, document)
             return json_answer(document, document.http_status, headers=timing(ask, started))
 
         return answer
+
+    def _note_verdicts(self, person: Person, document: Document) -> None:
+        if person.role >= Role.LABELLER:
+            self._shown.add(person.name, document.judged_answers)
 
     def _file(self, page: Page, export: Callable[[Ask], Awaitable[File]]) -> Answer:
         async def answer(request: Request) -> Response:
@@ -187,6 +196,7 @@ class Console:
         return Ask(
             parameters, request.path_params, scope, person,
             self._settings, self._reads, self._redis, self.live, self._sql, self._flow,
+            shown_verdicts=self._shown.to(person.name) if person.role >= Role.LABELLER else (),
             same_origin=from_own_page(request.headers),
         )  # fmt: skip
 
@@ -203,6 +213,8 @@ class Console:
                     "you are not signed in",
                     f"open the link that this command prints: assay console url{data_option(self._settings)}",
                 )
+            except ClientLeftError:
+                return Response(status_code=499)  # no client reads it
             except OperationError as error:
                 return problem(request, STATUS[error.kind], error.message, error.fix)
             except Exception as error:  # noqa: BLE001  # a page that fails must not show what it was working on
