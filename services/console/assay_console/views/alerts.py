@@ -4,12 +4,21 @@ import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from assay_console.page import Action, Ask, Document, Page, Panel, Parameter, redis_panel
+from assay_console.page import Action, Ask, Document, Done, Page, Panel, Parameter, redis_panel
 from assay_console.people import Role
 from assay_console.scope import iso, link
 from assay_operations.actor import Actor
 from assay_operations.drift.acknowledge import apply, plan_acknowledge
-from assay_operations.drift.episodes import Episode, History, Listed, Transition, began_ms, history, listed, transitions
+from assay_operations.drift.episodes import (
+    Episode,
+    EpisodeList,
+    History,
+    Transition,
+    began_ms,
+    history,
+    listed,
+    transitions,
+)
 from assay_operations.errors import OperationError
 from assay_operations.operator_config import data_of
 from assay_operations.overview.flow import newest_of_group
@@ -27,7 +36,7 @@ class Alerts(Document):
 
     state: str
     kind: str
-    rows: Panel[Listed]
+    rows: Panel[EpisodeList]
     detector: Panel[float | None]
 
 
@@ -117,7 +126,7 @@ def _worst(episode: Episode, scope: dict[str, str]) -> str:
     return link("/events", {"kind": "answer", f"metric.{metric}<": f"{middle:.3g}"}, scope)
 
 
-async def acknowledge(ask: Ask, fields: Mapping[str, str]) -> str:
+async def acknowledge(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Acknowledge an episode with the operator's credentials, as `assay drift acknowledge` does."""
     file = ask.settings.console.operator_config
     alert_id = ask.path["alert_id"]
@@ -131,7 +140,7 @@ async def acknowledge(ask: Ask, fields: Mapping[str, str]) -> str:
         return apply(plan_acknowledge(data_of(file), alert_id, file), actor)
 
     taken = await asyncio.to_thread(run)
-    return link(f"/alerts/{alert_id}", {"done": "taken" if taken else "noted"})
+    return Done(f"/alerts/{alert_id}", "taken" if taken else "noted")
 
 
 KIND = Parameter("kind", "Kind of alert; empty: all.", tuple(AlertKind))
@@ -156,7 +165,6 @@ ONE = Page(
     "What changed, and what now?",
     read_one,
     Alert,
-    (Parameter("done", "What became of an acknowledgement.", ("taken", "noted")),),
     span="",
     by_project=True,
     within="alerts",

@@ -21,7 +21,7 @@ class QueryParameter(Document):
     meaning: str
 
 
-class Named(Document):
+class NamedQuery(Document):
     """A named query."""
 
     name: str
@@ -39,7 +39,7 @@ class Sql(Document):
     answer: SqlAnswer | None
     error: SqlError | None
     rows_max: int
-    named: tuple[Named, ...]
+    named: tuple[NamedQuery, ...]
     views: Panel[tuple[View, ...]]
 
 
@@ -57,7 +57,7 @@ async def read(ask: Ask) -> Sql:
     # A link leaves out parameters that are empty.
     values = dict.fromkeys(_TEXTS.findall(sql), "") | values
     named = tuple(
-        Named(
+        NamedQuery(
             name=each.name,
             summary=each.summary,
             parameters=tuple(

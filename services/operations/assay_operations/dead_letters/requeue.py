@@ -1,6 +1,7 @@
 """Requeue dead letters: `plan_requeue`, then `apply`."""
 
 import asyncio
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -37,6 +38,12 @@ class Plan:
     target: dict[str, Any]
     #: Settings file of the operator; None: as a command finds it.
     config: Path | None = None
+
+    @property
+    def digest(self) -> str:
+        """Name the letters in a few characters: a plan with one letter more, fewer or replaced has another."""
+        names = sorted(f"{name.shard}:{name.id}" for name in self.names)
+        return hashlib.sha256("\n".join(names).encode()).hexdigest()[:32]
 
 
 @dataclass

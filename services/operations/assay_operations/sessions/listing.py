@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_operations.events.filters import OPEN_END_MS, Range
-from assay_operations.events.reads import Reads
+from assay_operations.events.queries import Queries
 from assay_operations.sessions.stored import Chosen, Seen, documents
 from assay_operations.sessions.summaries import newest_sessions, sessions_of_id
 from assay_operations.time_bounds import moment_ms
@@ -62,11 +62,11 @@ def sessions_in(
     until_ms: int = OPEN_END_MS,
 ) -> list[dict[str, Any]]:
     """Return the sessions that changed last within a range, as `sessions` does, with an open client."""
-    reads = Reads(client)
+    queries = Queries(client)
     span = Range(max(0, since_ms), max(0, since_ms, until_ms))
-    rows = newest_sessions(reads, span, project=project, source=source, subagents=subagents, limit=limit)
+    rows = newest_sessions(queries, span, project=project, source=source, subagents=subagents, limit=limit)
     names = [(row["project"], row["session_id"]) for row in rows if row["source"] != "capture"]
-    prompts = reads.rows(_FIRST_PROMPTS, {"characters": _PROMPT_MAX, "sessions": names}) if names else []
+    prompts = queries.rows(_FIRST_PROMPTS, {"characters": _PROMPT_MAX, "sessions": names}) if names else []
     said = {(project, session): prompt for project, session, prompt in prompts}
     return [
         {name: row[name] for name in _COLUMNS} | {"first_prompt": said.get((row["project"], row["session_id"]), "")}
@@ -76,7 +76,7 @@ def sessions_in(
 
 def summaries_of(client: "Client", session_id: str, project: str = "") -> list[dict[str, Any]]:
     """Return the rows of the view `sessions` with an id: one for each project that has it."""
-    return sessions_of_id(Reads(client), session_id, project)
+    return sessions_of_id(Queries(client), session_id, project)
 
 
 @dataclass(frozen=True)

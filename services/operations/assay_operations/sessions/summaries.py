@@ -4,7 +4,7 @@ from typing import Any
 
 from assay_operations.events.bounds import Bounds
 from assay_operations.events.filters import OPEN_END_MS, EventFilter, Range
-from assay_operations.events.reads import Reads
+from assay_operations.events.queries import Queries
 from assay_operations.events.rows import moment
 from assay_schema.fields import Kind
 
@@ -90,14 +90,14 @@ _ONE = f"{_sessions(*['session_id = {session:String}'] * 2)} ORDER BY project"
 
 
 def newest_sessions(
-    reads: Reads, span: Range, *, project: str, source: str, subagents: bool, limit: int, rows_first: int = ROWS_FIRST
+    queries: Queries, span: Range, *, project: str, source: str, subagents: bool, limit: int, rows_first: int = ROWS_FIRST
 ) -> list[dict[str, Any]]:
     """Return the sessions that changed last within a range, the newest first, with the columns of the view.
 
     Of captured events it reads about the newest `rows_first` before the end of the range and a day after it, and more while these have
     fewer than `limit` sessions of the range. A session that began before these has the counts of the events that were read.
     """
-    bounds = Bounds(reads, EventFilter(_KINDS, project or None), Range(0, span.to_ms))
+    bounds = Bounds(queries, EventFilter(_KINDS, project or None), Range(0, span.to_ms))
     values = {
         "project": project, "source": source, "subagents": subagents, "limit": limit, "since_ms": span.from_ms,
         "until_ms": span.to_ms, "upper_ms": min(span.to_ms + _DAY_MS, OPEN_END_MS),
@@ -105,21 +105,21 @@ def newest_sessions(
     rows = rows_first
     while True:
         low_ms = bounds.lower(span.to_ms, None, rows).low_ms
-        found = reads.named(_LIST, values | {"low_ms": low_ms})
+        found = queries.named(_LIST, values | {"low_ms": low_ms})
         if len(found) >= limit or low_ms <= span.from_ms:
-            return _judged(reads, found, low_ms)
+            return _judged(queries, found, low_ms)
         rows *= _WIDEN
 
 
-def sessions_of_id(reads: Reads, session_id: str, project: str) -> list[dict[str, Any]]:
+def sessions_of_id(queries: Queries, session_id: str, project: str) -> list[dict[str, Any]]:
     """Return the rows of an id: one for each project that has it. The indexes of `session_id` lead to its events."""
-    return _judged(reads, reads.named(_ONE, {"session": session_id, "project": project}), 0)
+    return _judged(queries, queries.named(_ONE, {"session": session_id, "project": project}), 0)
 
 
-def _judged(reads: Reads, found: list[dict[str, Any]], low_ms: int) -> list[dict[str, Any]]:
+def _judged(queries: Queries, found: list[dict[str, Any]], low_ms: int) -> list[dict[str, Any]]:
     """Add the number of scored answers and their mean faithfulness."""
     ids = [row["session_id"] for row in found if row["answers"]]
-    rows = reads.rows(_JUDGED, {"ids": ids, "low_ms": low_ms}) if ids else []
+    rows = queries.rows(_JUDGED, {"ids": ids, "low_ms": low_ms}) if ids else []
     scores = {(project, session): (scored, mean) for project, session, scored, mean in rows}
     for row in found:
         row["scored"], row["faithfulness"] = scores.get((row["project"], row["session_id"]), (0, None))
