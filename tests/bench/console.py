@@ -30,7 +30,7 @@ STATIC = Path(assay_console.__file__).parent / "static"
 ROWS_SMALL, ROWS_QUICK = 1_000_000, 50_000
 ROWS = int(os.environ.get("CONSOLE_ROWS", str(ROWS_SMALL)))
 #: Requests of each page, windows of the browser, pages of the list of events one after another, and unbounded queries.
-TIMES, QUICK_TIMES = (100, 20, 10, 10), (3, 2, 2, 2)
+TIMES, QUICK_TIMES = (100, 20, 10, 3), (3, 2, 2, 1)
 #: Most rows that a page of events may read, and how much that may grow with ten times the events.
 ROWS_READ_MAX = 200_000
 #: Limits: server time of a page (p95, in milliseconds) with up to 1,000,000 events and with more, kilobytes of a page's
@@ -83,10 +83,10 @@ def _site(
     with (
         TemporaryDirectory() as name,
         StoreServer(Path(name), tables=tables / "data") as store,
-        connect(store.settings("sre", timeout_s=60).store) as sre,
+        connect(store.settings(timeout_s=600).store) as owner,
         running_console(Path(name), store) as console,
     ):
-        site = Site(console, store, sre, filled, rows)
+        site = Site(console, store, owner, filled, rows)
         anchor = unbounded(site, anchors)
         costs = {}
         for page, address in requests_of(site, requests).items():

@@ -66,11 +66,11 @@ class Cpu:
 
 @dataclass(frozen=True)
 class Site:
-    """A console on a filled store. `sre` reads what it reads, without it."""
+    """A console on a filled store. `owner` reads the same without limits."""
 
     console: Console
     store: StoreServer
-    sre: Client
+    owner: Client
     filled: Filled
     rows: int
 
@@ -84,7 +84,7 @@ def requests_of(site: Site, count: int) -> dict[str, Callable[[int], str]]:
     now_ms = int(time.time() * 1000)
     span = Range(now_ms - 2 * DAY_MS, now_ms)
     ids = {
-        kind: [row.event_id for row in list_events(site.sre, EventFilter((kind,), "p1"), span, limit=count).rows]
+        kind: [row.event_id for row in list_events(site.owner, EventFilter((kind,), "p1"), span, limit=count).rows]
         for kind in (Kind.RETRIEVAL, Kind.ANSWER)
     }
     filled = site.filled
@@ -184,7 +184,7 @@ def unbounded(site: Site, count: int) -> Cost:
     cpu.start()
     for _ in range(count):
         started = time.perf_counter()
-        answer = site.sre.query(select_newest(where), values)
+        answer = site.owner.query(select_newest(where), values)
         cost.server_ms.append((time.perf_counter() - started) * 1000)
         cost.rows_read.append(int(answer.summary["read_rows"]))
     cost.store_cpu_ms = cpu.ms_since() / count
