@@ -6,6 +6,7 @@ import shlex
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -25,7 +26,7 @@ from assay_console.guard import BODY_MAX, Guard
 from assay_console.live import Live, Position, parse_position
 from assay_console.login import Login, hosts_of
 from assay_console.openapi import openapi
-from assay_console.page import Action, Ask, Document, File, Page
+from assay_console.page import Action, Ask, Document, File, Form, Page
 from assay_console.pages import ACTIONS, PAGES
 from assay_console.people import Person, Role
 from assay_console.reads import Reads
@@ -104,12 +105,20 @@ class Console:
             ask = await self._ask(page, request)
             if ask.person.project is not None:  # the frame of a page names all projects
                 raise OperationError("refused", "a key reads documents, not pages", f"GET {page.api_path}")
-            started = time.perf_counter()
-            document, frame = await asyncio.gather(page.read(ask), shown(ask))
-            text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, **self._shell(page, ask))
-            return HTMLResponse(text, document.http_status, headers=_timing(ask, started))
+            return await self._rendered(page, ask, page.read(ask))
 
         return answer
+
+    async def _rendered(
+        self, page: Page, ask: Ask, work: Awaitable[Document], refused: OperationError | None = None
+    ) -> Response:
+        """Return a page as HTML. `refused`: why the form that it shows again was not accepted."""
+        started = time.perf_counter()
+        document, frame = await asyncio.gather(work, shown(ask))
+        shell = self._shell(page, ask)
+        text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, refused=refused, **shell)
+        status = STATUS[refused.kind] if refused else document.http_status
+        return HTMLResponse(text, status, headers=_timing(ask, started))
 
     def _document(self, page: Page) -> Answer:
         async def answer(request: Request) -> Response:
@@ -136,10 +145,25 @@ class Console:
                 request.query_params, request.path_params, scope_of({}, _now_ms()), person,
                 self._settings, self._reads, self._redis, self.live, self._sql,
             )  # fmt: skip
-            target = await action.apply(ask, _fields(action, body))
+            try:
+                target = await action.apply(ask, _fields(action, body))
+            except OperationError as refused:
+                if action.form is None or _is_api(request) or refused.kind not in ("invalid", "conflict"):
+                    raise
+                return await self._form_again(action.form, ask, body, refused)
             return _json({"location": target}) if _is_api(request) else RedirectResponse(target, 303)
 
         return answer
+
+    async def _form_again(self, form: Form, ask: Ask, body: Mapping[str, str], refused: OperationError) -> Response:
+        """Return the page of a form with what was sent, and why it is refused."""
+        try:
+            parameters = _checked(form.page, list(form.parameters(ask, body).items()))
+            scope = scope_of(parameters, _now_ms(), form.page.span or "24h")
+            again = replace(ask, parameters=parameters, scope=scope)
+            return await self._rendered(form.page, again, form.read(again, body), refused)
+        except OperationError:
+            raise refused from None
 
     async def _enter(self, request: Request) -> Response:
         return self._login.enter(request)
