@@ -28,9 +28,9 @@ def events(found: "Histogram") -> Markup:
     return bars("Events over time", starts, found.bucket_s * 1000, rows, height=76)
 
 
-def episode(of: Episode, steps: Sequence[Transition], history: History) -> Markup:
-    """Draw the samples around an episode, with its baseline and its states."""
-    baseline = of.baseline if history.has_baseline else None
+def episode(of: Episode, against: float | None, steps: Sequence[Transition], history: History) -> Markup:
+    """Draw the samples around an episode, with the level that it was raised against and its states."""
+    baseline = against if history.has_baseline else None
     half = history.width_ms / 2
     points = [
         BandPoint(sample.at_ms + half, sample.mean, sample.low, sample.high, sample.n, baseline)

@@ -32,6 +32,7 @@ PAGES: tuple[Page, ...] = (
     alerts.PAGE,
     alerts.ONE,
     alerts.CONFIRM,
+    alerts.TOGETHER,
     quality.PAGE,
     evals.PAGE,
     evals.RUN,
@@ -49,6 +50,7 @@ PAGES: tuple[Page, ...] = (
 )
 ACTIONS: tuple[Action, ...] = (
     alerts.ACKNOWLEDGE,
+    alerts.ACKNOWLEDGE_TOGETHER,
     requeue.ACTION,
     label.LABEL,
     label.UNDO,

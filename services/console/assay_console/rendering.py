@@ -26,7 +26,7 @@ def environment() -> Environment:
     )
     for function in (
         *(formats.number, formats.share, formats.interval, formats.milliseconds, formats.duration, formats.moment),
-        *(formats.captured, formats.short_id, formats.evidence, iso),
+        *(formats.captured, formats.short_id, formats.evidence, formats.measured, formats.measured_interval, iso),
     ):
         templates.filters[function.__name__] = function
     templates.filters["quoted"] = partial(quote, safe="")

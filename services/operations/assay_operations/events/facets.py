@@ -82,9 +82,7 @@ def of_rows(name: str, shown: Sequence[EventRow]) -> Facet:
     return Facet(name, tuple(ordered[:VALUES_MAX]), "of the rows shown", max(0, len(ordered) - VALUES_MAX))
 
 
-def _of_rollups(
-    reads: Reads, wanted: EventFilter, span: Range, unit: Unit, names: Sequence[str]
-) -> dict[str, Facet]:
+def _of_rollups(reads: Reads, wanted: EventFilter, span: Range, unit: Unit, names: Sequence[str]) -> dict[str, Facet]:
     """Count the values of several fields in one query: each event once for each field."""
     wanted = replace(wanted, statuses=())
     conditions = {
