@@ -16,7 +16,7 @@ import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay_console.live import QUEUE_MAX, Live, Viewer, order, parse_position
+from assay_console.live import QUEUE_MAX, Live, Viewer, order, parse_stream_position
 from assay_console.passing import Wanted, entry_of
 from assay_runtime.connection import connect
 from assay_schema.ids import new_event_id
@@ -380,6 +380,6 @@ def test_a_slow_viewer_loses_the_oldest_and_is_told_how_many(wanted: list[bool])
 
 
 def test_positions_are_read_back_and_ids_are_ordered_by_number() -> None:
-    assert parse_position("1-0,22-3", 2) == ("1-0", "22-3")
-    assert parse_position("1-0", 2) is None
+    assert parse_stream_position("1-0,22-3", 2) == ("1-0", "22-3")
+    assert parse_stream_position("1-0", 2) is None
     assert order("9-10") < order("10-2") < order("10-11")

@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
-from assay_console.frame import Shown, shown
+from assay_console.frame import Frame, frame_of
 from assay_console.page import Ask, Panel
 from assay_console.people import Person, Role
 from assay_console.reads import KEPT_ANSWER_BYTES, KEPT_BYTES, WAITING_MAX, Reads, size_of
 from assay_console.scope import Scope
 from assay_operations.errors import OperationError
+from assay_operations.overview.flow import FlowHistory
 from assay_runtime.connection import connect as connect_redis
 from assay_runtime.store import Client
 from assay_schema.settings import RedisSettings, Settings
@@ -106,7 +107,7 @@ def test_the_size_of_an_answer_has_all_texts_within_it() -> None:
 def asking(reads: Reads, settings: Settings, scope: str, project: str | None, redis: Any = None) -> Ask:
     return Ask(
         {"a": "b"}, {}, Scope(scope, 0, 1, "24h"), Person("k", Role.VIEWER, project), settings, reads, redis,
-        cast("Any", None), reads,
+        cast("Any", None), reads, FlowHistory(),
     )  # fmt: skip
 
 
@@ -179,11 +180,11 @@ def test_a_broken_statement_has_the_same_error_for_each_way_to_read(migrated: St
     asyncio.run(look())
 
 
-async def frame_of(reads: Reads, settings: Settings, redis: RedisServer) -> Shown:
+async def frame_with(reads: Reads, settings: Settings, redis: RedisServer) -> Frame:
     """Return the frame of a page, and check that it leaves no task that asks Redis."""
     client = connect_redis(RedisSettings.model_validate({"url": redis.url}), attempts=0)
     try:
-        frame = await shown(asking(reads, settings, "", None, client))
+        frame = await frame_of(asking(reads, settings, "", None, client))
         assert [task for task in asyncio.all_tasks() if "_newest_ms" in repr(task.get_coro())] == []
         return frame
     finally:
@@ -202,17 +203,17 @@ def test_the_frame_tells_a_busy_console_from_a_store_that_is_away(
 
     async def look() -> None:
         async with reading(migrated, limit=1) as reads:
-            assert (await frame_of(reads, settings, redis_server)).problem == ""
+            assert (await frame_with(reads, settings, redis_server)).problem == ""
         async with reading(migrated, limit=1) as reads:
             asked = [asyncio.create_task(reads.ask(waiting, number)) for number in range(WAITING_MAX + 1)]
             try:
                 async with asyncio.timeout(30):
-                    assert (await frame_of(reads, settings, redis_server)).problem == "the console is busy"
+                    assert (await frame_with(reads, settings, redis_server)).problem == "the console is busy"
             finally:
                 go_on.set()
             assert [each.value for each in await asyncio.gather(*asked)] == list(range(WAITING_MAX + 1))
         away = Reads(settings.store.model_copy(update={"url": "http://127.0.0.1:1"}), 1)
-        assert (await frame_of(away, settings, redis_server)).problem == "the store does not answer"
+        assert (await frame_with(away, settings, redis_server)).problem == "the store does not answer"
         away.close()
 
     asyncio.run(look())
@@ -222,7 +223,7 @@ def test_an_unexpected_error_leaves_a_frame_without_content(migrated: StoreServe
     async def look() -> None:
         reads = Reads(migrated.settings("console").store, 1)
         reads.close()  # its threads refuse further work
-        frame = await frame_of(reads, migrated.settings("console"), redis_server)
-        assert frame == Shown(problem="the state of the system is not known")
+        frame = await frame_with(reads, migrated.settings("console"), redis_server)
+        assert frame == Frame(problem="the state of the system is not known")
 
     asyncio.run(look())

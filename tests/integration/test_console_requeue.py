@@ -65,18 +65,40 @@ async def test_letters_are_counted_first_and_requeued_as_many_as_were_shown(
         assert "jane.doe" not in page
         assert count(redis_server, CAPTURE.key()) == 0
         bury(redis_server, RAW)
-        changed = await pages.post("/failures/requeue", 409, reason="other", stage="", expected="3", comment="")
-        assert "there are 4 dead letters now" in changed.text
+        seen = document["digest"]
+        assert f'value="{seen}"' in page
+        changed = await pages.post("/failures/requeue", 409, reason="other", stage="", expected=seen, comment="")
+        assert "there are 4 now" in changed.text
         assert count(redis_server, CAPTURE.key()) == 0
-        done = await pages.post("/failures/requeue", reason="other", stage="", expected="4", comment="disk mended")
-        assert done.headers["location"] == "/failures/requeue?reason=other&done=4"
-        assert "4 dead letters were requeued" in await pages.html(done.headers["location"])
+        seen = (await pages.json(path))["digest"]
+        done = await pages.post("/failures/requeue", reason="other", stage="", expected=seen, comment="disk mended")
+        assert done.headers["location"] == path
+        assert "4 dead letters were requeued" in await pages.html(path)
+        assert "were requeued" not in await pages.html(path), "it is said once"
+        await pages.html(f"{path}&done=9000", 422)
     assert (count(redis_server, CAPTURE.key()), count(redis_server, DEAD.key())) == (4, 2)
     with connect(migrated.settings("operator").store) as store:
         [row] = [
             row for row in store.query("SELECT * FROM operations").named_results() if row["operation"] == "dead requeue"
         ]
     assert (row["actor"], row["through"], row["comment"], row["changed"]) == ("ada", "console", "disk mended", 4)
+
+
+async def test_other_letters_than_those_shown_are_not_requeued_though_they_are_as_many(
+    redis_server: RedisServer, settings: Settings
+) -> None:
+    for _ in range(2):
+        bury(redis_server, RAW)
+    async with console(settings) as pages:
+        seen = (await pages.json("/failures/requeue"))["digest"]
+        with redis_server.client() as client:
+            [(first, _)] = client.xrange(DEAD.key(), count=1)
+            client.xdel(DEAD.key(), first)
+        bury(redis_server, RAW)
+        assert (await pages.json("/failures/requeue"))["letters"] == 2
+        for forged in (seen, "2", ""):
+            await pages.post("/failures/requeue", 409, reason="", stage="", expected=forged, comment="")
+    assert (count(redis_server, CAPTURE.key()), count(redis_server, DEAD.key())) == (0, 2)
 
 
 async def test_without_dead_letters_the_page_says_so(settings: Settings) -> None:
@@ -117,13 +139,18 @@ async def test_letters_are_dropped_after_their_number_is_typed(
         assert document["tally"] in page
         assert missing(document, page) == []
         assert "jane.doe" not in page
-        refused = await pages.post("/failures/drop", 409, reason="other", stage="", typed="2", comment="too old")
-        assert "Not saved: there are 3 dead letters now" in refused.text
+        form = {"reason": "other", "stage": "", "expected": document["digest"], "comment": "too old"}
+        refused = await pages.post("/failures/drop", 422, **form, typed="2")
+        assert "Not saved: type 3 to delete the dead letters" in refused.text
         assert 'value="too old"' in refused.text
-        await pages.post("/failures/drop", 409, reason="other", stage="", typed="", comment="")
-        assert count(redis_server, DEAD.key()) == 4
-        done = await pages.post("/failures/drop", reason="other", stage="", typed="3", comment="too old")
-        assert done.headers["location"] == "/failures?reason=other#dead"
+        bury(redis_server, RAW)
+        changed = await pages.post("/failures/drop", 409, **form, typed="3")
+        assert "the dead letters have changed: there are 4 now" in changed.text
+        assert count(redis_server, DEAD.key()) == 5
+        form["expected"] = (await pages.json(path))["digest"]
+        done = await pages.post("/failures/drop", **form, typed="4")
+        assert done.headers["location"] == "/failures?reason=other"
+        assert "Deleted: 4 dead letters." in await pages.html(done.headers["location"])
         assert "There is no dead letter with this filter." in await pages.html(path)
     assert (count(redis_server, CAPTURE.key()), count(redis_server, DEAD.key())) == (0, 1)
     with connect(migrated.settings("operator").store) as store:

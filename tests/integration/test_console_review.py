@@ -93,7 +93,9 @@ async def test_a_case_is_ticked_completed_changed_and_retired(settings: Settings
             answered = await save(
                 pages, first, ranks="2", documents="doc/by-hand\r\n\r\n doc/other ", expected_answer="So."
             )
-            assert answered.headers["location"] == f"/review?project=shop&saved={first}"
+            assert answered.headers["location"] == "/review?project=shop"
+            assert f"event={first}" in await pages.html("/review?project=shop"), "what was saved can be changed"
+            assert "Saved." not in await pages.html("/review?project=shop"), "it is said once"
         (case,) = cases_of(owner, "shop", "golden")
         assert (case.version, case.reviewer, case.expected_answer) == (1, "ada", "So.")
         assert case.expected_slugs == ("doc/b, c", "doc/by-hand", "doc/other")

@@ -314,6 +314,25 @@ def test_sql_from_elsewhere_waits_for_a_person(migrated: StoreServer, redis_serv
     looking(of(migrated, redis_server), look)
 
 
+def test_sql_of_an_own_page_runs_without_fetch_metadata_and_that_of_another_site_does_not(
+    migrated: StoreServer, redis_server: RedisServer
+) -> None:
+    async def look(pages: Pages) -> None:
+        for name, address, runs in (
+            ("referer", "http://localhost/sql?q=SELECT+2", True),
+            ("origin", "http://localhost", True),
+            ("referer", "http://localhost.evil.example/sql", False),
+            ("referer", "http://evil.example/http://localhost/", False),
+            ("origin", "null", False),
+        ):
+            answer = await pages._client.get(f"/api/v1{sql('SELECT 1')}", headers={name: address})
+            assert (answer.json()["answer"] is not None, answer.json()["waits"]) == (runs, not runs), address
+        forged = {"host": "evil.example", "referer": "http://evil.example/sql"}
+        assert (await pages._client.get(f"/api/v1{sql('SELECT 1')}", headers=forged)).status_code == 403
+
+    looking(of(migrated, redis_server), look)
+
+
 def test_every_named_query_runs_with_its_form(migrated: StoreServer, redis_server: RedisServer) -> None:
     async def look(pages: Pages) -> None:
         document = await pages.json("/sql")

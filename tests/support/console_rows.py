@@ -136,7 +136,7 @@ def fill(owner: Client, *, now_ms: int | None = None) -> Filled:
             candidate(place, project="hostile", event_id=hostile[-1], query=text, retrieved_slugs=[text[:200]]),
         )
     alert_id = str(uuid5(UUID(int=0), "shop faithfulness"))
-    add("alerts", _alert(alert_id, now_ms))
+    add("alerts", alert_row(alert_id, now_ms))
     for table, made in rows.items():
         insert_json_rows(owner, f"assay_base.{table}", lines(made), len(made))
     _evaluate(owner, now_ms)
@@ -160,7 +160,9 @@ def _evaluate(owner: Client, now_ms: int) -> None:
         store_run(owner, StoreSettings(), Run(name, config, began, ended, results))
 
 
-def _alert(alert_id: str, now_ms: int) -> dict[str, Any]:
+def alert_row(alert_id: str, now_ms: int | None = None) -> dict[str, Any]:
+    """Return an open alert of the shop, raised 40 hours ago."""
+    now_ms = now_ms or int(time.time() * 1000)
     return {
         "schema_version": 1,
         "alert_id": alert_id,
@@ -201,5 +203,7 @@ def path_of(name: str, rows: Filled | None) -> str:
         "case_id": rows.case if rows else "none",
     }
     runs = f"?base={rows.runs[0]}&change={rows.runs[1]}" if rows else ""
-    query = {"label": "?project=shop", "review": "?project=shop", "compare": runs, "case": runs}.get(name, "")
+    query = {
+        "label": "?project=shop", "review": "?project=shop", "differs": "?kind=retrieval&latency%3E=30", "compare": runs, "case": runs,
+    }.get(name, "")  # fmt: skip
     return re.sub(r"\{(\w+)(?::path)?\}", lambda place: ids.get(place[1], "none"), page.path) + query

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from assay_console.charts import BandPoint, ForestRow, Series, Shade, band, bars, forest
+from assay_console.charts import BandPoint, Series, Shade, band, bars
+from assay_console.forest import ForestRow, forest
 from assay_operations.drift.episodes import Episode, History, Transition
 from assay_operations.evaluations.stored import MetricChange
 from assay_operations.events.filters import KINDS

@@ -104,6 +104,14 @@ def moment(value: datetime | float | str | None, precision: str = "seconds") -> 
     )
 
 
+def visible(text: str | None) -> str:
+    """Return captured text for an attribute or a drawing, where it cannot be marked up.
+
+    Characters that cannot be seen, or that change the direction of text, are replaced by their code point.
+    """
+    return _INVISIBLE.sub(lambda match: f"[U+{ord(match[0]):04X}]", text or "")
+
+
 def captured(text: str | None, longest: int | None = None) -> Markup:
     """Return captured text as text, isolated from what surrounds it.
 

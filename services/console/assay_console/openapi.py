@@ -142,4 +142,5 @@ def _parameter(each: Parameter) -> dict[str, Any]:
         schema["enum"] = ["", *each.choices]
     if each.default:
         schema["default"] = each.default
-    return {"name": each.name, "in": "query", "description": each.description, "schema": schema}
+    several = " Several are separated by commas; a comma in a value is `\\,`." if each.many else ""
+    return {"name": each.name, "in": "query", "description": each.description + several, "schema": schema}

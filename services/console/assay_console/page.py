@@ -16,6 +16,7 @@ from assay_console.people import Person, Role
 from assay_console.reads import ROLLUP_S, Answer, Reads
 from assay_console.scope import Scope
 from assay_operations.errors import OperationError
+from assay_operations.overview.flow import FlowHistory
 from assay_runtime.connection import Client as Redis
 from assay_runtime.store import Client
 from assay_schema.settings import Settings
@@ -96,8 +97,12 @@ class Ask:
     live: "Live"
     #: Reads of SQL that people write: apart from those of pages, so that they do not wait for each other.
     sql_reads: Reads
+    #: What this process has seen of the way of an event, for rates.
+    flow: FlowHistory
     #: True if a page of this console asked, and not a link from elsewhere.
     same_origin: bool = False
+    #: What an action of this person did just now, for the page that it led to. No link can set it.
+    notice: str = ""
     cost: Cost = field(default_factory=Cost)
     _panels: int = 0
 
@@ -230,13 +235,21 @@ class Form:
 
 
 @dataclass(frozen=True)
+class Done:
+    """Where a person goes after an action, and what that page says about it, once."""
+
+    path: str
+    notice: str = ""
+
+
+@dataclass(frozen=True)
 class Action:
     """A change that a person makes with a form: `POST path`. `apply` returns where to go next."""
 
     path: str
     summary: str
     role: Role
-    apply: Callable[[Ask, Mapping[str, str]], Awaitable[str]]
+    apply: Callable[[Ask, Mapping[str, str]], Awaitable[Done]]
     fields: tuple[Parameter, ...] = ()
     #: Where the fields are corrected; None: a refusal is a page of its own.
     form: Form | None = None

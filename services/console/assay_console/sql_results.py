@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import orjson
 
+from assay_console.charts import Series
 from assay_console.page import Document
 from assay_operations.sql import SqlAnswer, SqlRows
 
@@ -28,6 +29,11 @@ class Chart(Document):
     starts_ms: tuple[float, ...]
     values: tuple[float, ...]
     width_ms: float
+
+    @property
+    def series(self) -> Series:
+        """The values, to draw."""
+        return Series(self.name, "retrieval", self.values)
 
 
 def ndjson(found: SqlRows) -> Iterator[bytes]:

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assay_console.page import Action, Ask, Document, Page, Panel, Parameter, redis_panel
+from assay_console.page import Action, Ask, Document, Done, Page, Panel, Parameter, redis_panel
 from assay_console.people import Role
 from assay_console.scope import iso, link
 from assay_operations.actor import Actor
 from assay_operations.drift.acknowledge import apply, apply_together, plan_acknowledge
 from assay_operations.drift.episodes import (
     Episode,
+    EpisodeList,
     History,
     Incident,
-    Listed,
     Transition,
     began_ms,
     history,
@@ -43,7 +43,7 @@ class Alerts(Document):
 
     state: str
     kind: str
-    rows: Panel[Listed]
+    rows: Panel[EpisodeList]
     detector: Panel[float | None]
     #: Episodes that began together, and can be acknowledged together.
     incidents: tuple[Incident, ...]
@@ -149,7 +149,7 @@ def _worst(episode: Episode, scope: dict[str, str]) -> str:
     return link("/events", {"kind": "answer", f"metric.{metric}<": f"{middle:.3g}"}, scope)
 
 
-async def acknowledge(ask: Ask, fields: Mapping[str, str]) -> str:
+async def acknowledge(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Acknowledge an episode with the operator's credentials, as `assay drift acknowledge` does."""
     alert_id = ask.path["alert_id"]
     file = _operator_file(ask, alert_id)
@@ -158,7 +158,7 @@ async def acknowledge(ask: Ask, fields: Mapping[str, str]) -> str:
         return apply(plan_acknowledge(data_of(file), alert_id, file), _actor(ask, fields))
 
     taken = await asyncio.to_thread(run)
-    return link(f"/alerts/{alert_id}", {"done": "taken" if taken else "noted"})
+    return Done(f"/alerts/{alert_id}", "taken" if taken else "noted")
 
 
 def _operator_file(ask: Ask, alert_id: str) -> Path:
@@ -197,7 +197,7 @@ async def read_together(ask: Ask) -> Together:
     )
 
 
-async def acknowledge_together(ask: Ask, fields: Mapping[str, str]) -> str:
+async def acknowledge_together(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Acknowledge the episodes that were chosen. One that is closed meanwhile is left out."""
     alert_id = ask.path["alert_id"]
     file = _operator_file(ask, alert_id)
@@ -218,8 +218,13 @@ async def acknowledge_together(ask: Ask, fields: Mapping[str, str]) -> str:
     accepted, taken = await asyncio.to_thread(run)
     if not accepted:
         raise OperationError("conflict", "these episodes are closed already")
-    done = {"done": "taken" if taken else "noted", "accepted": accepted, "closed": len(chosen) - accepted or ""}
-    return link("/alerts", done)
+    closed = f" {len(chosen) - accepted} of the chosen were closed already." if accepted < len(chosen) else ""
+    told = (
+        f"● Accepted: the drift service has closed {accepted} alerts. The list follows when that is stored."
+        if taken
+        else f"◆ Noted: the drift service will close {accepted} alerts when it runs. To check: assay doctor"
+    )
+    return Done("/alerts", told + closed)
 
 
 KIND = Parameter("kind", "Kind of alert; empty: all.", tuple(AlertKind))
@@ -233,9 +238,6 @@ PAGE = Page(
     (
         Parameter("state", "Which episodes.", ("open", "resolved", "all"), "open"),
         KIND,
-        Parameter("done", "What became of an acknowledgement of several episodes.", ("taken", "noted")),
-        Parameter("accepted", "Number of episodes that were acknowledged.", longest=9),
-        Parameter("closed", "Number of them that were closed already.", longest=9),
     ),
     span="7d",
     key="a",
@@ -250,7 +252,6 @@ ONE = Page(
     "What changed, and what now?",
     read_one,
     Alert,
-    (Parameter("done", "What became of an acknowledgement.", ("taken", "noted")),),
     span="",
     by_project=True,
     within="alerts",

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from assay_console.page import Action, Ask, Document, Form, Page, Parameter
+from assay_console.page import Action, Ask, Document, Done, Form, Page, Parameter
 from assay_console.people import Role
 from assay_console.scope import link
 from assay_console.views.failures import REASON, STAGE
@@ -25,6 +25,8 @@ class Drop(Document):
     letters: int
     #: Their number by stage and reason, in words.
     tally: str
+    #: Names the letters that were counted.
+    digest: str
     #: Command to run instead, if this console has no credentials of an operator.
     command: str
     #: The comment that was sent, if the form was refused.
@@ -44,31 +46,35 @@ async def read(ask: Ask) -> Drop:
     """Count what would be deleted, and change nothing."""
     reason, stage = ask.text("reason"), ask.text("stage")
     if ask.settings.console.operator_config is None:
-        return Drop(reason=reason, stage=stage, letters=0, tally="", command=_COMMAND)
+        return Drop(reason=reason, stage=stage, letters=0, tally="", digest="", command=_COMMAND)
     plan = await asyncio.to_thread(_plan, ask, reason, stage)
-    return Drop(reason=reason, stage=stage, letters=len(plan.names), tally=plan.tally, command="")
+    return Drop(reason=reason, stage=stage, letters=len(plan.names), tally=plan.tally, digest=plan.digest, command="")
 
 
 async def _read_again(ask: Ask, sent: Mapping[str, str]) -> Drop:
     return (await read(ask)).model_copy(update={"comment": sent.get("comment", "")})
 
 
-async def drop(ask: Ask, fields: Mapping[str, str]) -> str:
+async def drop(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Delete the letters of a filter, if the person typed how many they are."""
     reason, stage = fields.get("reason", ""), fields.get("stage", "")
     typed = fields.get("typed", "").strip().replace(",", "")
     actor = Actor(ask.person.name, "console", "console", fields.get("comment", ""))
 
-    def run() -> None:
+    def run() -> int:
         plan = _plan(ask, reason, stage)
-        if typed != str(len(plan.names)):
+        if fields.get("expected") != plan.digest:
             raise OperationError(
-                "conflict", f"there are {len(plan.names):,} dead letters now", "type this number to delete them"
+                "conflict",
+                f"the dead letters have changed: there are {len(plan.names):,} now",
+                "look again, then decide",
             )
-        apply(plan, actor)
+        if typed != str(len(plan.names)):
+            raise OperationError("invalid", f"type {len(plan.names)} to delete the dead letters")
+        return apply(plan, actor)
 
-    await asyncio.to_thread(run)
-    return link("/failures", {"reason": reason, "stage": stage}) + "#dead"
+    gone = await asyncio.to_thread(run)
+    return Done(link("/failures", {"reason": reason, "stage": stage}), f"● Deleted: {gone:,} dead letters.")
 
 
 PAGE = Page(
@@ -92,7 +98,8 @@ ACTION = Action(
     (
         REASON,
         STAGE,
-        Parameter("typed", "The number that was shown; more or fewer now are refused.", longest=12),
+        Parameter("expected", "The digest that was shown; other letters now are refused.", longest=64),
+        Parameter("typed", "The number of letters, as a confirmation.", longest=12),
         Parameter("comment", "Why, for the audit record.", longest=500),
     ),
     Form(PAGE, lambda _, sent: {name: sent[name] for name in ("reason", "stage") if sent.get(name)}, _read_again),

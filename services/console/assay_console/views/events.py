@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter
+from assay_console.scope import joined, values_of
 from assay_operations.events.bounds import counted_to
 from assay_operations.events.facets import Facet, Facets, facets, of_rows
 from assay_operations.events.filters import KINDS, STATUSES, EventFilter, Range, parse_filter
@@ -93,7 +94,7 @@ class Removed(Document):
     exact: bool
 
 
-class Listed(Document):
+class EventList(Document):
     """A page of events, newest first. `next` is the cursor of the next page."""
 
     rows: tuple[EventRow, ...]
@@ -107,7 +108,7 @@ class Events(Document):
     """Events that meet a filter."""
 
     filters: dict[str, str]
-    listed: Panel[Listed]
+    listed: Panel[EventList]
     histogram: Panel[Histogram]
     facets: Panel[tuple[Choices, ...]]
     #: None if the facets count the rows shown.
@@ -131,8 +132,8 @@ def _pairs(parameters: Mapping[str, str], project: str) -> Iterator[tuple[str, s
     yield "project", project
     for name in _NAMES:
         given = parameters.get(name, "")
-        for value in given.split(",") if name in _MANY else [given]:
-            yield name, value.strip() if name in _MANY else value
+        for value in values_of(given) if name in _MANY else [given]:
+            yield name, value
 
 
 def filters_of(ask: Ask) -> dict[str, str]:
@@ -177,8 +178,8 @@ async def read(ask: Ask) -> Events:
     )
 
 
-def _listed(page: Rows) -> Listed:
-    return Listed(rows=page.rows, next=page.next, searched_from=page.searched_from, complete=page.complete)
+def _listed(page: Rows) -> EventList:
+    return EventList(rows=page.rows, next=page.next, searched_from=page.searched_from, complete=page.complete)
 
 
 def _histogram(found: Buckets, counted_at: datetime | None) -> Histogram:
@@ -196,16 +197,14 @@ def _counted(found: Facets) -> Counted | None:
 def _choices(facet: Facet, shown: tuple[EventRow, ...], filters: Mapping[str, str]) -> Choices:
     if facet.source == "of the rows shown":
         facet = of_rows(facet.name, shown)
-    chosen = [each for each in filters.get(facet.name, "").split(",") if each]
+    chosen = values_of(filters.get(facet.name, ""))
     counts = dict(facet.values)
     values = (
         Value(
             value=value,
             events=counts.get(value, 0),
             chosen=value in chosen,
-            toggled=",".join(each for each in chosen if each != value)
-            if value in chosen
-            else ",".join([*chosen, value]),
+            toggled=joined([each for each in chosen if each != value] if value in chosen else [*chosen, value]),
         )
         for value in dict.fromkeys((*chosen, *counts))
     )
@@ -216,7 +215,7 @@ def _choices(facet: Facet, shown: tuple[EventRow, ...], filters: Mapping[str, st
 
 def _export(ask: Ask, filters: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
     """Return the command that exports the events, and the conditions that it does not know."""
-    kinds = [each for each in filters.get("kind", "").split(",") if each]
+    kinds = values_of(filters.get("kind", ""))
     words = ["assay export", f"--kind {kinds[0] if kinds else 'retrieval'}"]
     words += [f"--project {shlex.quote(ask.scope.project)}"] if ask.scope.project else []
     words += [

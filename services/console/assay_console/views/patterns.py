@@ -3,7 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from assay_console.charts import BandPoint, ForestRow, Series, Shade
+from assay_console.charts import BandPoint, Series, Shade
+from assay_console.forest import ForestRow
 from assay_console.page import Ask, Document, Page, Panel
 from assay_console.pieces import Text, text_of
 from assay_operations.drift.episodes import Episode

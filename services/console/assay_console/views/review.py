@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 
-from assay_console.page import Action, Ask, Document, Form, Page, Panel, Parameter
+from assay_console.page import Action, Ask, Document, Done, Form, Page, Panel, Parameter
 from assay_console.people import Role
 from assay_console.pieces import SHOWN_CHARS, Text, text_of
 from assay_console.scope import link
@@ -116,7 +116,7 @@ async def read(ask: Ask) -> ReviewPage:
         scrubbed=bool(ask.text("scrubbed")),
         queue=queue,
         current=current,
-        saved=ask.text("saved"),
+        saved=ask.notice,
         may_save=ask.person.role >= Role.LABELLER,
     )
 
@@ -225,7 +225,7 @@ def _form_parameters(ask: Ask, sent: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in names.items() if value}
 
 
-async def save(ask: Ask, fields: Mapping[str, str]) -> str:
+async def save(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Save a case and go to the next question."""
     project, dataset, event = fields.get("project") or "default", ask.path["name"], fields.get("event_id", "")
     names = [each.strip() for each in fields.get("documents", "").splitlines() if each.strip()]
@@ -254,9 +254,8 @@ async def save(ask: Ask, fields: Mapping[str, str]) -> str:
         inclusion_probability=_probability(fields.get("inclusion_probability") or "1"),
         base_version=(_integers("base_version", fields.get("base_version", "")) or [0])[0],
     )  # fmt: skip
-    return link(
-        "/review", {"project": project, "dataset": dataset if dataset != _DATASET else "", "saved": saved.event_id}
-    )
+    following = link("/review", {"project": project, "dataset": dataset if dataset != _DATASET else ""})
+    return Done(following, saved.event_id or "")
 
 
 def _integers(name: str, text: str) -> list[int]:
@@ -293,7 +292,6 @@ PAGE = Page(
         ),
         Parameter("negative", "1: only questions with negative feedback.", ("1",)),
         Parameter("scrubbed", "1: also questions of which personal data was removed.", ("1",)),
-        Parameter("saved", "Event id of the case that was saved last.", longest=36),
         Parameter("full", "`1`: texts of documents in full length.", ("1",)),
     ),
     span="30d",

@@ -22,7 +22,7 @@ class QueryParameter(Document):
     meaning: str
 
 
-class Named(Document):
+class NamedQuery(Document):
     """A named query."""
 
     name: str
@@ -44,7 +44,7 @@ class Sql(Document):
     rows_max: int
     #: Rows of a file, at most.
     file_rows_max: int
-    named: tuple[Named, ...]
+    named: tuple[NamedQuery, ...]
     views: Panel[tuple[View, ...]]
 
 
@@ -53,7 +53,7 @@ async def read(ask: Ask) -> Sql:
     name, sql, values = _asked(ask)
     queries = {each.name: each for each in known_queries()}
     named = tuple(
-        Named(
+        NamedQuery(
             name=each.name,
             summary=each.summary,
             parameters=tuple(

@@ -98,7 +98,7 @@ class Episode:
 
 
 @dataclass(frozen=True)
-class Listed:
+class EpisodeList:
     """Episodes, worst first; `more`: there are others. `resolved_at`: when the last one was resolved."""
 
     rows: tuple[Episode, ...]
@@ -156,7 +156,7 @@ class History:
 
 def listed(
     client: "Client", *, state: str = "open", kind: str = "", project: str = "", since_ms: int = 0, limit: int = EPISODES_MAX
-) -> Listed:  # fmt: skip
+) -> EpisodeList:  # fmt: skip
     """List episodes.
 
     Open ones of any age; `resolved` ones, or `all`, by their latest transition since a Unix ms.
@@ -167,7 +167,7 @@ def listed(
     rows = [_episode(dict(row)) for row in answer.named_results()]
     ((resolved,),) = client.query(_LAST_RESOLVED, parameters={"project": project}).result_rows
     at = None if resolved is None else utc(resolved)
-    return Listed(tuple(rows[:limit]), len(rows) > limit, at if at and at.year > 1970 else None)
+    return EpisodeList(tuple(rows[:limit]), len(rows) > limit, at if at and at.year > 1970 else None)
 
 
 def incidents(rows: Iterable[Episode]) -> tuple[Incident, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from assay_operations.errors import OperationError
 from assay_operations.events.filters import OPEN_END_MS, EventFilter, Range
-from assay_operations.events.reads import OutOfTimeError, Reads
+from assay_operations.events.queries import OutOfTimeError, Queries
 from assay_operations.events.rows import SOURCES, conditions, moment, parameters
 from assay_runtime.shares import Estimate, wilson
 from assay_schema.fields import Kind
@@ -96,9 +96,9 @@ def what_differs(
         raise OperationError("invalid", "the two ranges overlap: an event would be compared with itself")
     if not selection.possible_kinds:
         return Differences((), 0, 0, 0)
-    reads = Reads(client)
+    queries = Queries(client)
     parts = [_part(kind, selection, against is not None) for kind in selection.possible_kinds]
-    counts = _counts(reads, parts, selection, (span, against or span), budget_s)
+    counts = _counts(queries, parts, selection, (span, against or span), budget_s)
     selected, rest = counts.pop(_TOTAL, (0, 0))
     differences = [
         _difference(*key, *numbers, selected, rest)
@@ -106,7 +106,7 @@ def what_differs(
         if selected and rest and numbers != (selected, rest)  # what all events have does not differ
     ]
     ordered = sorted(differences, key=lambda each: (-each.strength, -abs(each.difference), each.dimension, each.value))
-    return Differences(tuple(ordered), selected, rest, reads.rows_read)
+    return Differences(tuple(ordered), selected, rest, queries.rows_read)
 
 
 def difference_of_shares(selected: int, of_selected: int, rest: int, of_rest: int) -> Estimate:
@@ -185,7 +185,7 @@ def _part(kind: Kind, selection: EventFilter, by_time: bool) -> str:
 
 
 def _counts(
-    reads: Reads, parts: list[str], selection: EventFilter, ranges: tuple[Range, Range], budget_s: float
+    queries: Queries, parts: list[str], selection: EventFilter, ranges: tuple[Range, Range], budget_s: float
 ) -> dict[tuple[str, str], tuple[int, int]]:
     """Return the events with each dimension and value, in the selection and in the rest; `_TOTAL` has all."""
     # Values that are frequent on either side: a small selection has others than all that is compared with it.
@@ -202,7 +202,7 @@ def _counts(
     for (low, high), each in zip(_EDGES, ranges, strict=True):
         values |= {low: each.from_ms, high: each.to_ms}
     try:
-        rows = reads.rows(sql, values, seconds=budget_s)
+        rows = queries.rows(sql, values, seconds=budget_s)
     except OutOfTimeError:
         raise OperationError(
             "unavailable", f"the comparison took longer than {budget_s:g} s", "choose a shorter range, or one project"
