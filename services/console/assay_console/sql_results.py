@@ -77,7 +77,10 @@ def chart_of(found: SqlAnswer) -> Chart | None:
     (_, time), (name, number) = found.columns
     if not (_TIME.match(time) and _NUMBER.match(number)):
         return None
-    points = sorted(_points(found.rows))
+    try:
+        points = sorted(_points(found.rows))
+    except ValueError:  # a time or a number that Python does not read
+        return None
     starts, values = [at for at, _ in points], [value for _, value in points]
     if len(set(starts)) < 2 or len(set(starts)) < len(starts) or min(values) < 0:
         return None
