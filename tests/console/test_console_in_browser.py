@@ -101,6 +101,7 @@ def test_the_sheet_lists_the_keys_that_work_on_the_page(
     with window(browser, shop.console) as opened:
         page = opened.open(path)
         page.keyboard.press("?")
+        page.locator("dialog").wait_for()
         keys = set(page.locator("dialog kbd").all_text_contents())
         assert works <= keys
         assert not keys & not_here
