@@ -1,7 +1,6 @@
 """500 hostile texts go through the whole system, from the gateway to the store, and every page that shows them is opened."""
 
 import json
-import re
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -11,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from assay_access.api_keys import KeyKind
 from assay_access.console_links import Signer
 from assay_access.settings_files import Ports
+from assay_operations.actor import local_actor
+from assay_operations.api_keys.create import apply, plan_create
 from assay_runtime.config import load_settings, secret
 from assay_schema.ids import new_event_id
 from tests.support.browser import window
@@ -67,7 +69,7 @@ def sent(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sen
 
 def send(data: Path, port: int) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]], str]:
     """Send all texts over HTTP: ten in each answer, and the first of the ten in an event of each other kind."""
-    key = re.findall(r"Bearer (\S+)\"", (data / "secrets" / "gateway.curl").read_text())[0]
+    key = apply(plan_create(data, KeyKind.INGEST, "default"), local_actor()).key
     answers: dict[str, tuple[str, ...]] = {}
     others: dict[str, tuple[str, ...]] = {}
     events: list[Json] = []

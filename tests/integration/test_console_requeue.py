@@ -158,7 +158,7 @@ async def test_letters_are_dropped_after_their_number_is_typed(
             row for row in store.query("SELECT * FROM operations").named_results() if row["operation"] == "dead drop"
         ]
     assert [(row["actor"], row["through"], row["comment"], row["changed"]) for row in rows] == [
-        ("ada", "console", "too old", 3)
+        ("ada", "console", "too old", 4)
     ]
 
 

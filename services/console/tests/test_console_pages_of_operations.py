@@ -146,3 +146,23 @@ def test_health_is_as_its_worst_check(
     findings = [Finding("a check", status, "") for status in statuses]
     panels: list[Panel[list[Finding]]] = [Panel(state=panel)]  # type: ignore[arg-type]
     assert summary(findings, panels, [Service(name="writer", state=service, problems=[])]) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (0.613, "share", "61.3\N{NO-BREAK SPACE}%"),
+        (None, "share", "–"),
+        (12_000, "entries", "12,000\N{NO-BREAK SPACE}entries"),
+        (1.5, "USD", "$1.50"),
+        (3.25, "", "3.250"),
+    ],
+)
+def test_the_value_of_an_alert_has_its_unit(value: float | None, unit: str, shown: str) -> None:
+    assert formats.measured(value, unit) == shown
+
+
+def test_the_interval_of_an_alert_has_its_unit() -> None:
+    assert formats.measured_interval(0.5, 0.6, "share") == "50.0\N{NO-BREAK SPACE}% to 60.0\N{NO-BREAK SPACE}%"
+    assert formats.measured_interval(1, 2, "minutes") == "1 to 2\N{NO-BREAK SPACE}minutes"
+    assert formats.measured_interval(None, 2, "share") == "–"
