@@ -232,6 +232,16 @@ class Page:
 
 
 @dataclass(frozen=True)
+class Form:
+    """A page with a form, shown again if what was sent is refused: `read` returns its document with what was sent."""
+
+    page: Page
+    #: Parameters of the page, from the request and the fields that were sent.
+    parameters: Callable[[Ask, Mapping[str, str]], Mapping[str, str]]
+    read: Callable[[Ask, Mapping[str, str]], Awaitable[Document]]
+
+
+@dataclass(frozen=True)
 class Done:
     """Where a person goes after an action, and what that page says about it, once."""
 
@@ -248,3 +258,5 @@ class Action:
     role: Role
     apply: Callable[[Ask, Mapping[str, str]], Awaitable[Done]]
     fields: tuple[Parameter, ...] = ()
+    #: Where the fields are corrected; None: a refusal is a page of its own.
+    form: Form | None = None
