@@ -1,9 +1,12 @@
 """Queries of the store about events: time limits, counted rows, and errors with a fix."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import orjson
 
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
     from clickhouse_connect.driver.query import QueryResult
 
     from assay_runtime.store import Client
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: The engine's error code of a query that reached `max_execution_time`.
 _TIMEOUT = 159
@@ -75,7 +81,14 @@ class Queries:
 
     def threads(self) -> ThreadPoolExecutor:
         """Return threads for queries that do not depend on each other; on exit they have ended. The longest should begin first."""
-        return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="reads")
+        return _Threads(_AT_ONCE, thread_name_prefix="queries")
+
+
+class _Threads(ThreadPoolExecutor):
+    """Threads whose work has the context variables of the thread that began it."""
+
+    def submit(self, function: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> Future[T]:
+        return super().submit(partial(copy_context().run, function, *arguments, **options))
 
 
 def _failed(error: Exception) -> Exception:

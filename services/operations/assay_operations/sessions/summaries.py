@@ -90,7 +90,14 @@ _ONE = f"{_sessions(*['session_id = {session:String}'] * 2)} ORDER BY project"
 
 
 def newest_sessions(
-    queries: Queries, span: Range, *, project: str, source: str, subagents: bool, limit: int, rows_first: int = ROWS_FIRST
+    queries: Queries,
+    span: Range,
+    *,
+    project: str,
+    source: str,
+    subagents: bool,
+    limit: int,
+    rows_first: int = ROWS_FIRST,
 ) -> list[dict[str, Any]]:
     """Return the sessions that changed last within a range, the newest first, with the columns of the view.
 
