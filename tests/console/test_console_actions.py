@@ -36,10 +36,8 @@ class Place:
         with self.redis.client() as client:
             streams = {key: client.xlen(key) for key in (CAPTURE.key(), DEAD.key())}
             hashes = sorted(key for key in client.keys("*") if client.type(key) == b"hash")
-        tables = ("labels", "dataset_cases", "operations")
-        return {**streams, "hashes": hashes} | {
-            each: self.found(f"SELECT count() FROM assay_base.{each}") for each in tables
-        }
+        tables = ("assay_base.labels", "assay_base.dataset_cases", "assay.operations")
+        return {**streams, "hashes": hashes} | {each: self.found(f"SELECT count() FROM {each}") for each in tables}
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay_operations.errors import OperationError
 from assay_operations.labelling.queues import checked_event, checked_name
+from assay_operations.time_bounds import utc
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client as Store
@@ -65,7 +66,7 @@ def retrieval_of(store: "Store", project: str, event_id: str) -> Retrieval:
     if row is None:
         raise OperationError("not_found", f"no retrieval {event}, or answer of one, is stored in project {project}")
     documents, of_chunks = documents_of(row)
-    return Retrieval(row["event_id"], row["event_time"], project, row["query"], documents, of_chunks)
+    return Retrieval(row["event_id"], utc(row["event_time"]), project, row["query"], documents, of_chunks)
 
 
 def _row(store: "Store", sql: str, project: str, event: str) -> dict[str, Any] | None:
