@@ -23,11 +23,17 @@ from tests.support.store import StoreServer
 from tests.support.wait import until
 
 MINE = [page for page in PAGES if page.by_project]
-#: More questions than the plain page.
+#: What is asked of a page that is not asked plainly, or not only.
 ASKED: dict[str, tuple[dict[str, str], ...]] = {
-    "events": ({"has": "feedback"}, {"q": "boots"}, {"status": "error"}, {"q": "nothing of this kind"}),
-    "review": ({"negative": "1"},),
-    "compare": ({"base": "main", "change": "pull-request"},),
+    "events": ({}, {"has": "feedback"}, {"q": "boots"}, {"status": "error"}, {"q": "nothing of this kind"}),
+    "review": (
+        {},
+        {"negative": "1"},
+    ),
+    "compare": (
+        {},
+        {"base": "main", "change": "pull-request"},
+    ),
     "case": ({"base": "main", "change": "pull-request"},),
 }
 
@@ -86,7 +92,7 @@ def documents(console: Console, rows: Filled, until_ms: int) -> dict[str, Any]:
     key = console.key(project="shop")
     found = {}
     for page in MINE:
-        for asked in ({}, *ASKED.get(page.name, ())):
+        for asked in ASKED.get(page.name, ({},)):
             path = path_of(page, places(rows), **asked, **(week if page.span else {}))
             found[path] = until(
                 lambda path=path: whole(console.get(path, role=None, Authorization=f"Bearer {key}")),
