@@ -1,10 +1,12 @@
 """Fill a store with rows of every kind, as pages of the console show them: a shop whose answers got worse two days ago."""
 
+import re
 import time
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
 
+from assay_console.pages import PAGES
 from assay_evals.run.model import CaseResult, Run, RunConfig
 from assay_evals.run.run_store import store_run
 from assay_runtime.store import Client, insert_json_rows
@@ -183,7 +185,7 @@ def alert_row(alert_id: str, now_ms: int | None = None) -> dict[str, Any]:
         "n": 24,
         "evidence": 3.2,
         "group": "shop",
-        "summary": "faithfulness of shop fell from 0.970 to 0.550",
+        "summary": "faithfulness of shop fell from 97.0% to 55.0%",
         "query": "SELECT event_id, metrics['faithfulness'] FROM scores WHERE project = 'shop'",
         "acknowledge": f"assay drift acknowledge {alert_id}",
     }
@@ -253,3 +255,21 @@ def fill_neighbour(owner: Client, beside: Filled, *, now_ms: int | None = None) 
     store_run(owner, StoreSettings(), Run(SECRET, config, iso(now_ms - 100_000), iso(now_ms - 90_000), [result]))
     refresh_rollups(owner)
     return [*ids, alert_id]
+
+
+def path_of(name: str, rows: Filled | None) -> str:
+    """Return the address of a page; without rows its ids lead to nothing."""
+    page = next(each for each in PAGES if each.name == name)
+    ids = {
+        "event_id": rows.answer if rows else "01a21b4e-9db4-7d2a-bb5a-03118d49108c",
+        "alert_id": rows.alert if rows else "1e72826b-6b49-50e8-a0a4-8f2105c112ec",
+        "session_id": rows.session if rows else "none",
+        "name": rows.dataset if rows else "none",
+        "run_id": rows.runs[0] if rows else "none",
+        "case_id": rows.case if rows else "none",
+    }
+    runs = f"?base={rows.runs[0]}&change={rows.runs[1]}" if rows else ""
+    query = {
+        "label": "?project=shop", "review": "?project=shop", "differs": "?kind=retrieval&latency%3E=30", "compare": runs, "case": runs,
+    }.get(name, "")  # fmt: skip
+    return re.sub(r"\{(\w+)(?::path)?\}", lambda place: ids.get(place[1], "none"), page.path) + query

@@ -5,6 +5,7 @@ import logging
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from assay_console.guard import Guard, from_own_page
 from assay_console.live import Live, StreamPosition, parse_stream_position
 from assay_console.login import Login, hosts_of
 from assay_console.openapi import openapi
-from assay_console.page import Action, Ask, Document, File, Page
+from assay_console.page import Action, Ask, Document, File, Form, Page
 from assay_console.pages import ACTIONS, PAGES
 from assay_console.parameters import body_of, checked_fields, checked_parameters
 from assay_console.people import Person, Role
@@ -100,16 +101,29 @@ class Console:
             if ask.person.project is not None:  # the frame of a page names all projects
                 raise OperationError("refused", "a key reads documents, not pages", f"GET {page.api_path}")
             ask.notice = self._login.noted(request, ask.person)
-            started = time.perf_counter()
-            document, frame = await while_there(request, asyncio.gather(page.read(ask), frame_of(ask)))
-            text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, **shell_of(page, ask))
-            self._note_verdicts(ask.person, document)
-            shown = HTMLResponse(text, document.http_status, headers=timing(ask, started))
-            if ask.notice:
-                self._login.forget_note(shown)
-            return shown
+            return await self._rendered(request, page, ask, page.read(ask))
 
         return answer
+
+    async def _rendered(
+        self,
+        request: Request,
+        page: Page,
+        ask: Ask,
+        work: Awaitable[Document],
+        refused: OperationError | None = None,
+    ) -> Response:
+        """Return a page as HTML. `refused`: why the form that it shows again was not accepted."""
+        started = time.perf_counter()
+        document, frame = await while_there(request, asyncio.gather(work, frame_of(ask)))
+        shell = shell_of(page, ask)
+        text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, refused=refused, **shell)
+        self._note_verdicts(ask.person, document)
+        status = STATUS[refused.kind] if refused else document.http_status
+        shown = HTMLResponse(text, status, headers=timing(ask, started))
+        if ask.notice:
+            self._login.forget_note(shown)
+        return shown
 
     def _document(self, page: Page) -> Answer:
         async def answer(request: Request) -> Response:
@@ -138,7 +152,12 @@ class Console:
             person = await self._person(request, action.role)
             body = await body_of(request)
             ask = self._asking(request, {}, scope_of({}, _now_ms()), person)
-            done = await action.apply(ask, checked_fields(action, body))
+            try:
+                done = await action.apply(ask, checked_fields(action, body))
+            except OperationError as refused:
+                if action.form is None or is_api(request) or refused.kind not in ("invalid", "conflict"):
+                    raise
+                return await self._form_again(request, action.form, ask, body, refused)
             if is_api(request):
                 return json_answer({"location": done.path})
             onward = RedirectResponse(done.path, 303)
@@ -147,6 +166,18 @@ class Console:
             return onward
 
         return answer
+
+    async def _form_again(
+        self, request: Request, form: Form, ask: Ask, body: Mapping[str, str], refused: OperationError
+    ) -> Response:
+        """Return the page of a form with what was sent, and why it is refused."""
+        try:
+            parameters = checked_parameters(form.page, list(form.parameters(ask, body).items()))
+            scope = scope_of(parameters, _now_ms(), form.page.span or "24h")
+            again = replace(ask, parameters=parameters, scope=scope)
+            return await self._rendered(request, form.page, again, form.read(again, body), refused)
+        except OperationError:
+            raise refused from None
 
     async def _enter(self, request: Request) -> Response:
         return self._login.enter(request)

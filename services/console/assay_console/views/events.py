@@ -9,14 +9,14 @@ from typing import Any
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.scope import joined, values_of
 from assay_operations.events.bounds import counted_to
-from assay_operations.events.facets import Facet, facets, of_rows
+from assay_operations.events.facets import Facet, Facets, facets, of_rows
 from assay_operations.events.filters import KINDS, STATUSES, EventFilter, Range, parse_filter
-from assay_operations.events.histogram import Histogram as Counted
+from assay_operations.events.histogram import Histogram as Buckets
 from assay_operations.events.histogram import histogram
 from assay_operations.events.listing import Page as Rows
 from assay_operations.events.listing import list_events
 from assay_operations.events.removed import Without, without_each
-from assay_operations.events.rows import SOURCES, EventRow, conditions, parameters, within
+from assay_operations.events.rows import SOURCES, EventRow, conditions, from_unix_ms, parameters, within
 from assay_schema.scores import SESSION_METRICS, Metric
 
 #: Rows of a page.
@@ -78,6 +78,14 @@ class Choices(Document):
     more: int | None
 
 
+class Counted(Document):
+    """The time that facets count: whole buckets of `unit`, so more than the range at both ends."""
+
+    from_time: datetime
+    to_time: datetime
+    unit: str
+
+
 class Removed(Document):
     """The number of events if one condition is removed. `exact` is False if there are more."""
 
@@ -103,6 +111,8 @@ class Events(Document):
     listed: Panel[EventList]
     histogram: Panel[Histogram]
     facets: Panel[tuple[Choices, ...]]
+    #: None if the facets count the rows shown.
+    facets_of: Counted | None
     #: Why the page is empty: counts without each condition.
     removed: tuple[Removed, ...]
     #: The command that exports these events, as far as it knows the conditions, and the conditions that it does not know.
@@ -167,6 +177,7 @@ async def read(ask: Ask) -> Events:
         facets=choices.holding(
             None if counted_values is None else tuple(_choices(each, shown, filters) for each in counted_values),
         ),
+        facets_of=_counted(choices.value) if choices.value else None,
         removed=tuple(
             Removed(name=each.name, events=each.events, exact=each.exact) for each in removed if each.name not in hidden
         ),
@@ -181,9 +192,16 @@ def _listed(page: Rows) -> EventList:
     return EventList(rows=page.rows, next=page.next, searched_from=page.searched_from, complete=page.complete)
 
 
-def _histogram(found: Counted, counted_at: datetime | None) -> Histogram:
+def _histogram(found: Buckets, counted_at: datetime | None) -> Histogram:
     buckets = tuple(Count(start=each.start, events=each.events) for each in found.buckets)
     return Histogram(buckets=buckets, counted_to=counted_at, not_applied=found.not_applied, bucket_s=found.width_s)
+
+
+def _counted(found: Facets) -> Counted | None:
+    if found.counted is None:
+        return None
+    first, last = from_unix_ms(found.counted.from_ms), from_unix_ms(found.counted.to_ms)
+    return Counted(from_time=first, to_time=last, unit=found.unit)
 
 
 def _choices(facet: Facet, shown: tuple[EventRow, ...], filters: Mapping[str, str]) -> Choices:

@@ -1,7 +1,6 @@
 """Requeue dead letters: `plan_requeue`, then `apply`."""
 
 import asyncio
-import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from assay_operations.actor import Actor
 from assay_operations.audit import Attempt, Trail, redis_user
 from assay_operations.clients import with_redis
 from assay_operations.dead_letters.choose import Choice, called
-from assay_operations.dead_letters.letters import DeadLetter, Name, NotRequeueableError
+from assay_operations.dead_letters.letters import DeadLetter, Name, NotRequeueableError, digest
 from assay_operations.operator_config import operator_settings
 from assay_schema.settings import Settings
 
@@ -42,8 +41,7 @@ class Plan:
     @property
     def digest(self) -> str:
         """Name the letters in a few characters: a plan with one letter more, fewer or replaced has another."""
-        names = sorted(f"{name.shard}:{name.id}" for name in self.names)
-        return hashlib.sha256("\n".join(names).encode()).hexdigest()[:32]
+        return digest(self.names)
 
 
 @dataclass

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from assay_operations.events.bounds import rollup_parameters
+from assay_operations.events.bounds import Unit, rollup_parameters
 from assay_operations.events.filters import STATUSES, EventFilter, Range
 from assay_operations.events.histogram import counted_span, not_applied, width_of
 from assay_operations.events.queries import Queries
@@ -47,6 +47,10 @@ class Facets:
 
     facets: tuple[Facet, ...]
     rows_read: int
+    #: What the rollups counted: whole buckets, so more than the range at both ends. None if only rows shown were counted.
+    counted: Range | None = None
+    #: The buckets: `minute`, `hour` or `day`.
+    unit: str = ""
 
 
 def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[EventRow] = ()) -> Facets:
@@ -60,9 +64,15 @@ def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[E
     names = [] if unknown or wanted.statuses else [*_DIMENSIONS]
     if not unknown and not set(wanted.possible_kinds) - set(_COUNTED):
         names.append("status")
-    counted = _of_rollups(queries, wanted, span, names) if names else {}
-    found = (counted.get(name) or of_rows(name, shown) for name in (*_DIMENSIONS, "model", "status"))
-    return Facets(tuple(found), queries.rows_read)
+    all_names = (*_DIMENSIONS, "model", "status")
+    if not names:
+        return Facets(tuple(of_rows(name, shown) for name in all_names), queries.rows_read)
+    span = counted_span(queries, EventFilter(), span)
+    _, unit = width_of(span)
+    counted = _of_rollups(queries, wanted, span, unit, names)
+    found = tuple(counted.get(name) or of_rows(name, shown) for name in all_names)
+    edges = unit.buckets(span.from_ms, span.to_ms)
+    return Facets(found, queries.rows_read, Range(edges["first_ms"], edges["last_ms"]), unit.column)
 
 
 def of_rows(name: str, shown: Sequence[EventRow]) -> Facet:
@@ -72,10 +82,10 @@ def of_rows(name: str, shown: Sequence[EventRow]) -> Facet:
     return Facet(name, tuple(ordered[:VALUES_MAX]), "of the rows shown", max(0, len(ordered) - VALUES_MAX))
 
 
-def _of_rollups(queries: Queries, wanted: EventFilter, span: Range, names: Sequence[str]) -> dict[str, Facet]:
+def _of_rollups(
+    queries: Queries, wanted: EventFilter, span: Range, unit: Unit, names: Sequence[str]
+) -> dict[str, Facet]:
     """Count the values of several fields in one query: each event once for each field."""
-    span = counted_span(queries, EventFilter(), span)
-    _, unit = width_of(span)
     wanted = replace(wanted, statuses=())
     conditions = {
         "project": "of_project = {project:String}" if wanted.project is not None else "",

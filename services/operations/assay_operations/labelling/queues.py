@@ -158,7 +158,7 @@ def next_items(
 
 
 def left_out(store: "Store", queue: Queue, labeller: str, seen: Collection[str]) -> int:
-    """Count the answers of a queue that a person cannot label any more: not labelled, but the judge's verdict was seen."""
+    """Count the answers of a queue that a person did not label before seeing the judge's verdict."""
     if not seen:
         return 0
     asked = queue.parameters | {"labeller": checked_labeller(labeller), "seen": list(seen)}
