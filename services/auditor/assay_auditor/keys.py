@@ -14,6 +14,8 @@ from pathlib import Path
 from assay_auditor.notes import NoteError, Signer
 
 KEY_FILE, SALT_FILE, CHECKPOINT_FILE, LOCK_FILE = "signer.key", "salts.key", "checkpoints.txt", "auditor.lock"
+#: The public key of `KEY_FILE`, for readers on this host.
+PUBLIC_FILE = "signer.vkey"
 _SECRET_BYTES = 32
 #: The end of a whole note in the file of checkpoints, and the bytes at the end of the file that are searched for it.
 _NOTE_END = re.compile(rb"(?:^|\n)\xe2\x80\x94 [^\n]+\n\n")
@@ -44,6 +46,7 @@ def load_or_create(directory: Path, origin: str) -> tuple[Signer, bytes]:
         raise KeyFileError(f"{key} signs for {signer.name!r}, not {origin!r}; see auditor.origin")
     if len(salts) != _SECRET_BYTES:
         raise KeyFileError(f"{directory / SALT_FILE} is damaged; restore it from a backup")
+    _create(directory / PUBLIC_FILE, lambda: signer.verifier.vkey)
     return signer, salts
 
 

@@ -15,6 +15,7 @@ from assay_auditor.disclosures import digest_of, disclosure_of, opened, salt_of
 from assay_auditor.keys import (
     CHECKPOINT_FILE,
     KEY_FILE,
+    PUBLIC_FILE,
     KeyFileError,
     Lock,
     append_checkpoint,
@@ -501,7 +502,8 @@ def test_keys_are_made_once_and_are_private(tmp_path: Path) -> None:
     again, salts_again = load_or_create(directory, ORIGIN)
     assert (signer.skey, salts) == (again.skey, salts_again)
     assert {path.stat().st_mode & 0o777 for path in directory.iterdir()} == {0o600}
-    assert len(list(directory.iterdir())) == 2
+    assert Verifier.parsed((directory / PUBLIC_FILE).read_text()) == signer.verifier
+    assert len(list(directory.iterdir())) == 3
 
 
 def test_a_key_that_others_can_read_that_is_damaged_or_of_another_log_is_refused(tmp_path: Path) -> None:
