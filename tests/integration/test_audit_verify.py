@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -324,6 +325,27 @@ def test_a_disclosure_that_was_erased_leaves_the_log_intact(log: Log) -> None:
     assert log.problems() == []
 
 
+def test_a_name_that_is_erased_is_gone_and_the_log_with_its_proofs_is_intact(log: Log, tmp_path: Path) -> None:
+    proof = tmp_path / "proof.json"
+    proof.write_bytes(log.audit("prove", "2").stdout)
+    own = f'[auditor]\norigin = "{ORIGIN}"\ndirectory = "{log.audited.directory}"\n'
+    done = log.cli.call(
+        "audit", "erase", "--subject", "helper", "--yes", "--data", str(tmp_path), role="owner", extra=own
+    )
+    assert (done.returncode, b"erased 8 value(s)" in done.stdout) == (0, True), done.stderr
+    assert log.problems() == []
+    shown = json.loads(log.audit("show", "2", "--json").stdout)
+    assert "caller_id" not in shown["disclosed"]
+    assert shown["disclosed"][shown["caller_id"]] is None
+    assert "args_sha256" in shown["disclosed"]
+    vkey = log.audit("key").stdout.decode().strip()
+    assert called("audit", "check", str(proof), "--vkey", vkey).returncode == 0
+    [record] = log.audited.query("SELECT * FROM assay.operations WHERE operation = 'audit erase'")
+    assert "helper" not in str(record)
+    again = log.cli.call("audit", "erase", "--subject", "helper", "--yes", role="owner", extra=own)
+    assert b"erased 0 value(s)" in again.stdout
+
+
 def test_a_part_of_a_table_that_was_lost_is_seen(log: Log) -> None:
     log.command("TRUNCATE TABLE assay_base.audit_leaves")
     assert ("tail", 0) in log.problems()
@@ -443,6 +465,19 @@ def test_a_proof_holds_without_the_store_and_not_when_it_was_changed(log: Log, t
     for content in (b"", b"[]", b"{}", b"\xff"):
         file.write_bytes(content)
         assert called("audit", "check", str(file), "--vkey", vkey).returncode == 1
+
+
+def test_the_program_on_the_page_checks_a_proof_without_assay(log: Log, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/audit.md").read_text()
+    program, proof = tmp_path / "check.py", tmp_path / "proof.json"
+    program.write_text(page.partition("```python\n")[2].partition("```")[0])
+    vkey = log.audit("key").stdout.decode().strip()
+    for place in range(LEAVES):
+        bundle = json.loads(log.audit("prove", str(place)).stdout)
+        for change, code in (({}, 0), ({"leaf": bundle["leaf"] + " "}, 1), ({"leaf_index": (place + 1) % LEAVES}, 1)):
+            proof.write_text(json.dumps(bundle | change))
+            done = subprocess.run([sys.executable, str(program), str(proof), vkey], capture_output=True)
+            assert done.returncode == code, (place, change, done.stderr)
 
 
 def test_anchors_name_each_place_and_its_size(log: Log) -> None:

@@ -1,4 +1,4 @@
-"""One pass of the auditor: what is new goes to the end of the log, then a checkpoint is signed if one is due.
+"""Passes of the auditor: append new rows to the log, and sign a checkpoint if one is due.
 
 Nothing waits for the auditor. While it is away, or a problem stops it, the log has a gap at its end, which the next pass closes.
 """
@@ -38,7 +38,10 @@ class Auditor:
         self.problem = ""
 
     def step(self) -> bool:
-        """Do one pass. True if there may be more to do at once. Never raises for what an operator can mend."""
+        """Do one pass. True if there may be more to do at once.
+
+        Never raises for problems that an operator can fix: see `problem`.
+        """
         try:
             if not self._lock.held():
                 self._stand_by("another auditor of this directory writes the log")

@@ -16,7 +16,7 @@ FORM = "assay-audit-proof-1"
 def bundle_of(
     leaf: bytes, index: int, proof: Sequence[bytes], note: str, vkey: str, disclosures: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the bundle of a leaf: its data, inclusion proof, signed checkpoint and disclosures, as JSON values."""
+    """Return the bundle of a leaf: data, inclusion proof, signed checkpoint, disclosures."""
     return {
         "form": FORM,
         "leaf": leaf.decode(),
@@ -29,9 +29,9 @@ def bundle_of(
 
 
 def problem_of(bundle: Mapping[str, Any], verifier: Verifier) -> str:
-    """Return why a bundle proves nothing under a key that the reader trusts; '' if it proves that the leaf is in the log.
+    """Return why a bundle proves nothing; '' if it proves that its leaf is in the log.
 
-    The key in the bundle is not used. Never raises for a malformed bundle.
+    `verifier`: a key that the reader trusts. The key in the bundle is not used. Never raises for a malformed bundle.
     """
     try:
         leaf, index, note = bundle["leaf"].encode(), bundle["leaf_index"], bundle["checkpoint"]

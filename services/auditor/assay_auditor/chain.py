@@ -26,7 +26,7 @@ REFUSAL_REASONS = frozenset(
 
 
 def fingerprint(pii: Collection[str], cost: str, reason: str | None = None) -> str:
-    """Return the fingerprint `fp-v1` of a call, in hex: of its categories, cost class and reason of refusal."""
+    """Return the fingerprint `fp-v1` of categories, cost class and reason of refusal, in hex."""
     document = {"v": FINGERPRINT_VERSION, "ast": None, "pii": sorted(pii), "reason": reason, "cost": cost, "rule": None}
     return hashlib.sha256(canonical(document)).hexdigest()
 

@@ -1,6 +1,7 @@
-"""Salted digests of fields that may be personal, and the disclosures that open them (RFC 9901, section 4.2). Pure.
+"""Salted digests of fields that may be personal, and the disclosures that open them. Pure.
 
-A leaf has the digests only. Deleting a disclosure erases the value and leaves every proof intact.
+Their form is that of RFC 9901, section 4.2. A leaf has the digests only.
+Deleting a disclosure erases the value and leaves every proof intact.
 """
 
 import base64

@@ -27,7 +27,10 @@ class KeyFileError(RuntimeError):
 
 
 def load_or_create(directory: Path, origin: str) -> tuple[Signer, bytes]:
-    """Return the signer and the secret of the salts; the first start generates both. Raises `KeyFileError`."""
+    """Return the signer and the secret of the salts. Raises `KeyFileError`.
+
+    The first start generates both.
+    """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

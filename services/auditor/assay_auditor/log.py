@@ -27,11 +27,14 @@ _PAGE = 100_000
 
 
 class LogDamagedError(RuntimeError):
-    """The store contradicts itself or the file of checkpoints: nothing may be appended. The message says how."""
+    """The store contradicts itself or the file of checkpoints, so nothing may be appended."""
 
 
 class Log:
-    """A log that this process appends to. Synchronous; raises the driver's errors, after which `resume` must be called again."""
+    """A log that this process appends to.
+
+    Synchronous. Raises the driver's errors; after one, `resume` must be called again.
+    """
 
     def __init__(self, client: Client, base_database: str, signer: Signer, secret: bytes, directory: Path) -> None:
         self.origin = signer.name
@@ -93,7 +96,10 @@ class Log:
         self._write(leaves)
 
     def sign(self) -> bool:
-        """Sign a checkpoint if the log has grown. It is in the file, on disk, before it is in the store. Raises `OSError` too."""
+        """Sign a checkpoint if the log has grown. Raises `OSError` too.
+
+        It is in the file, on disk, before it is in the store.
+        """
         if self.tree.size == self.checkpoint_size:
             self.covered_at = time.time()
             return False

@@ -1,4 +1,4 @@
-"""The Merkle tree of RFC 6962 (and RFC 9162): hashes, an incremental root, inclusion and consistency proofs. Pure.
+"""The Merkle tree of RFC 6962 and RFC 9162: hashes, an incremental root, proofs. Pure.
 
 A proof is a list of roots of ranges of leaves. `inclusion_ranges` and `consistency_ranges` name the ranges, and `range_roots` computes
 their roots in one pass over the leaf hashes, in memory that grows with the logarithm of their number.
@@ -25,7 +25,10 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 class Tree:
-    """A tree that grows: keeps the right edge only, the roots of its complete subtrees from the largest to the smallest."""
+    """A tree that grows. It keeps its right edge only.
+
+    The edge has the roots of the complete subtrees, from the largest to the smallest.
+    """
 
     def __init__(self, size: int = 0, edge: Sequence[bytes] = ()) -> None:
         """Start with a known edge. Raises `ValueError` if it does not fit the size."""
@@ -72,7 +75,7 @@ def _split(size: int) -> int:
 
 
 def inclusion_ranges(index: int, size: int) -> list[Range]:
-    """Return the ranges whose roots are the inclusion proof of a leaf, from the leaf up. Raises `ValueError`."""
+    """Return the ranges whose roots are the inclusion proof of a leaf. Raises `ValueError`."""
     if not 0 <= index < size:
         raise ValueError(f"no leaf {index} in a tree of {size}")
     found: list[Range] = []
@@ -89,7 +92,7 @@ def inclusion_ranges(index: int, size: int) -> list[Range]:
 
 
 def consistency_ranges(first: int, second: int) -> list[Range]:
-    """Return the ranges whose roots prove that a tree of `second` leaves continues one of `first`. Raises `ValueError`."""
+    """Return the ranges whose roots are the consistency proof of two sizes. Raises `ValueError`."""
     if not 0 < first <= second:
         raise ValueError(f"no consistency proof from {first} to {second}")
     found: list[Range] = []
@@ -106,7 +109,10 @@ def consistency_ranges(first: int, second: int) -> list[Range]:
 
 
 def range_roots(ranges: Sequence[Range], leaves: Iterable[bytes]) -> list[bytes]:
-    """Return the roots of ranges that do not overlap, in one pass over all leaf hashes. Raises `ValueError` if leaves are missing."""
+    """Return the roots of ranges that do not overlap, in one pass over all leaf hashes.
+
+    Raises `ValueError` if leaves are missing.
+    """
     order = sorted(range(len(ranges)), key=lambda each: ranges[each])
     roots: list[bytes] = [b""] * len(ranges)
     place, tree = 0, Tree()

@@ -115,9 +115,9 @@ class Signer:
 
 
 def verified_text(note: str, verifiers: Sequence[Verifier]) -> str:
-    """Return the text of a note that a known key signed. Unknown keys are ignored, a bad signature by a known one is refused.
+    """Return the text of a note that a known key signed. Raises `NoteError`.
 
-    Raises `NoteError`.
+    Signatures of unknown keys are ignored, a bad one of a known key is refused.
     """
     text, signatures = _parts(note)
     known = {(each.name, each.id): each for each in verifiers}
@@ -168,7 +168,7 @@ class Checkpoint:
 
     @classmethod
     def verified(cls, note: str, verifiers: Sequence[Verifier], origin: str) -> "Checkpoint":
-        """Read the checkpoint of a log from a note. Raises `NoteError` if it is malformed, of another log, or not signed."""
+        """Read the checkpoint of a log from a signed note. Raises `NoteError`."""
         found = cls.parsed(verified_text(note, verifiers))
         if found.origin != origin:
             raise NoteError(f"a checkpoint of the log {found.origin!r}, not {origin!r}")

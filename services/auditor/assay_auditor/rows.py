@@ -1,4 +1,4 @@
-"""Rows of the audit log: from a stored event, failure or operation to the document that is hashed. Pure."""
+"""Rows of the audit log: the documents that are hashed, and what they are made from. Pure."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Source:
-    """What a row is made of.
+    """The facts of which a row is made.
 
     `place` orders the rows of a kind. `personal` has the fields whose values must be erasable: they enter the row as salted digests.
     """
@@ -73,7 +73,10 @@ def record_id(operation_id: str, outcome: str) -> str:
 
 
 def leaf_of(source: Source, index: int, previous: bytes, secret: bytes) -> Leaf:
-    """Return the leaf at a place of the log, after the row with the `chain_hash` `previous`. Raises `ValueError`."""
+    """Return the leaf of a source at a place of the log. Raises `ValueError`.
+
+    `previous`: the `chain_hash` of the row before.
+    """
     disclosures = []
     caller = None
     for name, value in (("caller_id", source.caller_id), *(source.personal or {}).items()):
@@ -122,5 +125,8 @@ def leaf_of(source: Source, index: int, previous: bytes, secret: bytes) -> Leaf:
 
 
 def leaf_data(row: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a leaf: the canonical document of its row. Raises `ValueError`, and `KeyError` for a missing column."""
+    """Return the bytes of a leaf: the canonical document of its row.
+
+    Raises `ValueError`, and `KeyError` for a missing column.
+    """
     return canonical({"v": VERSION} | {name: row[name] for name in HASHED})

@@ -1,4 +1,4 @@
-"""What becomes a row: stored tool calls, server events, lost events and recorded operations, read from the views.
+"""Sources of rows, read from the views: tool calls, server events, losses, operations.
 
 Arguments, results and messages are not read: the store hashes them, however long they are.
 """
@@ -139,7 +139,10 @@ class Sources:
         self._log = log
 
     def watermark(self) -> int:
-        """Return the closed watermark of all shards: up to it, every captured event is stored or recorded as a failure."""
+        """Return the closed watermark of all shards.
+
+        Up to it, every captured event is stored or recorded as a failure.
+        """
         rows = self._client.query("SELECT watermark FROM watermark").result_rows
         return int(rows[0][0]) if rows else 0
 
@@ -157,7 +160,7 @@ class Sources:
     def late_events(self, after: int, upto: int, most: int) -> list[Source]:
         """Return events with `after < id <= upto` that were stored after the log had passed them.
 
-        The watermark promises that there are none. Rows that somebody inserts by hand are found here.
+        The watermark promises that there are none. Rows that an operator inserts by hand are found here.
         """
         wanted = {"after": after, "upto": upto, "log": self._log}
         missing: list[str] = []
@@ -197,7 +200,10 @@ class Sources:
         return [str(row[0]) for row in self._client.query(query, parameters=wanted).result_rows]
 
     def lost(self, since_us: int, most: int) -> list[Source]:
-        """Return lost events that are not in the log: those stored since a time, as Unix microseconds, and a while before."""
+        """Return lost events that are not in the log, by the time at which they were stored.
+
+        `since_us`: in Unix microseconds. An hour before it is read again.
+        """
         return self._records(_LOST + " AND ", since_us, most, "lost")
 
     def operations(self, since_us: int, most: int) -> list[Source]:

@@ -1,6 +1,6 @@
-"""Verify a log page by page: rows against leaf hashes, the chain, disclosures, and the tree against signed checkpoints. Pure.
+"""Verify a log page by page: rows, leaf hashes, chain, disclosures, signed checkpoints. Pure.
 
-The memory does not grow with the log. Whatever the store contains, a malformed row or checkpoint is a mismatch, never an error.
+The memory does not grow with the log. A malformed row or checkpoint is a mismatch, never an error.
 """
 
 from collections import defaultdict
@@ -40,7 +40,7 @@ class StoredLeaf:
 
 @dataclass(frozen=True)
 class Note:
-    """A signed checkpoint and where it is; the columns beside it, if it is in the store."""
+    """A signed checkpoint and where it is; its other columns, if it is in the store."""
 
     where: str
     note: str

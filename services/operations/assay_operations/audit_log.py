@@ -50,7 +50,7 @@ _IN_RANGE = "log = {log:String} AND leaf_index >= {start:UInt64} AND leaf_index 
 
 @dataclass
 class Result:
-    """What a verification found, complete once its mismatches were read."""
+    """The outcome of a verification, complete once its mismatches were read."""
 
     origin: str = ""
     leaves: int = 0
@@ -302,7 +302,7 @@ def found_row(log: AuditLog, name: str) -> dict[str, Any]:
         raise OperationError(
             "not_found",
             f"no row {name} in the log {log.own.origin!r}",
-            "it may not be written yet, or have been deleted: assay audit verify",
+            "either it is not written yet, or it was deleted: assay audit verify",
         )
     return dict(zip(_COLUMNS, rows[0], strict=True))
 
@@ -362,7 +362,10 @@ def proof(log: AuditLog, name: str, *, vkeys: Sequence[str] = (), progress: Coun
 
 
 def problem_of_proof(path: Path, vkey: str) -> str:
-    """Return why the bundle in a file proves nothing; '' if it proves its row. Needs no store. Raises `OperationError`."""
+    """Return why the bundle in a file proves nothing; '' if it proves its row.
+
+    Needs no store. Raises `OperationError`.
+    """
     try:
         bundle = orjson.loads(path.read_bytes())
         verifier = Verifier.parsed(vkey)

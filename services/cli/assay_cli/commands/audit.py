@@ -8,10 +8,12 @@ import orjson
 import typer
 
 from assay_cli.exit_codes import FINDING, INCONCLUSIVE
-from assay_cli.options import AsJsonLines, DataDirectory
+from assay_cli.options import AsJsonLines, Comment, DataDirectory, Yes
+from assay_cli.output.confirm import agreed
 from assay_cli.output.progress import Mode, Progress
 from assay_cli.output.rows import show_rows
 from assay_cli.output.terminal import echo, emit, ends_quietly, printable
+from assay_operations.actor import local_actor
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.time_bounds import moment_ms
 
@@ -147,7 +149,7 @@ def show(row: Row, as_json: AsJsonLines = False, data: DataDirectory = DEFAULT_D
 
 @audit.command()
 def prove(row: Row, vkey: Keys = None, data: DataDirectory = DEFAULT_DATA) -> None:
-    """Print a proof that a row is in the log: JSON that others verify without Assay and without your store.
+    """Print a proof that a row is in the log. Others verify it without Assay and your store.
 
     The proof contains the personal fields of the row that are not erased.
     """
@@ -161,7 +163,7 @@ def prove(row: Row, vkey: Keys = None, data: DataDirectory = DEFAULT_DATA) -> No
 @audit.command()
 def check(
     proof: Annotated[Path, typer.Argument(metavar="PROOF", help="File that `assay audit prove` printed.")],
-    vkey: Annotated[str, typer.Option(help="Public key of the log, which you got from somebody you trust.")],
+    vkey: Annotated[str, typer.Option(help="Public key of the log, from a source that you trust.")],
 ) -> None:
     """Check a proof, without a store. Exits 1 if it proves nothing."""
     from assay_operations.audit_log import problem_of_proof
@@ -195,8 +197,41 @@ def anchors(vkey: Keys = None, as_json: AsJsonLines = False, data: DataDirectory
 
 @audit.command()
 def key(data: DataDirectory = DEFAULT_DATA) -> None:
-    """Print the public key of the log. Publish it: verification is worth as much as the way it reached the verifier."""
+    """Print the public key of the log.
+
+    Publish it: a verification is worth as much as the way in which the key reached the verifier.
+    """
     from assay_operations.audit_log import opened_log
 
     with ends_quietly(), opened_log(data) as log:
         emit(log.verifiers([])[0].vkey)
+
+
+@audit.command()
+def erase(
+    subject: Annotated[
+        str,
+        typer.Option(help="Name to erase, exactly as `assay audit show` prints it, for example a caller or a person."),
+    ],
+    yes: Yes = False,
+    comment: Comment = "",
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Erase a name from the audit log permanently.
+
+    Its rows, their hashes and every proof stay as they are. The values and salts behind the digests are deleted. Tool calls and audit records outside of the log are not changed.
+    """
+    from assay_operations.audit_erase import apply, plan_erase
+
+    with ends_quietly():
+        actor = local_actor(comment)
+        with Progress(Mode.AUTO) as counter:
+            plan = plan_erase(data, subject=subject, progress=counter)
+        found = f"{len(plan.digests):,} value(s) in {plan.rows:,} row(s) of the audit log"
+
+        def show() -> None:
+            echo(f"about to erase {found}", err=True)
+
+        if plan.digests and not agreed(show, "Erase them permanently?", yes=yes):
+            return
+        echo(f"erased {apply(plan, actor):,} value(s)")

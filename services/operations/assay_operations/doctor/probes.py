@@ -374,9 +374,9 @@ def judged_lately(client: "Store") -> tuple[int, dict[str, int], str]:
 
 
 def audit_log(client: "Store", database: str, origin: str) -> tuple[int, int, float, float]:
-    """Return the leaves of the audit log, those that a checkpoint covers, and for how long leaves and events have waited.
+    """Return the leaves of the audit log, those that a checkpoint covers, and two waiting times.
 
-    In seconds: since the first leaf without a checkpoint was written, and since the first event without a leaf was received.
+    These are in seconds: since the first leaf without a checkpoint was written, and since the first event without a leaf was received.
     """
     wanted = {"log": origin}
     leaves, place = client.query(
