@@ -635,7 +635,7 @@ class AuditorSettings(Section):
     max_unanchored_s: float = Field(
         0.0,
         ge=0,
-        description="`assay audit verify` exits 3 if leaves are without a checkpoint in the file for more seconds than this; 0: never.",
+        description="`assay audit verify` exits 3 if leaves are without a signed checkpoint for more seconds than this; 0: never.",
     )
     vkey: str = Field(
         "",

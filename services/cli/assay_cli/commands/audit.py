@@ -54,7 +54,7 @@ def verify(
 ) -> None:
     """Verify every row, leaf hash, disclosure and checkpoint of the audit log.
 
-    Exit codes: 0 intact; 1 a mismatch; 2 the log could not be read; 3 intact, but leaves are without a checkpoint for longer than
+    Exit codes: 0 intact; 1 a mismatch; 2 the log could not be read; 3 intact, but leaves are without a signed checkpoint for longer than
     auditor.max_unanchored_s.
     """
     from assay_operations.audit_log import Result, opened_log
@@ -219,7 +219,8 @@ def erase(
 ) -> None:
     """Erase a name from the audit log permanently.
 
-    Its rows, their hashes and every proof stay as they are. The values and salts behind the digests are deleted. Tool calls and audit records outside of the log are not changed.
+    Its rows, their hashes and every proof stay as they are. The values and salts behind the digests are deleted. Tool calls and audit
+    records outside of the log are not changed.
     """
     from assay_operations.audit_erase import apply, plan_erase
 
