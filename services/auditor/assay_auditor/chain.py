@@ -6,6 +6,7 @@ Merkle tree (`merkle`) adds what the chain lacks: a deleted tail and a rewrite o
 
 import hashlib
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Any
 
 from assay_auditor.canonical import canonical
@@ -27,7 +28,12 @@ REFUSAL_REASONS = frozenset(
 
 def fingerprint(pii: Collection[str], cost: str, reason: str | None = None) -> str:
     """Return the fingerprint `fp-v1` of categories, cost class and reason of refusal, in hex."""
-    document = {"v": FINGERPRINT_VERSION, "ast": None, "pii": sorted(pii), "reason": reason, "cost": cost, "rule": None}
+    return _fingerprint(tuple(sorted(pii)), cost, reason)
+
+
+@lru_cache(maxsize=1_000)
+def _fingerprint(pii: tuple[str, ...], cost: str, reason: str | None) -> str:
+    document = {"v": FINGERPRINT_VERSION, "ast": None, "pii": list(pii), "reason": reason, "cost": cost, "rule": None}
     return hashlib.sha256(canonical(document)).hexdigest()
 
 
