@@ -300,6 +300,19 @@ def test_the_auditor_does_not_continue_other_leaves_than_it_signed(audited: Audi
     assert "double" in auditor.problem
 
 
+def test_a_log_that_another_key_signed_is_not_continued(audited: Audited, tmp_path: Path) -> None:
+    audited.calls(2)
+    audited.watermark()
+    audited.audit()
+    before = state(audited)
+    audited.calls(1, start=30)
+    auditor = Audited(audited.server, audited.owner, tmp_path / "another").auditor()
+    auditor.step()
+    auditor.close()
+    assert "another key signed" in auditor.problem
+    assert state(audited) == before
+
+
 def test_a_row_behind_the_end_that_no_source_has_is_not_taken_over(audited: Audited) -> None:
     audited.calls(2)
     audited.watermark()

@@ -244,6 +244,17 @@ def test_a_forged_leaf_beside_a_real_one_is_one_place(log: Log) -> None:
     assert log.problems() == [("second_leaf", 3)]
 
 
+def test_a_leaf_and_a_row_far_behind_the_end_are_seen(log: Log) -> None:
+    row, far = log.rows()[3], 10**12
+    log.audited.insert("audit_rows", {"log": ORIGIN, **row, "leaf_index": far, "id": far + 1})
+    assert log.problems() == [("row_without_leaf", far)]
+    forged = {"log": ORIGIN, "leaf_index": far, "leaf_hash": "00" * 32, "chain_hash": "00" * 32, "kind": "tool_call"}
+    log.audited.insert("audit_leaves", forged | {"source_id": row["source_id"], "place": 1})
+    found = log.problems()
+    assert [kind for kind, place in found if place != far][-1] == "missing_leaf"
+    assert ("row", far) in found
+
+
 def test_an_old_backup_that_was_restored_is_seen_with_a_checkpoint_kept_elsewhere(log: Log, tmp_path: Path) -> None:
     kept = tmp_path / "anchored.txt"
     kept.write_bytes(log.audit("checkpoint").stdout)

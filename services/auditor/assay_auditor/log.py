@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from assay_auditor.chain import GENESIS, is_hash
-from assay_auditor.keys import CHECKPOINT_FILE, append_checkpoint, notes_of
+from assay_auditor.keys import CHECKPOINT_FILE, KEY_FILE, append_checkpoint, notes_of
 from assay_auditor.merkle import Tree
 from assay_auditor.notes import Checkpoint, NoteError, Signer
 from assay_auditor.rows import Leaf, Source, leaf_of
@@ -129,12 +129,18 @@ class Log:
         return int(distinct)
 
     def _in_store(self) -> Checkpoint | None:
-        """Return the newest checkpoint in the store that this key signed."""
-        for _, note, _ in self._stored_checkpoints(2**63):
+        """Return the newest checkpoint in the store. Raises `LogDamagedError` if this key signed none of the newest."""
+        stored = self._stored_checkpoints(2**63)
+        for _, note, _ in stored:
             try:
                 return Checkpoint.verified(note, [self._signer.verifier], self.origin)
             except NoteError:
                 continue
+        if stored:
+            raise LogDamagedError(
+                f"another key signed the checkpoints of {self.origin} in the store: restore {self._directory / KEY_FILE}, or start another "
+                "log with another auditor.origin"
+            )
         return None
 
     def _stored_checkpoints(self, most: int) -> list[tuple[int, str, list[str]]]:

@@ -110,6 +110,12 @@ class Verification:
             self._append(leaf)
             yield from self._root()
 
+    def gap(self, start: int, end: int) -> Iterator[Mismatch]:
+        """Report a range without any leaf hash, as one mismatch, and continue after it."""
+        yield Mismatch("missing_leaf", start, f"the leaf hashes from {start} to {end - 1} are missing")
+        self.tree = Tree(end, [bytes(HASH_BYTES)] * end.bit_count())
+        self._previous = None
+
     def _leaf(
         self, index: int, found: Sequence[StoredLeaf], rows: Sequence[Mapping[str, Any]]
     ) -> tuple[StoredLeaf | None, list[Mismatch]]:

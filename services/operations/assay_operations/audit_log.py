@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 #: Leaves that one query reads.
 PAGE = 20_000
-#: Rows behind the end of the log that are looked at: more than a batch.
-_BEHIND = 200_000
+#: Rows behind the end of the log that are looked at, more than a batch, and a place behind each of them.
+_BEHIND, _LAST = 200_000, 2**63
 
 
 def _time(column: str) -> str:
@@ -129,6 +129,11 @@ class AuditLog:
         )
         return [Note(f"store, checkpoint of {size}", note, int(size), root) for size, root, note in rows]
 
+    def next_leaf(self, start: int) -> int:
+        """Return the first place from `start` that has a leaf."""
+        query = "SELECT min(leaf_index) FROM audit_leaves WHERE log = {log:String} AND leaf_index >= {start:UInt64}"
+        return int(self.query(query, start=start)[0][0])
+
     def first_since(self, since_ms: int) -> int:
         """Return the first leaf that was written since a Unix millisecond."""
         rows = self.query(
@@ -218,17 +223,21 @@ def verify(
 def _found(log: AuditLog, check: Verification, result: Result, first: int, seen: Counts) -> Iterator[Mismatch]:
     yield from check.before()
     size = result.leaves
-    for start in range(0, size, PAGE):
-        end = min(size, start + PAGE)
+    end = 0
+    while end < size:
+        start, end = end, min(size, end + PAGE)
         leaves = log.leaves(start, end)
-        if end <= first:
+        if not leaves:  # a forged leaf may be far behind the end
+            end = log.next_leaf(end)
+            yield from check.gap(start, end)
+        elif end <= first:
             yield from check.page(start, end, leaves, None)
         else:
             yield from check.page(start, end, leaves, log.rows(start, end), log.disclosures(start, end))
         seen.rows = end
         result.anchored = check.confirmed
     # Leaves that were written meanwhile are another run's; rows behind them may be those of a batch that is being written.
-    wrong, result.unfinished = check.after([row for row in log.rows(size, size + _BEHIND) if row["leaf_index"] >= size])
+    wrong, result.unfinished = check.after(log.rows(size, _LAST))
     if wrong and log.size() > size:
         wrong = []
     yield from wrong
