@@ -1,21 +1,32 @@
-"""Take the pictures of the console in the docs, from a store with made-up rows: `python -m tests.console.pictures [FOLDER]`.
+"""Take pictures of the console, from a store with made-up rows: `python -m tests.console.pictures [--every | --keep] [FOLDER]`.
 
-Without a folder it writes docs/pictures.
+Without an option: the pictures of the docs. `--every`: each page at three widths, light and dark, to look at; they are not kept.
+`--keep`: those of /patterns that `test_console_pictures.py` compares with.
 """
 
+import argparse
+import json
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from assay_console.pages import PAGES
 from assay_runtime.migrate import migrate
 from assay_runtime.store import connect
+from tests.console import kept_pictures
+from tests.console.kept_pictures import SCHEMES, WIDTHS
 from tests.programs import found
 from tests.support.browser import chromium, window
-from tests.support.console import running_console
-from tests.support.console_rows import Filled, fill
+from tests.support.console import Console, running_console
+from tests.support.console_rows import Filled, fill, path_of
 from tests.support.store import StoreServer
 
-FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+DOCS = Path(__file__).parents[2] / "docs" / "pictures"
+EVERY = Path("build/pictures")
 
 
 def shown(rows: Filled) -> dict[str, str]:
@@ -30,9 +41,47 @@ def shown(rows: Filled) -> dict[str, str]:
     }
 
 
+def take_docs(browser: "Browser", console: Console, rows: Filled, folder: Path) -> None:
+    """Take the pictures of the docs."""
+    for name, address in shown(rows).items():
+        with window(browser, console) as opened:
+            opened.open(address).screenshot(path=folder / f"{name}.png")
+
+
+def take_every(browser: "Browser", console: Console, rows: Filled, folder: Path) -> None:
+    """Take each page at each width, light and dark, all of it."""
+    for width in WIDTHS:
+        for scheme in SCHEMES:
+            with window(browser, console, width=width, dark=scheme == "dark") as opened:
+                for page in PAGES:
+                    file = folder / f"{page.name}-{width}-{scheme}.png"
+                    opened.open(path_of(page.name, rows)).screenshot(path=file, full_page=True)
+
+
+def keep(browser: "Browser", console: Console, folder: Path) -> None:
+    """Keep the pictures of /patterns, with the browser, its fonts and the places of blocks."""
+    known: dict[str, object] = {}
+    by_width: dict[str, object] = {}
+    for width in WIDTHS:
+        for scheme in SCHEMES:
+            with window(browser, console, width=width, dark=scheme == "dark") as opened:
+                page = opened.open("/patterns")
+                (folder / kept_pictures.file_of(width, scheme).name).write_bytes(kept_pictures.shown(page).png)
+                known = dict(kept_pictures.fingerprint(browser, page))
+                by_width[str(width)] = kept_pictures.places(page)
+    (folder / "kept.json").write_text(json.dumps(known | {"places": by_width}, indent=1) + "\n")
+
+
 def main() -> int:
     """Run the command."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    parser = argparse.ArgumentParser(prog="python -m tests.console.pictures", description=__doc__)
+    parser.add_argument("--every", action="store_true", help="each page at three widths, light and dark")
+    parser.add_argument("--keep", action="store_true", help="the pictures that a test compares with")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, help="where to; default: docs/pictures, build/pictures, tests/console/kept"
+    )
+    asked = parser.parse_args()
+    folder: Path = asked.folder or (EVERY if asked.every else kept_pictures.FOLDER if asked.keep else DOCS)
     path = found("chromium")
     if path is None:
         sys.stderr.write("needs chromium (Debian: chromium)\n")
@@ -44,9 +93,12 @@ def main() -> int:
             rows = fill(owner)
         (Path(scratch) / "console").mkdir()
         with running_console(Path(scratch) / "console", store) as console, chromium(path) as browser:
-            for name, address in shown(rows).items():
-                with window(browser, console) as opened:
-                    opened.open(address).screenshot(path=folder / f"{name}.png")
+            if asked.every:
+                take_every(browser, console, rows, folder)
+            elif asked.keep:
+                keep(browser, console, folder)
+            else:
+                take_docs(browser, console, rows, folder)
     return 0
 
 

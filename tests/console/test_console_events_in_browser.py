@@ -108,6 +108,7 @@ def test_keys_move_through_a_list_and_its_events(browser: "Browser", console: Co
         with page.expect_navigation():
             page.keyboard.press("Enter")
         shown = [page.locator(".question").inner_text()]
+        assert len(page.url) < len(console.url) + 100, "a link to an event is short"
         for key in ("n", "n", "p"):
             with page.expect_navigation():
                 page.keyboard.press(key)

@@ -12,7 +12,7 @@ from assay_console.pages import PAGES
 from tests.console.conftest import Shop
 from tests.support.browser import window
 from tests.support.console import Console
-from tests.support.console_rows import Filled
+from tests.support.console_rows import path_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -20,22 +20,6 @@ if TYPE_CHECKING:
 #: Rules of WCAG 2.2 AA and what axe calls best practice.
 _TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 NAMES = [page.name for page in PAGES]
-
-
-def path_of(name: str, rows: Filled | None) -> str:
-    """Return the address of a page; without rows its ids lead to nothing."""
-    page = next(each for each in PAGES if each.name == name)
-    ids = {
-        "event_id": rows.answer if rows else "01a21b4e-9db4-7d2a-bb5a-03118d49108c",
-        "alert_id": rows.alert if rows else "1e72826b-6b49-50e8-a0a4-8f2105c112ec",
-        "session_id": rows.session if rows else "none",
-        "name": rows.dataset if rows else "none",
-        "run_id": rows.runs[0] if rows else "none",
-        "case_id": rows.case if rows else "none",
-    }
-    runs = f"?base={rows.runs[0]}&change={rows.runs[1]}" if rows else ""
-    query = {"label": "?project=shop", "review": "?project=shop", "compare": runs, "case": runs}.get(name, "")
-    return re.sub(r"\{(\w+)(?::path)?\}", lambda place: ids.get(place[1], "none"), page.path) + query
 
 
 def violations(page: Any) -> list[str]:
@@ -50,15 +34,16 @@ def violations(page: Any) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_is_accessible_and_asks_nobody_else(browser: "Browser", shop: Shop, name: str, dark: bool) -> None:
-    with window(browser, shop.console, dark=dark) as opened:
+def test_a_page_is_accessible_in_light_and_dark_and_asks_nobody_else(browser: "Browser", shop: Shop, name: str) -> None:
+    with window(browser, shop.console) as opened:
         page = opened.open(path_of(name, shop.rows))
         assert page.locator("main").inner_text().strip(), "the page is blank"
+        assert violations(page) == []
+        page.emulate_media(color_scheme="dark")
+        assert violations(page) == []
         assert opened.complaints == []
         assert opened.foreign == []
-        assert violations(page) == []
 
 
 @pytest.mark.slow
@@ -71,16 +56,17 @@ def test_an_empty_page_says_why_and_is_accessible(browser: "Browser", empty: Con
         assert violations(page) == []
 
 
-@pytest.mark.parametrize("width", [320, 390, 640])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_narrow_window_scrolls_in_one_direction(browser: "Browser", shop: Shop, name: str, width: int) -> None:
-    with window(browser, shop.console, width=width, height=844) as opened:
+def test_a_narrow_window_scrolls_in_one_direction(browser: "Browser", shop: Shop, name: str) -> None:
+    with window(browser, shop.console, width=640, height=844) as opened:
         page = opened.open(path_of(name, shop.rows))
-        wide = page.evaluate(
-            "[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1"
-            " && !e.closest('.wide, .chart, pre, .rail, .unseen, .skip')).map(e => e.tagName + '.' + e.className).slice(0, 5)"
-        )
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, wide
+        for width in (640, 390, 320):
+            page.set_viewport_size({"width": width, "height": 844})
+            wide = page.evaluate(
+                "[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1"
+                " && !e.closest('.wide, .chart, pre, .rail, .unseen, .skip')).map(e => e.tagName + '.' + e.className).slice(0, 5)"
+            )
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, wide)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -100,6 +86,27 @@ def test_the_menu_leads_to_every_page_by_keyboard(browser: "Browser", shop: Shop
                 with page.expect_navigation():
                     page.keyboard.press(each.key)
                 assert page.locator("body").get_attribute("data-page") == each.name
+
+
+@pytest.mark.parametrize(
+    ("path", "works", "not_here"),
+    [
+        ("/events?kind=answer&t=7d", {"?", "/", "g", "j", "k", "Enter", "[", "]", "-", "+", "r", "w"}, {".", "p", "A"}),
+        ("/sql", {"?", "/", "g", "r", "Ctrl+Enter"}, {"[", "-", "j", "."}),
+        ("/health", {"?", "g", "r", "."}, {"/", "[", "j", "Enter"}),
+        ("/alerts?state=all&t=30d", {"?", "/", "g", "j", "k", "Enter", "[", "]", ".", "r"}, {"w", "A"}),
+    ],
+)
+def test_the_sheet_lists_the_keys_that_work_on_the_page(
+    browser: "Browser", shop: Shop, path: str, works: set[str], not_here: set[str]
+) -> None:
+    with window(browser, shop.console) as opened:
+        page = opened.open(path)
+        page.keyboard.press("?")
+        page.locator("dialog").wait_for()
+        keys = set(page.locator("dialog kbd").all_text_contents())
+        assert works <= keys
+        assert not keys & not_here
 
 
 def test_the_sheet_of_keys_opens_and_can_switch_them_off(browser: "Browser", shop: Shop) -> None:

@@ -5,16 +5,19 @@ import re
 import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 from prometheus_client import REGISTRY
 
+import assay_console
+from assay_console.pages import PAGES
 from assay_notifier.notice import labels
 from assay_runtime import metrics
 from assay_schema.alerts import AlertKind, AlertState, Severity
 from assay_schema.failures import Reason
-from assay_schema.settings import DeliverySettings
+from assay_schema.settings import ConsoleSettings, DeliverySettings
 from assay_schema.streams import STREAMS
 from assay_store.metrics import Metrics as StoreMetrics
 from tests.contract.compose_files import BASE, load
@@ -175,6 +178,28 @@ def test_panels_do_not_overlap_and_each_has_its_own_number(dashboard: Path) -> N
         assert place["x"] + place["w"] <= 24, panel["title"]
         taken |= cells
     assert len({panel["id"] for panel in shown}) == len(shown)
+
+
+@pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda path: str(path.stem))
+def test_a_dashboard_links_to_pages_that_the_console_has(dashboard: Path) -> None:
+    document = json.loads(dashboard.read_text())
+    [console] = document["templating"]["list"]
+    assert (console["name"], console["query"]) == ("console", f"http://127.0.0.1:{ConsoleSettings().listen_port}")
+    links = [urlsplit(each["url"].removeprefix("${console}")) for each in document["links"]]
+    assert len(links) >= 3
+    for each in links:
+        page = next(page for page in PAGES if page.path == each.path)
+        assert bool(page.span) == (each.query == "from=${__from:date:iso}&to=${__to:date:iso}"), each.path
+
+
+def test_the_console_links_to_dashboards_that_exist() -> None:
+    templates = Path(str(assay_console.__file__)).parent / "templates"
+    named = {
+        uid
+        for file in templates.glob("*.html")
+        for uid in re.findall(r"ui\.grafana\(ask, '([^']+)'\)", file.read_text())
+    }
+    assert named == {json.loads(path.read_text())["uid"] for path in DASHBOARDS}
 
 
 def test_prometheus_accepts_its_configuration() -> None:

@@ -23,6 +23,7 @@ from tests.support.redis import RedisServer
 from tests.support.sample_rows import answer, by_column, lines
 from tests.support.sample_rows import score as score_row
 from tests.support.store import PASSWORD, StoreServer
+from tests.support.wait import until_async
 
 OTHER = uuid.UUID("00000000-0000-4000-8000-000000000002")
 
@@ -156,12 +157,17 @@ async def test_an_operator_acknowledges_an_episode_after_a_second_page(
         submitted = asyncio.create_task(pages.post(f"{path}/acknowledge", comment="new model"))
         async with AsyncRedis(port=redis_server.port) as client:
             service = ShardState(client, QUICK, 0, 1, HASHED)
-            while not submitted.done():
+
+            async def taken() -> bool:
                 await service.tick(lambda _: None, START_MS)
-                await asyncio.sleep(0.05)
+                return submitted.done()
+
+            await until_async(taken, "the console does not see that the drift service closed the episode")
         answered = await submitted
-        assert answered.headers["location"] == f"{path}?done=taken"
-        assert "Accepted" in await pages.html(f"{path}?done=taken")
+        assert answered.headers["location"] == path
+        assert "Accepted:" in await pages.html(path)
+        assert "Accepted:" not in await pages.html(path), "it is said once"
+        await pages.html(f"{path}?done=taken", 422)
         again = await pages.post(f"{path}/acknowledge", 409, comment="")
         assert "closed already" in again.text
     with connect(own_store.settings("operator").store) as store:
@@ -170,6 +176,84 @@ async def test_an_operator_acknowledges_an_episode_after_a_second_page(
         "drift acknowledge", "ada", "console", "new model",
     )  # fmt: skip
     assert orjson.loads(row["target"])["alert_id"] == str(alert.alert_id)
+
+
+@pytest.fixture
+def incident(own_store: StoreServer, redis_server: RedisServer) -> list[Alert]:
+    """Two open episodes that began together, in the state of the detector and in the store."""
+    watched = monitor(QUICK)
+    for number, (at_ms, value) in enumerate(stream(days=6, per_day=80, drop_from=4, drop=0.3)):
+        metrics = {"faithfulness": value, "citation_recall": value}
+        watched.observe_score(score(at_ms, value, number, metrics=metrics), at_ms)
+    with redis_server.client() as client:
+        for name, data in watched.changes().items():
+            client.hset(drift_key(), name, data or b"")
+    found = watched.take_alerts()
+    put(own_store, *found)
+    return list({each.alert_id: each for each in found}.values())
+
+
+async def test_alerts_that_began_together_are_accepted_with_one_press(
+    own_store: StoreServer, redis_server: RedisServer, incident: list[Alert], tmp_path: Path
+) -> None:
+    ids = sorted(str(each.alert_id) for each in incident)
+    assert len(ids) == 2
+    async with console(operator_of(own_store, redis_server, tmp_path)) as pages:
+        listed = await pages.html("/alerts")
+        (of,) = (await pages.json("/alerts"))["incidents"]
+        first = of["episodes"][0]["alert_id"]
+        assert sorted(each["alert_id"] for each in of["episodes"]) == ids
+        assert f'href="/alerts/{first}/together"' in listed
+        document, page = await pages.json(f"/alerts/{first}/together"), await pages.html(f"/alerts/{first}/together")
+        assert missing(document["incident"]["episodes"], page, "effect", "low", "high", "n", "evidence", "at") == []
+        assert all(f'name="episodes" value="{each}" checked' in page for each in ids)
+        path = f"/alerts/{first}/together"
+        await pages.post(path, 422, comment="none")
+        await pages.post(path, 422, episodes="nonsense")
+        closed = "00000000-0000-4000-8000-00000000000f"
+        submitted = asyncio.create_task(pages.post(path, episodes=",".join([*ids, closed]), comment="new model"))
+        async with AsyncRedis(port=redis_server.port) as client:
+            service = ShardState(client, QUICK, 0, 1, HASHED)
+            while not submitted.done():
+                await service.tick(lambda _: None, START_MS)
+                await asyncio.sleep(0.05)
+        answered = await submitted
+        assert answered.headers["location"] == "/alerts"
+        assert "Accepted: the drift service has closed 2 alerts." in (told := await pages.html("/alerts"))
+        assert "1 of the chosen were closed already." in told
+        await pages.post(path, 409, episodes=",".join(ids))
+    with connect(own_store.settings("operator").store) as store:
+        rows = list(store.query("SELECT * FROM operations").named_results())
+    assert sorted(orjson.loads(row["target"])["alert_id"] for row in rows) == ids
+    assert {(row["operation"], row["actor"], row["comment"]) for row in rows} == {
+        ("drift acknowledge", "ada", "new model")
+    }
+
+
+async def test_others_than_operators_see_an_incident_and_the_commands(
+    own_store: StoreServer, redis_server: RedisServer, incident: list[Alert], tmp_path: Path
+) -> None:
+    async with console(operator_of(own_store, redis_server, tmp_path), Role.LABELLER) as pages:
+        first = incident[0].alert_id
+        page = await pages.html(f"/alerts/{first}/together")
+        assert all(f"assay drift acknowledge {each.alert_id}" in page for each in incident)
+        assert "checkbox" not in page
+        await pages.post(f"/alerts/{first}/together", 403, episodes=str(first))
+        assert "No other open alert began together" in await pages.html(f"/alerts/{OTHER}/together")
+    with redis_server.client() as client:
+        assert client.hgetall(acknowledged_key()) == {}
+
+
+async def test_a_resolved_episode_shows_the_level_it_was_raised_against(own_store: StoreServer) -> None:
+    opened, *_ = episode()
+    over = transition(9, AlertState.RESOLVED, alert_id=EPISODE, baseline=0.123)
+    put(own_store, opened, over)
+    async with console(of(own_store)) as pages:
+        document, page = await pages.json(f"/alerts/{EPISODE}"), await pages.html(f"/alerts/{EPISODE}")
+        assert document["episode"]["baseline"] == 0.123
+        assert document["baseline"] == opened.baseline
+        assert f"{100 * (opened.baseline or 0):.1f}\N{NO-BREAK SPACE}%" in page
+        assert "12.3\N{NO-BREAK SPACE}%" not in page
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.LABELLER])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assay_console.charts import ForestRow, forest
+from assay_console.forest import ForestRow, forest
 from assay_console.views.evals import grouped
 from assay_evals.nightly import Attempt, Outcome, store_attempt
 from assay_evals.run.model import CaseResult, Run, RunConfig

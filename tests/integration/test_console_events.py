@@ -72,6 +72,31 @@ def texts_of(page: str) -> list[str]:
     return [html.unescape(re.sub(r"<[^>]*>", "", each)) for each in found]
 
 
+def test_a_value_with_a_comma_is_filtered_by_the_link_of_its_facet(
+    own_store: StoreServer, redis_server: RedisServer
+) -> None:
+    names = ("search, beta", "search", "beta", "back\\slash,")
+    fill(
+        own_store,
+        candidates=[at(NOW_MS - 1000 * place, candidate(), service=name) for place, name in enumerate(names, 1)],
+    )
+
+    async def look(pages: Pages) -> None:
+        everything = await pages.json("/events?t=1h")
+        (facet,) = (each for each in everything["facets"]["value"] if each["name"] == "service")
+        links = {each["value"]: each["toggled"] for each in facet["values"]}
+        assert sorted(links) == sorted(names)
+        for name, toggled in links.items():
+            path = f"/events?t=1h&{urlencode({'service': toggled})}"
+            document = await pages.json(path)
+            assert [row["service"] for row in document["listed"]["value"]["rows"]] == [name]
+            (own,) = (each for each in document["facets"]["value"] if each["name"] == "service")
+            (chosen,) = (each for each in own["values"] if each["chosen"])
+            assert (chosen["value"], chosen["toggled"]) == (name, "")
+
+    looking(of(own_store, redis_server), look)
+
+
 def test_pages_together_have_each_event_once_over_http(own_store: StoreServer, redis_server: RedisServer) -> None:
     times = [NOW_MS - 1000 * number for number in range(60)] + [NOW_MS - 5000] * 60
     fill(own_store, candidates=[at(ms, candidate()) for ms in times], answers=[at(ms, answer()) for ms in times[:20]])

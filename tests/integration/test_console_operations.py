@@ -217,3 +217,15 @@ async def test_a_viewer_reads_every_page(filled: StoreServer, redis: RedisServer
     async with console(of(filled, redis), Role.VIEWER) as pages:
         for path in PATHS:
             await pages.html(path)
+
+
+async def test_pages_link_to_grafana_where_it_is_configured(filled: StoreServer, redis: RedisServer) -> None:
+    plain = of(filled, redis)
+    told = plain.console.model_copy(update={"grafana_url": "https://grafana.example/sub/"})
+    async with console(plain.model_copy(update={"console": told})) as pages:
+        at = "from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z"
+        for path, dashboard in (("/quality", "assay-quality"), ("/alerts", "assay-quality"), ("/failures", "assay")):
+            link = f'href="https://grafana.example/sub/d/{dashboard}?from=1767225600000&amp;to=1767312000000"'
+            assert link in await pages.html(f"{path}?{at}"), path
+    async with console(plain) as pages:
+        assert ">Grafana<" not in await pages.html("/quality")

@@ -93,7 +93,9 @@ async def test_a_case_is_ticked_completed_changed_and_retired(settings: Settings
             answered = await save(
                 pages, first, ranks="2", documents="doc/by-hand\r\n\r\n doc/other ", expected_answer="So."
             )
-            assert answered.headers["location"] == f"/review?project=shop&saved={first}"
+            assert answered.headers["location"] == "/review?project=shop"
+            assert f"event={first}" in await pages.html("/review?project=shop"), "what was saved can be changed"
+            assert "Saved." not in await pages.html("/review?project=shop"), "it is said once"
         (case,) = cases_of(owner, "shop", "golden")
         assert (case.version, case.reviewer, case.expected_answer) == (1, "ada", "So.")
         assert case.expected_slugs == ("doc/b, c", "doc/by-hand", "doc/other")
@@ -160,6 +162,69 @@ async def test_what_is_no_case_is_refused(settings: Settings, owner: Client) -> 
         await save(pages, event, 403)
         await pages.post("/datasets/golden/cases/event-x/retire", 403, project="shop", base_version="1")
     assert cases_of(owner, "shop", "golden") == []
+
+
+async def test_the_text_of_a_document_is_shown_from_the_answer_that_was_given_it(
+    settings: Settings, owner: Client
+) -> None:
+    row = candidate(1, pii_families={}, retrieved_slugs=["doc/a", "doc/b", "doc/c"], project="shop")
+    insert_json_rows(owner, "assay_base.candidates", lines([row]), 1)
+    contexts = [
+        {"id": "a#1", "source_id": "doc/a", "text": "the first <b>part</b>", "score": 0.9},
+        {"id": "a#2", "source_id": "doc/a", "text": "the second", "score": 0.8},
+        {"id": "doc/b", "source_id": None, "text": "x" * 5_000, "score": 0.7},
+    ]
+    told = answer(
+        2, project="shop", pii_families={}, retrieval_event_id=row["event_id"], contexts=contexts, citations=[]
+    )
+    insert_json_rows(owner, "assay_base.answers", lines([told]), 1)
+    async with console(settings) as pages:
+        where = f"/review?project=shop&event={row['event_id']}"
+        document, page = await pages.json(where), await pages.html(where)
+        texts = {each["name"]: each["text"] for each in document["current"]["documents"]}
+        assert texts["doc/a"]["pieces"][0]["text"] == "the first <b>part</b>\n\nthe second"
+        assert (texts["doc/b"]["characters"], texts["doc/b"]["shown"], texts["doc/c"]) == (5_000, 4_000, None)
+        assert "the first &lt;b&gt;part&lt;/b&gt;" in page
+        assert "All 5,000 characters" in page
+        assert "Assay has no text" not in page
+        assert "x" * 5_000 in await pages.html(f"{where}&full=1")
+
+
+async def test_a_document_without_a_text_says_what_to_send(settings: Settings, owner: Client) -> None:
+    captured(owner, WORDS[0])
+    async with console(settings) as pages:
+        assert "Assay has no text of these documents" in await pages.html("/review?project=shop")
+
+
+async def test_a_refused_decision_is_shown_again_with_what_was_entered(settings: Settings, owner: Client) -> None:
+    (event,) = captured(owner, WORDS[0])
+    async with console(settings) as pages:
+        nothing = (await save(pages, event, 422, ranks="")).text
+        assert "Not saved: name a document, the answer that is right, or make it a null case" in nothing
+        assert f'name="event_id" value="{event}"' in nothing
+        both = (
+            await save(
+                pages, event, 422, ranks="2", documents="doc/x\r\ndoc/y", null_case="1", expected_answer="So <i>."
+            )
+        ).text
+        assert "Not saved: a null case expects no document and no answer" in both
+        assert 'value="2" checked' in both
+        assert 'name="ranks" value="1" checked' not in both
+        assert ">doc/x\ndoc/y</textarea>" in both
+        assert "So &lt;i&gt;.</textarea>" in both
+        assert 'name="null_case" value="1" checked' in both
+        too_long = (await save(pages, event, 422, ranks="1", expected_answer="y" * 200_000)).text
+        assert "expected_answer: longer than" in too_long
+        await save(pages, event)
+        seen_late = (await save(pages, event, 409, ranks="", expected_answer="mine")).text
+        assert "Not saved: the case was changed meanwhile" in seen_late
+        assert ">mine</textarea>" in seen_late
+        assert 'name="base_version" value="1"' in seen_late
+        answered = await pages._client.post(
+            "/api/v1/datasets/golden/cases", data={"project": "shop", "event_id": event}, headers={"sec-fetch-site": "same-origin"}
+        )  # fmt: skip
+        assert answered.json()["error"]["message"].startswith("name a document")
+        assert "What you entered" not in (await save(pages, "nonsense", 422)).text, "no page has this event"
 
 
 async def test_a_dataset_of_two_projects_is_opened_with_its_project(settings: Settings, owner: Client) -> None:

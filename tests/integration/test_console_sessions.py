@@ -188,6 +188,37 @@ def test_sql_is_answered_with_its_columns_and_parameters(own_store: StoreServer,
     asking(of(own_store, redis_server), look)
 
 
+def test_results_are_downloaded_and_drawn(own_store: StoreServer, redis_server: RedisServer) -> None:
+    fill(own_store, candidates=[candidate(number, query=f'=HYPERLINK("{number}")') for number in range(3)])
+
+    async def look(pages: Pages) -> None:
+        asked = sql("SELECT query, {n:UInt8} AS n FROM candidates ORDER BY query", n="7").replace(
+            "/sql?", "/sql/export?"
+        )
+        table = await pages._client.get(asked)
+        assert table.headers["content-disposition"] == 'attachment; filename="result.csv"'
+        assert table.text.splitlines()[:2] == ["query,n", '"\'=HYPERLINK(""0"")",7']
+        lines = await pages._client.get(f"{asked}&format=ndjson")
+        assert lines.headers["content-type"] == "application/x-ndjson"
+        assert json.loads(lines.text.splitlines()[2]) == {"query": '=HYPERLINK("2")', "n": 7}
+        many = await pages._client.get(sql("SELECT number FROM numbers(60000)").replace("/sql?", "/sql/export?"))
+        assert 'filename="result-first-50000.csv"' in many.headers["content-disposition"]
+        assert len(many.text.splitlines()) == 50_001
+        assert (await pages._client.get("/sql/export")).status_code == 422
+        assert (await pages._client.get(sql("SELECT nothing").replace("/sql?", "/sql/export?"))).status_code == 422
+        asked = sql("SELECT toDateTime(60 * number) AS at, number AS events FROM numbers(1, 3)")
+        document, page = await pages.json(asked), await pages.html(asked)
+        assert document["chart"]["values"] == [1.0, 2.0, 3.0]
+        assert 'aria-label="events"' in page
+
+    asking(of(own_store, redis_server), look)
+
+    async def from_elsewhere(pages: Pages) -> None:
+        assert (await pages._client.get(sql("SELECT 1").replace("/sql?", "/sql/export?"))).status_code == 403
+
+    looking(of(own_store, redis_server), from_elsewhere)
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -310,6 +341,25 @@ def test_sql_from_elsewhere_waits_for_a_person(migrated: StoreServer, redis_serv
             page = await pages.html(sql("SELECT 1"))
             assert "then press Run" in page
             assert ">SELECT 1</textarea>" in page
+
+    looking(of(migrated, redis_server), look)
+
+
+def test_sql_of_an_own_page_runs_without_fetch_metadata_and_that_of_another_site_does_not(
+    migrated: StoreServer, redis_server: RedisServer
+) -> None:
+    async def look(pages: Pages) -> None:
+        for name, address, runs in (
+            ("referer", "http://localhost/sql?q=SELECT+2", True),
+            ("origin", "http://localhost", True),
+            ("referer", "http://localhost.evil.example/sql", False),
+            ("referer", "http://evil.example/http://localhost/", False),
+            ("origin", "null", False),
+        ):
+            answer = await pages._client.get(f"/api/v1{sql('SELECT 1')}", headers={name: address})
+            assert (answer.json()["answer"] is not None, answer.json()["waits"]) == (runs, not runs), address
+        forged = {"host": "evil.example", "referer": "http://evil.example/sql"}
+        assert (await pages._client.get(f"/api/v1{sql('SELECT 1')}", headers=forged)).status_code == 403
 
     looking(of(migrated, redis_server), look)
 

@@ -403,7 +403,7 @@ def test_what_differs_finds_the_service_that_fails_first(empty: Client, sre: Cli
     assert (service.selected, service.rest, service.significant) == (40, 10, True)
     assert service.difference == pytest.approx(1 - 10 / 200)
     assert found.differences[0].strength >= service.strength > 0.5
-    assert not by_key["pii", "email"].significant
+    assert ("pii", "email") not in by_key, "all events of both sides have it"
     strengths = [each.strength for each in found.differences]
     assert strengths == sorted(strengths, reverse=True)
 
@@ -422,6 +422,30 @@ def test_what_differs_from_the_hours_before(empty: Client, sre: Client) -> None:
     assert shares["tool", "search"] == (50, 0)
     assert shares["status", "no_result"] == (25, 0)
     assert ("service", "between") not in shares
+
+
+def test_what_differs_names_documents_and_passages_and_leaves_out_what_the_filter_decides(
+    empty: Client, sre: Client
+) -> None:
+    def given(*documents: str) -> list[Json]:
+        return [{"id": f"{name}#1", "source_id": name, "text": "t", "score": 1.0} for name in documents]
+
+    bad = [answer(n, citations=[], contexts=given("stale") if n % 2 else []) for n in range(30)]
+    good = [
+        answer(n, contexts=given("fresh", "common", "fresh"), citations=[{"context_id": "fresh#1", "claim": None}])
+        for n in range(300)
+    ]
+    store(empty, "answers", *(at(NOW_MS - 1 - n, row) for n, row in enumerate([*bad, *good])))
+    span = Range(NOW_MS - HOUR_MS, NOW_MS)
+    for wanted in (EventFilter(statuses=("uncited",)), EventFilter(has=frozenset({"uncited"}))):
+        found = what_differs(sre, wanted, span)
+        counts = {(each.dimension, each.value): (each.selected, each.rest) for each in found.differences}
+        assert (found.selected, found.rest) == (30, 300)
+        assert (counts["document", "stale"], counts["document", "fresh"]) == ((15, 0), (0, 300))
+        assert (counts["passages", "0"], counts["passages", "3"]) == ((15, 0), (0, 300))
+        assert not {"status", "kind"} & {name for name, _ in counts}, (
+            "a filter's own field, or what all have, is no news"
+        )
 
 
 def test_a_comparison_needs_two_ranges_that_end_and_do_not_overlap(sre: Client) -> None:

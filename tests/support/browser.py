@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
-
-from tests.support.console import Console
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -14,8 +12,16 @@ if TYPE_CHECKING:
 #: As root in a container, and without what a browser does by itself.
 _OPTIONS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--disable-dev-shm-usage",
+    "--disable-sync", "--disable-dev-shm-usage", "--disable-lcd-text",
 ]  # fmt: skip
+
+
+class Site(Protocol):
+    """A console that runs: its address, and the header of a session with a role."""
+
+    @property
+    def url(self) -> str: ...
+    def session(self, role: str) -> dict[str, str]: ...
 
 
 @contextmanager
@@ -36,11 +42,13 @@ class Window:
     """A page of the browser, and what went wrong in it."""
 
     page: "Page"
-    console: Console
+    console: Site
     #: Errors of scripts, reports of the content policy, and messages of the browser.
     complaints: list[str] = field(default_factory=list)
     #: Addresses outside the console that something asked for.
     foreign: list[str] = field(default_factory=list)
+    #: Messages of dialogs that something opened.
+    dialogs: list[str] = field(default_factory=list)
 
     def open(self, path: str) -> "Page":
         """Open a page of the console and wait until it is loaded."""
@@ -51,7 +59,7 @@ class Window:
 @contextmanager
 def window(
     browser: "Browser",
-    console: Console,
+    console: Site,
     *,
     role: str = "OPERATOR",
     width: int = 1280,
@@ -80,7 +88,12 @@ def window(
             opened.foreign.append(route.request.url)
             route.abort()
 
+    def dismissed(dialog: Any) -> None:
+        opened.dialogs.append(dialog.message)
+        dialog.dismiss()
+
     context.route("**/*", routed)
+    opened.page.on("dialog", dismissed)
     opened.page.on("console", lambda message: opened.complaints.append(f"{message.type}: {message.text}"))
     opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
     try:

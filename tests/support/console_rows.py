@@ -1,10 +1,12 @@
 """Fill a store with rows of every kind, as pages of the console show them: a shop whose answers got worse two days ago."""
 
+import re
 import time
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
 
+from assay_console.pages import PAGES
 from assay_evals.run.model import CaseResult, Run, RunConfig
 from assay_evals.run.run_store import store_run
 from assay_runtime.store import Client, insert_json_rows
@@ -134,7 +136,7 @@ def fill(owner: Client, *, now_ms: int | None = None) -> Filled:
             candidate(place, project="hostile", event_id=hostile[-1], query=text, retrieved_slugs=[text[:200]]),
         )
     alert_id = str(uuid5(UUID(int=0), "shop faithfulness"))
-    add("alerts", _alert(alert_id, now_ms))
+    add("alerts", alert_row(alert_id, now_ms))
     for table, made in rows.items():
         insert_json_rows(owner, f"assay_base.{table}", lines(made), len(made))
     _evaluate(owner, now_ms)
@@ -158,7 +160,9 @@ def _evaluate(owner: Client, now_ms: int) -> None:
         store_run(owner, StoreSettings(), Run(name, config, began, ended, results))
 
 
-def _alert(alert_id: str, now_ms: int) -> dict[str, Any]:
+def alert_row(alert_id: str, now_ms: int | None = None) -> dict[str, Any]:
+    """Return an open alert of the shop, raised 40 hours ago."""
+    now_ms = now_ms or int(time.time() * 1000)
     return {
         "schema_version": 1,
         "alert_id": alert_id,
@@ -181,7 +185,91 @@ def _alert(alert_id: str, now_ms: int) -> dict[str, Any]:
         "n": 24,
         "evidence": 3.2,
         "group": "shop",
-        "summary": "faithfulness of shop fell from 0.970 to 0.550",
+        "summary": "faithfulness of shop fell from 97.0% to 55.0%",
         "query": "SELECT event_id, metrics['faithfulness'] FROM scores WHERE project = 'shop'",
         "acknowledge": f"assay drift acknowledge {alert_id}",
     }
+
+
+#: Is in every name and text of the neighbour's rows, and nowhere else.
+SECRET = "zq-neighbour-zq"
+NEIGHBOUR = "neighbour"
+
+
+def fill_neighbour(owner: Client, beside: Filled, *, now_ms: int | None = None) -> list[str]:
+    """Insert rows of another project that share what they can with a filled one: questions, sessions, datasets, targets.
+
+    Returns the ids of these rows.
+    """
+    now_ms = now_ms or int(time.time() * 1000)
+    rows: dict[str, list[dict[str, Any]]] = {
+        name: [] for name in ("candidates", "answers", "scores", "feedback", "tool_calls")
+    }
+    ids = []
+    own = {"project": NEIGHBOUR, "service": SECRET, "session_id": beside.session}
+    for place in range(12):
+        at = now_ms - 150_000 - place * _HOUR_MS
+        found, replied, voted, called = (event_id_at(at + later) for later in (0, 900, 60_000, 300))
+        ids += [found, replied, voted, called]
+        text = _QUESTIONS[place % len(_QUESTIONS)]
+        rows["candidates"].append(
+            candidate(
+                **own, event_id=found, query=text, retrieved_slugs=[SECRET], source_ids=[SECRET], embedding_model=SECRET
+            )
+        )
+        rows["answers"].append(
+            answer(
+                **own, event_id=replied, query=text, retrieval_event_id=beside.retrieval if place == 0 else found,
+                answer=f"Ask {SECRET}.", model=SECRET,
+                contexts=[{"id": SECRET, "source_id": SECRET, "text": SECRET, "score": 0.9}],
+                citations=[{"context_id": SECRET, "claim": SECRET}],
+            )
+        )  # fmt: skip
+        rows["scores"].append(
+            score(faithfulness=0.1, project=NEIGHBOUR, event_id=replied, judged_at=iso(at + 2000), model=SECRET)
+        )
+        target = beside.answer if place == 0 else replied
+        rows["feedback"].append(
+            feedback(**own, event_id=voted, target_event_id=target, verdict="negative", text=f"as {SECRET} says")
+        )
+        rows["tool_calls"].append(
+            tool_call(
+                **own, event_id=called, tool_name=SECRET, args_summary=SECRET, result_summary=SECRET, status="error"
+            )
+        )
+    part = session_part(project=NEIGHBOUR, session_id=beside.session, title=SECRET, model=SECRET, request=SECRET)
+    rows["session_parts"] = [part]
+    rows["capture_failures"] = [failure(project=NEIGHBOUR, service=SECRET, detail=SECRET) for _ in range(3)]
+    rows["labels"] = [label(project=NEIGHBOUR, event_id=ids[1], labeller=SECRET, note=SECRET)]
+    rows["dataset_cases"] = [
+        dataset_case(1, project=NEIGHBOUR, query=SECRET, expected_slugs=[SECRET], event_id=ids[0], reviewer=SECRET),
+        dataset_case(7, project=NEIGHBOUR, dataset=SECRET),
+    ]
+    alert_id = str(uuid5(UUID(int=0), SECRET))
+    told = {"project": NEIGHBOUR, "summary": SECRET, "query": SECRET, "series": SECRET, "group": SECRET}
+    rows["alerts"] = [alert_row(alert_id, now_ms) | told]
+    for table, made in rows.items():
+        insert_json_rows(owner, f"assay_base.{table}", lines(made), len(made))
+    config = RunConfig("golden", "2", "f" * 64, SECRET, project=NEIGHBOUR, branch=SECRET, code_version="0123abcd")
+    result = CaseResult("case-1", "technical", [SECRET], 20.0, {"mrr": 0.1, "recall@10": 0.1}, SECRET)
+    store_run(owner, StoreSettings(), Run(SECRET, config, iso(now_ms - 100_000), iso(now_ms - 90_000), [result]))
+    refresh_rollups(owner)
+    return [*ids, alert_id]
+
+
+def path_of(name: str, rows: Filled | None) -> str:
+    """Return the address of a page; without rows its ids lead to nothing."""
+    page = next(each for each in PAGES if each.name == name)
+    ids = {
+        "event_id": rows.answer if rows else "01a21b4e-9db4-7d2a-bb5a-03118d49108c",
+        "alert_id": rows.alert if rows else "1e72826b-6b49-50e8-a0a4-8f2105c112ec",
+        "session_id": rows.session if rows else "none",
+        "name": rows.dataset if rows else "none",
+        "run_id": rows.runs[0] if rows else "none",
+        "case_id": rows.case if rows else "none",
+    }
+    runs = f"?base={rows.runs[0]}&change={rows.runs[1]}" if rows else ""
+    query = {
+        "label": "?project=shop", "review": "?project=shop", "differs": "?kind=retrieval&latency%3E=30", "compare": runs, "case": runs,
+    }.get(name, "")  # fmt: skip
+    return re.sub(r"\{(\w+)(?::path)?\}", lambda place: ids.get(place[1], "none"), page.path) + query

@@ -9,25 +9,26 @@ import gc
 import logging
 import secrets
 import signal
-import sys
 import time
 
 import uvicorn
 
 from assay_access.console_links import KEY_MIN_BYTES, Signer
 from assay_console.application import Console
+from assay_console.live import LOOK_BACK_BYTES
 from assay_console.login import Login, proxy_of
-from assay_console.reads import Reads
-from assay_runtime import memory
-from assay_runtime.config import load_settings, secret
+from assay_console.reads import KEPT_BYTES, Reads
+from assay_runtime.config import secret
 from assay_runtime.connection import connect
 from assay_runtime.health import application, health_server, listen, server
-from assay_runtime.logs import configure_logs
+from assay_runtime.server_process import main
 from assay_schema.settings import ConsoleSettings, Settings, SettingsError
 
 log = logging.getLogger(__name__)
 
 NAME = "console"
+#: Resident memory with templates and connections, before the first page, and of one answer of the store with the page that is made of it.
+BASE_BYTES, ANSWER_BYTES = 90 << 20, 16 << 20
 #: Seconds that requests may take to end after SIGTERM.
 _DRAIN_S = 5
 
@@ -98,23 +99,14 @@ class Service:
         return ["stopping"] if self._stopping else []
 
 
+def bound_bytes(settings: Settings) -> int:
+    """Return the resident memory that the console stays below. Pure."""
+    return BASE_BYTES + (settings.console.page_reads + 1) * ANSWER_BYTES + KEPT_BYTES + 2 * LOOK_BACK_BYTES
+
+
 def run() -> None:
     """Entry point of `python -m assay_console`."""
-    memory.share_one_heap()
-    try:
-        settings = load_settings()
-    except SettingsError as error:
-        print(error, file=sys.stderr)
-        raise SystemExit(2) from None
-    configure_logs(NAME, settings.telemetry)
-    logging.getLogger("uvicorn").setLevel(logging.ERROR)
-    try:
-        with asyncio.Runner() as runner:
-            code = runner.run(_serve(settings))
-    except (SettingsError, OSError, ValueError) as error:
-        log.critical("cannot start: %s", error)
-        raise SystemExit(2) from None
-    raise SystemExit(code)
+    main(NAME, _serve, bound_bytes)
 
 
 async def _serve(settings: Settings) -> int:

@@ -2,15 +2,13 @@
 
 import asyncio
 import logging
-import shlex
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote
 
-import orjson
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -19,35 +17,31 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from assay_console.answers import STATUS, is_api, json_answer, problem, timing
+from assay_console.attendance import ClientLeftError, while_there
 from assay_console.event_stream import stream
-from assay_console.frame import shown
-from assay_console.guard import BODY_MAX, Guard
-from assay_console.live import Live, Position, parse_position
+from assay_console.frame import frame_of
+from assay_console.guard import Guard, from_own_page
+from assay_console.live import Live, StreamPosition, parse_stream_position
 from assay_console.login import Login, hosts_of
 from assay_console.openapi import openapi
-from assay_console.page import Action, Ask, Document, File, Page
+from assay_console.page import Action, Ask, Document, File, Form, Page
 from assay_console.pages import ACTIONS, PAGES
+from assay_console.parameters import body_of, checked_fields, checked_parameters
 from assay_console.people import Person, Role
 from assay_console.reads import Reads
 from assay_console.rendering import render
-from assay_console.scope import Scope, link, scope_of
+from assay_console.scope import Scope, scope_of
+from assay_console.shell import data_option, shell_of
+from assay_console.shown_verdicts import ShownVerdicts
 from assay_console.views import live as live_page
 from assay_operations.errors import OperationError, explain
+from assay_operations.overview.flow import FlowHistory
 from assay_runtime.connection import Client as Redis
 from assay_schema.settings import Settings
 
 log = logging.getLogger(__name__)
 
-STATUS = {"unavailable": 503, "refused": 403, "not_found": 404, "invalid": 422, "conflict": 409}
-_WORDS = {
-    401: "Not signed in",
-    403: "Not allowed",
-    404: "Not found",
-    409: "Conflict",
-    422: "Invalid",
-    500: "Error",
-    503: "Not available",
-}
 #: Live ranges end at a multiple of this, so that viewers who ask in the same seconds share an answer. In ms.
 _GRAIN_MS = 5_000
 _STATIC = Path(__file__).parent / "static"
@@ -68,6 +62,8 @@ class Console:
         self._login = login
         self.live = Live(settings.redis)
         self._sql = Reads(settings.store, 1)
+        self._flow = FlowHistory()
+        self._shown = ShownVerdicts()
 
     async def close(self) -> None:
         """End the viewers of the live tail, and start no more SQL."""
@@ -104,21 +100,44 @@ class Console:
             ask = await self._ask(page, request)
             if ask.person.project is not None:  # the frame of a page names all projects
                 raise OperationError("refused", "a key reads documents, not pages", f"GET {page.api_path}")
-            started = time.perf_counter()
-            document, frame = await asyncio.gather(page.read(ask), shown(ask))
-            text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, **self._shell(page, ask))
-            return HTMLResponse(text, document.http_status, headers=_timing(ask, started))
+            ask.notice = self._login.noted(request, ask.person)
+            return await self._rendered(request, page, ask, page.read(ask))
 
         return answer
+
+    async def _rendered(
+        self,
+        request: Request,
+        page: Page,
+        ask: Ask,
+        work: Awaitable[Document],
+        refused: OperationError | None = None,
+    ) -> Response:
+        """Return a page as HTML. `refused`: why the form that it shows again was not accepted."""
+        started = time.perf_counter()
+        document, frame = await while_there(request, asyncio.gather(work, frame_of(ask)))
+        shell = shell_of(page, ask)
+        text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, refused=refused, **shell)
+        self._note_verdicts(ask.person, document)
+        status = STATUS[refused.kind] if refused else document.http_status
+        shown = HTMLResponse(text, status, headers=timing(ask, started))
+        if ask.notice:
+            self._login.forget_note(shown)
+        return shown
 
     def _document(self, page: Page) -> Answer:
         async def answer(request: Request) -> Response:
             ask = await self._ask(page, request)
             started = time.perf_counter()
-            document = await page.read(ask)
-            return _json(document, document.http_status, headers=_timing(ask, started))
+            document = await while_there(request, page.read(ask))
+            self._note_verdicts(ask.person, document)
+            return json_answer(document, document.http_status, headers=timing(ask, started))
 
         return answer
+
+    def _note_verdicts(self, person: Person, document: Document) -> None:
+        if person.role >= Role.LABELLER:
+            self._shown.add(person.name, document.judged_answers)
 
     def _file(self, page: Page, export: Callable[[Ask], Awaitable[File]]) -> Answer:
         async def answer(request: Request) -> Response:
@@ -131,15 +150,34 @@ class Console:
     def _act(self, action: Action) -> Answer:
         async def answer(request: Request) -> Response:
             person = await self._person(request, action.role)
-            body = await _body(request)
-            ask = Ask(
-                request.query_params, request.path_params, scope_of({}, _now_ms()), person,
-                self._settings, self._reads, self._redis, self.live, self._sql,
-            )  # fmt: skip
-            target = await action.apply(ask, _fields(action, body))
-            return _json({"location": target}) if _is_api(request) else RedirectResponse(target, 303)
+            body = await body_of(request)
+            ask = self._asking(request, {}, scope_of({}, _now_ms()), person)
+            try:
+                done = await action.apply(ask, checked_fields(action, body))
+            except OperationError as refused:
+                if action.form is None or is_api(request) or refused.kind not in ("invalid", "conflict"):
+                    raise
+                return await self._form_again(request, action.form, ask, body, refused)
+            if is_api(request):
+                return json_answer({"location": done.path})
+            onward = RedirectResponse(done.path, 303)
+            if done.notice:
+                self._login.note(onward, person, done.path, done.notice)
+            return onward
 
         return answer
+
+    async def _form_again(
+        self, request: Request, form: Form, ask: Ask, body: Mapping[str, str], refused: OperationError
+    ) -> Response:
+        """Return the page of a form with what was sent, and why it is refused."""
+        try:
+            parameters = checked_parameters(form.page, list(form.parameters(ask, body).items()))
+            scope = scope_of(parameters, _now_ms(), form.page.span or "24h")
+            again = replace(ask, parameters=parameters, scope=scope)
+            return await self._rendered(request, form.page, again, form.read(again, body), refused)
+        except OperationError:
+            raise refused from None
 
     async def _enter(self, request: Request) -> Response:
         return self._login.enter(request)
@@ -149,7 +187,7 @@ class Console:
 
     async def _openapi(self, request: Request) -> Response:
         await self._person(request, Role.VIEWER)
-        return _json(openapi(PAGES, ACTIONS))
+        return json_answer(openapi(PAGES, ACTIONS))
 
     async def _live(self, request: Request) -> Response:
         ask = await self._ask(live_page.PAGE, request)
@@ -175,7 +213,7 @@ class Console:
 
     async def _ask(self, page: Page, request: Request) -> Ask:
         person = await self._person(request, page.role)
-        parameters = _checked(page, request.query_params.multi_items())
+        parameters = checked_parameters(page, request.query_params.multi_items())
         scope = scope_of(parameters, _now_ms(), page.span or "24h")
         if person.project is not None:
             if not page.by_project:
@@ -183,24 +221,15 @@ class Console:
             if scope.project not in ("", person.project):
                 raise OperationError("refused", f"this key reads project {person.project} only")
             scope = Scope(person.project, scope.from_ms, scope.to_ms, scope.span)
-        return Ask(
-            parameters, request.path_params, scope, person, self._settings, self._reads, self._redis, self.live, self._sql,
-            same_origin=request.headers.get("sec-fetch-site") == "same-origin",
-        )  # fmt: skip
+        return self._asking(request, parameters, scope, person)
 
-    def _shell(self, page: Page, ask: Ask) -> dict[str, Any]:
-        """Return what the frame around every page shows."""
-        here = link(_filled(page.path, ask.path), dict(ask.parameters))
-        return {
-            "pages": PAGES,
-            "person": ask.person,
-            "scope": ask.scope,
-            "here": here,
-            "json": link(_filled(page.api_path, ask.path), dict(ask.parameters)),
-            "keep": ask.scope.parameters(),
-            "command": _command(page, ask),
-            "sql": page.sql,
-        }
+    def _asking(self, request: Request, parameters: Mapping[str, str], scope: Scope, person: Person) -> Ask:
+        return Ask(
+            parameters, request.path_params, scope, person,
+            self._settings, self._reads, self._redis, self.live, self._sql, self._flow,
+            shown_verdicts=self._shown.to(person.name) if person.role >= Role.LABELLER else (),
+            same_origin=from_own_page(request.headers),
+        )  # fmt: skip
 
     def _caught(self, answer: Answer) -> Answer:
         """Turn errors into answers: their message, and what helps."""
@@ -209,28 +238,30 @@ class Console:
             try:
                 return await answer(request)
             except _NoPersonError:
-                return _problem(
+                return problem(
                     request,
                     401,
                     "you are not signed in",
-                    f"open the link that this command prints: assay console url{_data_option(self._settings)}",
+                    f"open the link that this command prints: assay console url{data_option(self._settings)}",
                 )
+            except ClientLeftError:
+                return Response(status_code=499)  # no client reads it
             except OperationError as error:
-                return _problem(request, STATUS[error.kind], error.message, error.fix)
+                return problem(request, STATUS[error.kind], error.message, error.fix)
             except Exception as error:  # noqa: BLE001  # a page that fails must not show what it was working on
                 known = explain(error)
                 if known is None:
                     log.error("a page failed", extra={"error_class": type(error).__name__, "at": _place(error)})
-                    return _problem(request, 500, f"the console failed ({type(error).__name__})", "see its log")
-                return _problem(request, 503, known, "")
+                    return problem(request, 500, f"the console failed ({type(error).__name__})", "see its log")
+                return problem(request, 503, known, "")
 
         return caught
 
 
-def _last_position(request: Request, settings: Settings) -> Position | None:
+def _last_position(request: Request, settings: Settings) -> StreamPosition | None:
     """Return where a viewer goes on: the id of the last event it got, else the `after` of the page that it opened."""
     given = request.headers.get("last-event-id") or request.query_params.get("after", "")
-    position = parse_position(given, settings.redis.shards)
+    position = parse_stream_position(given, settings.redis.shards)
     if given and position is None:
         raise OperationError("invalid", "after: not a position of this stream", "leave it out to begin now")
     return position
@@ -244,125 +275,3 @@ def _place(error: BaseException) -> str:
 
 def _now_ms() -> int:
     return -(-time.time_ns() // (1_000_000 * _GRAIN_MS)) * _GRAIN_MS
-
-
-def _checked(page: Page, given: list[tuple[str, str]]) -> dict[str, str]:
-    """Return the parameters of a URL. Several of a name are joined with commas where the page allows that."""
-    known = {each.name: each for each in page.parameters}
-    known_names = {*known, "project", "t", "from", "to"}  # a page without a range keeps it for the next one
-    found: dict[str, str] = {}
-    for name, value in given:
-        prefix = next((each for each in page.parameters if each.prefix and name.startswith(each.name)), None)
-        if name not in known_names and prefix is None:
-            if name.startswith(("utm_", "_")):
-                continue
-            raise OperationError(
-                "invalid", f"this page has no parameter {name[:40]!r}; it has: {', '.join(sorted(known_names))}"
-            )
-        parameter = known.get(name, prefix)
-        if len(value) > (parameter.longest if parameter else 400):
-            raise OperationError("invalid", f"{name}: longer than {parameter.longest if parameter else 400} characters")
-        if name in found and parameter is not None and parameter.many:
-            value = f"{found[name]},{value}" if found[name] and value else found[name] or value  # noqa: PLW2901
-        if parameter is not None and parameter.choices and value:
-            for each in value.split(",") if parameter.many else [value]:
-                if each not in parameter.choices:
-                    raise OperationError(
-                        "invalid", f"{name}: {each[:40]!r} is not one of {', '.join(parameter.choices)}"
-                    )
-        found[name] = value
-    return found
-
-
-def _fields(action: Action, body: Mapping[str, str]) -> dict[str, str]:
-    known = {each.name: each for each in action.fields}
-    for name, value in body.items():
-        if name not in known:
-            raise OperationError("invalid", f"unknown field {name[:40]!r}; known: {', '.join(known) or 'none'}")
-        if len(value) > known[name].longest:
-            raise OperationError("invalid", f"{name}: longer than {known[name].longest} characters")
-        if known[name].choices and value and value not in known[name].choices:
-            raise OperationError("invalid", f"{name}: {value[:40]!r} is not one of {', '.join(known[name].choices)}")
-    return dict(body)
-
-
-async def _body(request: Request) -> dict[str, str]:
-    """Return the fields of a form or of a JSON object. Several of a name are joined with commas."""
-    raw = bytearray()
-    async for part in request.stream():
-        raw += part
-        if len(raw) > BODY_MAX:
-            raise OperationError("invalid", f"the form is larger than {BODY_MAX >> 20} MiB")
-    if request.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
-        try:
-            document = orjson.loads(raw or b"{}")
-        except orjson.JSONDecodeError:
-            raise OperationError("invalid", "the body is not JSON") from None
-        if not isinstance(document, dict) or not all(isinstance(each, str) for each in document.values()):
-            raise OperationError("invalid", "the body must be a JSON object of texts")
-        return document
-    try:
-        pairs = parse_qsl(raw.decode(), keep_blank_values=True, strict_parsing=bool(raw), max_num_fields=1000)
-    except (UnicodeDecodeError, ValueError):
-        raise OperationError("invalid", "the body is not a form") from None
-    found: dict[str, str] = {}
-    for name, value in pairs:
-        found[name] = f"{found[name]},{value}" if name in found else value
-    return found
-
-
-def _is_api(request: Request) -> bool:
-    return request.url.path.startswith("/api/")
-
-
-def _problem(request: Request, status: int, message: str, fix: str) -> Response:
-    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
-    if _is_api(request):
-        return _json({"error": {"status": status, "message": message, "fix": fix}}, status, headers)
-    text = render("problem.html", status=status, title=_WORDS[status], message=message, fix=fix)
-    return HTMLResponse(text, status, headers)
-
-
-def _json(document: Document | dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    value = document.model_dump(mode="json") if isinstance(document, Document) else document
-    body = orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
-    return Response(body, status, dict(headers or {}), media_type="application/json")
-
-
-def _timing(ask: Ask, started: float) -> dict[str, str]:
-    took = (time.perf_counter() - started) * 1000
-    return {
-        "server-timing": f"page;dur={took:.1f}, store;dur={ask.cost.took_ms:.1f}",
-        "x-rows-read": str(ask.cost.rows_read),
-    }
-
-
-def _filled(path: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        path = path.replace(f"{{{name}}}", quote(value, safe="")).replace(f"{{{name}:path}}", quote(value))
-    return path
-
-
-def _data_option(settings: Settings) -> str:
-    """Return the option that names the data directory, if `assay up` made it elsewhere than in ./data."""
-    file = settings.console.operator_config
-    if file is None or file.parent.name != "secrets" or file.parent.parent.resolve() == Path("data").resolve():
-        return ""
-    data = file.parent.parent
-    shown = data.relative_to(Path.cwd()) if data.is_relative_to(Path.cwd()) else data
-    return f" --data {shlex.quote(str(shown))}"
-
-
-def _command(page: Page, ask: Ask) -> str:
-    """Return the command that prints what the page shows; empty if there is none."""
-    if not page.command:
-        return ""
-    project = f" --project {shlex.quote(ask.scope.project)}" if ask.scope.project else ""
-    given = {name: shlex.quote(value) for name, value in {**ask.parameters, **ask.path}.items()}
-    values = {**given, "and_project": project, "span": ask.scope.span or ask.scope.from_iso}
-    return page.command.format_map(_Missing(values)) + _data_option(ask.settings)
-
-
-class _Missing(dict[str, str]):
-    def __missing__(self, key: str) -> str:
-        return key.upper()

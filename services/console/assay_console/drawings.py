@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from assay_console.charts import BandPoint, ForestRow, Series, Shade, band, bars, forest
+from assay_console.charts import BandPoint, Series, Shade, band, bars
+from assay_console.forest import ForestRow, forest
 from assay_operations.drift.episodes import Episode, History, Transition
 from assay_operations.evaluations.stored import MetricChange
 from assay_operations.events.filters import KINDS
@@ -28,13 +29,19 @@ def events(found: "Histogram") -> Markup:
     return bars("Events over time", starts, found.bucket_s * 1000, rows, height=76)
 
 
-def episode(of: Episode, steps: Sequence[Transition], history: History) -> Markup:
-    """Draw the samples around an episode, with its baseline and its states."""
-    baseline = of.baseline if history.has_baseline else None
+def episode(of: Episode, against: float | None, steps: Sequence[Transition], history: History) -> Markup:
+    """Draw the samples around an episode, with the level that it was raised against and its states."""
+    # What has a baseline to draw is a share: people read percentages.
+    scale = 100 if history.has_baseline else 1
+    baseline = scale * against if history.has_baseline and against is not None else None
     half = history.width_ms / 2
+
+    def scaled(value: float | None) -> float | None:
+        return None if value is None else scale * value
+
     points = [
-        BandPoint(sample.at_ms + half, sample.mean, sample.low, sample.high, sample.n, baseline)
-        for sample in history.samples
+        BandPoint(each.at_ms + half, scaled(each.mean), scaled(each.low), scaled(each.high), each.n, baseline)
+        for each in history.samples
     ]
     # The ends of the range, so that the chart is as long as it says.
     points = [
@@ -42,7 +49,8 @@ def episode(of: Episode, steps: Sequence[Transition], history: History) -> Marku
         *points,
         BandPoint(history.to_ms, None, baseline=baseline),
     ]
-    return band(f"{history.unit.replace('_', ' ')}, {of.project}", points, states(steps, history.to_ms))
+    title = f"{history.unit.replace('_', ' ')}{' in %' if history.has_baseline else ''}, {of.project}"
+    return band(title, points, states(steps, history.to_ms))
 
 
 def states(steps: Sequence[Transition], until_ms: float) -> list[Shade]:

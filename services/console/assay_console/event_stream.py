@@ -12,7 +12,7 @@ import orjson
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from assay_console.live import Live, Position, Shown
+from assay_console.live import Live, StreamPosition, Update
 from assay_console.passing import Wanted
 
 #: Seconds without an event after which the state is sent, and between checks of the viewer's session.
@@ -24,7 +24,7 @@ RETRY_MS = 2_000
 class EventStream(StreamingResponse):
     """A response that ends its source when the viewer leaves."""
 
-    def __init__(self, source: AsyncGenerator[Shown], events: AsyncIterator[bytes]) -> None:
+    def __init__(self, source: AsyncGenerator[Update], events: AsyncIterator[bytes]) -> None:
         super().__init__(events, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
         self._source = source
 
@@ -37,7 +37,7 @@ class EventStream(StreamingResponse):
 
 
 async def stream(
-    live: Live, wanted: Wanted, position: Position | None, allowed: Callable[[], Awaitable[bool]]
+    live: Live, wanted: Wanted, position: StreamPosition | None, allowed: Callable[[], Awaitable[bool]]
 ) -> EventStream:
     """Return the response to a viewer. Raises `OperationError` if it cannot begin."""
     source = live.watch(wanted, position, HEARTBEAT_S)
@@ -47,24 +47,24 @@ async def stream(
         yield f"retry: {RETRY_MS}\n\n".encode()
         yield encoded(first, live.away)
         checked = time.monotonic()
-        async for shown in source:
+        async for update in source:
             if time.monotonic() - checked >= HEARTBEAT_S:
                 checked = time.monotonic()
                 if not await allowed():
                     return
-            yield encoded(shown, live.away)
+            yield encoded(update, live.away)
 
     return EventStream(source, events())
 
 
-def encoded(shown: Shown, away: bool) -> bytes:
+def encoded(update: Update, away: bool) -> bytes:
     """Return an event as text. Pure."""
     name, data = "", dict[str, Any]()
-    if shown.row is not None:
-        data = shown.row.model_dump(mode="json")
-    elif shown.skipped or shown.trimmed:
-        name, data = "skipped", {"skipped": shown.skipped or None}
+    if update.row is not None:
+        data = update.row.model_dump(mode="json")
+    elif update.skipped or update.trimmed:
+        name, data = "skipped", {"skipped": update.skipped or None}
     else:
         name, data = "state", {"redis": "away" if away else "ready"}
     kind = f"event: {name}\n" if name else ""
-    return b"%bid: %b\ndata: %b\n\n" % (kind.encode(), shown.position.encode(), orjson.dumps(data))
+    return b"%bid: %b\ndata: %b\n\n" % (kind.encode(), update.position.encode(), orjson.dumps(data))

@@ -35,6 +35,27 @@ def interval(low: float | None, high: float | None, digits: int = 3) -> str:
     return NONE if low is None or high is None else f"{number(low, digits)} to {number(high, digits)}"
 
 
+def measured(value: float | None, unit: str) -> str:
+    """Format the value of an alert with its unit: shares as percentages."""
+    if value is None:
+        return NONE
+    if unit == "share":
+        return share(value)
+    if unit == "USD":
+        return f"${number(value, 2)}"
+    name = "×\N{NO-BREAK SPACE}usual deviation" if unit == "deviations" else unit
+    return f"{number(value)}\N{NO-BREAK SPACE}{name}".rstrip()
+
+
+def measured_interval(low: float | None, high: float | None, unit: str) -> str:
+    """Format the 95 % interval of an alert's value with its unit."""
+    if low is None or high is None:
+        return NONE
+    if unit == "share":
+        return f"{share(low)} to {share(high)}"
+    return f"{number(low)} to {measured(high, unit)}"
+
+
 def evidence(value: float | None) -> str:
     """Format evidence as a fraction of what raises an alert. Above ten only that matters."""
     return "over 10" if value is not None and value > 10 else number(value, 2)
@@ -81,6 +102,14 @@ def moment(value: datetime | float | str | None, precision: str = "seconds") -> 
     return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(
         at.isoformat().replace("+00:00", "Z"), f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03}", shown
     )
+
+
+def visible(text: str | None) -> str:
+    """Return captured text for an attribute or a drawing, where it cannot be marked up.
+
+    Characters that cannot be seen, or that change the direction of text, are replaced by their code point.
+    """
+    return _INVISIBLE.sub(lambda match: f"[U+{ord(match[0]):04X}]", text or "")
 
 
 def captured(text: str | None, longest: int | None = None) -> Markup:

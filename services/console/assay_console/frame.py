@@ -12,7 +12,7 @@ from assay_console.page import Ask
 from assay_console.reads import ROLLUP_S, BusyError
 from assay_operations.errors import OperationError
 from assay_operations.events.bounds import counted_to
-from assay_operations.overview.frame import frame
+from assay_operations.overview.frame import frame_facts
 from assay_runtime.connection import Client as Redis
 from assay_schema.streams import EVENTS
 
@@ -23,7 +23,7 @@ _REDIS_S = 1.0
 
 
 @dataclass(frozen=True)
-class Shown:
+class Frame:
     """Content of the frame. `newest_age_s`: None without an event; `problem`: why nothing is known."""
 
     projects: tuple[str, ...] = ()
@@ -33,26 +33,26 @@ class Shown:
     problem: str = ""
 
 
-async def shown(ask: Ask) -> Shown:
+async def frame_of(ask: Ask) -> Frame:
     """Return the content of the frame. It never fails: the page around which it is may be readable."""
     newest_ms = asyncio.create_task(_newest_ms(ask.redis, ask.settings.redis.shards))
     try:
         answer, counted = await asyncio.gather(
-            ask.reads.ask_within(ROLLUP_S, frame, ask.scope.project), ask.reads.ask_within(ROLLUP_S, counted_to)
+            ask.reads.ask_within(ROLLUP_S, frame_facts, ask.scope.project), ask.reads.ask_within(ROLLUP_S, counted_to)
         )
         stored = answer.value
         known = [
             at for at in (await newest_ms, stored.newest_at.timestamp() * 1000 if stored.newest_at else None) if at
         ]
         age = max(0.0, time.time() - max(known) / 1000) if known else None
-        return Shown(stored.projects, age, counted.value, stored.open_alerts)
+        return Frame(stored.projects, age, counted.value, stored.open_alerts)
     except BusyError:
-        return Shown(problem="the console is busy")
+        return Frame(problem="the console is busy")
     except OperationError:
-        return Shown(problem="the store does not answer")
+        return Frame(problem="the store does not answer")
     except Exception as error:  # noqa: BLE001 - the page is readable without its frame
         log.error("the frame of a page failed: %s", type(error).__name__)
-        return Shown(problem="the state of the system is not known")
+        return Frame(problem="the state of the system is not known")
     finally:
         newest_ms.cancel()
         await asyncio.gather(newest_ms, return_exceptions=True)

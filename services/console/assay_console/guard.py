@@ -66,10 +66,27 @@ class Guard:
         site = headers.get("sec-fetch-site")
         if site is not None:
             return "" if site in ("same-origin", "none") else "a page of another site asked for this change"
-        origin = headers.get("origin")
-        if origin is None or urlsplit(origin).netloc != host:
-            return "a page of another site asked for this change"
-        return ""
+        return "" if _netloc(headers.get("origin", "")) == host else "a page of another site asked for this change"
+
+
+def from_own_page(headers: Headers) -> bool:
+    """Return True if a page of this console made the request, and no link from elsewhere. Pure.
+
+    `Sec-Fetch-Site` decides. Browsers send none to addresses in clear, and old ones never: then `Origin` decides, or `Referer`, which
+    other sites can leave out but not forge. The `Host` was checked before.
+    """
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    given = headers.get("origin") or headers.get("referer", "")
+    return _netloc(given) == headers.get("host", "")
+
+
+def _netloc(address: str) -> str | None:
+    try:
+        return urlsplit(address).netloc or None
+    except ValueError:
+        return None
 
 
 def host_name(host: str) -> str:

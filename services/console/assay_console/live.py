@@ -37,12 +37,12 @@ _RETRY_FIRST_S, _RETRY_MAX_S = 0.1, 2.0
 #: Seconds that a viewer waits for the readers to start before it is refused. Until then, the console does not see that it left.
 _START_S = 10.0
 #: Bytes of entries that the first screen looks at, at most: an entry can have some hundred KiB.
-_LOOK_BACK_BYTES = 32 << 20
+LOOK_BACK_BYTES = 32 << 20
 _ID = re.compile(r"\d{1,20}-\d{1,20}")
-Position = tuple[str, ...]
+StreamPosition = tuple[str, ...]
 
 
-def parse_position(text: str, shards: int) -> Position | None:
+def parse_stream_position(text: str, shards: int) -> StreamPosition | None:
     """Return the position of a text; None if it is none, or of another number of shards. Pure."""
     ids = tuple(text.split(","))
     return ids if len(ids) == shards and all(_ID.fullmatch(each) for each in ids) else None
@@ -78,7 +78,7 @@ class Viewer:
 
 
 @dataclass(frozen=True)
-class Shown:
+class Update:
     """An event for a viewer, a number of skipped ones, or neither, with the position after it."""
 
     position: str
@@ -126,7 +126,7 @@ class Live:
     def _has_newest(self) -> bool:
         return bool(self._readers and self._ring)
 
-    async def watch(self, wanted: Wanted, position: Position | None, quiet_s: float) -> AsyncGenerator[Shown]:
+    async def watch(self, wanted: Wanted, position: StreamPosition | None, quiet_s: float) -> AsyncGenerator[Update]:
         """Yield the position, then wanted events after it; after `quiet_s` without any, the position.
 
         The first position comes without waiting for events or for a Redis that went away, so that the response begins and a viewer
@@ -145,8 +145,8 @@ class Live:
                 raise OperationError(
                     "unavailable", f"Redis does not answer ({type(error).__name__})", "is it running? see redis.url"
                 ) from None
-            async for shown in self._from(viewer, position, quiet_s):
-                yield shown
+            async for update in self._from(viewer, position, quiet_s):
+                yield update
         finally:
             self._viewers.discard(viewer)
             if not self._viewers:
@@ -161,13 +161,13 @@ class Live:
             viewer.arrived.set()
         await self._stop()
 
-    async def _from(self, viewer: Viewer, position: Position | None, quiet_s: float) -> AsyncIterator[Shown]:
+    async def _from(self, viewer: Viewer, position: StreamPosition | None, quiet_s: float) -> AsyncIterator[Update]:
         seen = list(position or self._last)
-        yield Shown(",".join(seen))
+        yield Update(",".join(seen))
         if position is not None:
-            async for shown in self._gap(viewer, seen):
-                yield shown
-            yield Shown(",".join(seen))
+            async for update in self._gap(viewer, seen):
+                yield update
+            yield Update(",".join(seen))
         while not viewer.closed.is_set():
             if not viewer.queue:
                 viewer.arrived.clear()
@@ -177,18 +177,18 @@ class Live:
                 except TimeoutError:
                     if not viewer.queue and not viewer.skipped:
                         seen[:] = self._last
-                    yield Shown(",".join(seen))
+                    yield Update(",".join(seen))
                 continue
             skipped, viewer.skipped = viewer.skipped, 0
             entry = viewer.queue.popleft()
             if order(entry.entry_id) <= order(seen[entry.shard]):
                 continue  # the gap was read up to here
             if skipped:
-                yield Shown(",".join(seen), skipped=skipped)
+                yield Update(",".join(seen), skipped=skipped)
             seen[entry.shard] = entry.entry_id
-            yield Shown(",".join(seen), entry.row)
+            yield Update(",".join(seen), entry.row)
 
-    async def _gap(self, viewer: Viewer, seen: list[str]) -> AsyncIterator[Shown]:
+    async def _gap(self, viewer: Viewer, seen: list[str]) -> AsyncIterator[Update]:
         """Yield what came after a position, until the reader has no more; then the viewer's queue goes on.
 
         While Redis is away, yield the position before each attempt: it tells the viewer, and shows if it is still there.
@@ -206,7 +206,7 @@ class Live:
                 found = await self._after(redis, seen)
             except (RedisError, OSError) as error:
                 self._lost(error)
-                yield Shown(",".join(seen))
+                yield Update(",".join(seen))
                 with suppress(TimeoutError):
                     async with asyncio.timeout(delay):
                         await viewer.closed.wait()
@@ -214,7 +214,7 @@ class Live:
                 continue
             self.away, delay = False, _RETRY_FIRST_S
             if trimmed:
-                yield Shown(",".join(seen), trimmed=True)
+                yield Update(",".join(seen), trimmed=True)
             compared = True
             if not found:
                 if all(order(mine) >= order(theirs) for mine, theirs in zip(seen, self._last, strict=True)):
@@ -225,7 +225,7 @@ class Live:
             for entry in found:
                 seen[entry.shard] = entry.entry_id
                 if viewer.wanted.has(entry):
-                    yield Shown(",".join(seen), entry.row)
+                    yield Update(",".join(seen), entry.row)
 
     async def _is_trimmed(self, redis: Redis, seen: list[str]) -> bool:
         """Return True if a stream begins after the position."""
@@ -283,7 +283,7 @@ class Live:
         lists, last = [], []
         for shard in range(self._shards):
             end, found, matching, size = "+", list[Entry](), 0, 0
-            while len(found) < most // self._shards and matching < limit and size < _LOOK_BACK_BYTES // self._shards:
+            while len(found) < most // self._shards and matching < limit and size < LOOK_BACK_BYTES // self._shards:
                 page = await redis.xrevrange(EVENTS.key(shard), end, "-", count=_READ)
                 found += [entry_of(shard, _id(name), fields) for name, fields in page]
                 size += sum(len(value) for _, fields in page for value in fields.values())

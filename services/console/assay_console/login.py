@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import RedirectResponse, Response
 
-from assay_access.console_links import KEY_MIN_BYTES, RefusedLinkError, Signer
+from assay_access.console_links import KEY_MIN_BYTES, NOTICE_S, RefusedLinkError, Signer
 from assay_console.people import Person, Role
 from assay_operations.api_keys.reading import live_read_key
 from assay_operations.errors import OperationError
@@ -122,6 +122,7 @@ class Login:
         self._redis = redis
         # Cookies do not know ports: two consoles on one host would end each other's sessions.
         self._cookie = f"assay_{settings.listen_port}"
+        self._notice_cookie = f"{self._cookie}_notice"
 
     async def person(self, request: HTTPConnection) -> Person | None:
         """Return who asks; None if that is unknown. Raises `OperationError` if a key cannot be checked."""
@@ -161,6 +162,29 @@ class Login:
             secure=(self._settings.public_url or "").startswith("https://"),
         )
         return answer
+
+    def note(self, answer: Response, person: Person, path: str, text: str) -> None:
+        """Let the page at `path` say a text to a person, once: a link alone cannot make it."""
+        answer.set_cookie(
+            self._notice_cookie,
+            self._signer.notice(text, person.name, urlsplit(path).path, time.time()),
+            max_age=NOTICE_S,
+            httponly=True,
+            samesite="lax",
+            secure=(self._settings.public_url or "").startswith("https://"),
+        )
+
+    def noted(self, request: Request, person: Person) -> str:
+        """Return what the page of a request says to a person; empty for nothing."""
+        cookie = request.cookies.get(self._notice_cookie, "")
+        try:
+            return self._signer.noticed(cookie, person.name, request.url.path, time.time())
+        except (RefusedLinkError, ValueError, KeyError, TypeError):
+            return ""
+
+    def forget_note(self, answer: Response) -> None:
+        """Remove what a page has said."""
+        answer.delete_cookie(self._notice_cookie, httponly=True, samesite="lax")
 
     def leave(self) -> Response:
         """End the session of this browser."""

@@ -16,6 +16,7 @@ from assay_console.people import Person, Role
 from assay_console.reads import ROLLUP_S, Answer, Reads
 from assay_console.scope import Scope
 from assay_operations.errors import OperationError
+from assay_operations.overview.flow import FlowHistory
 from assay_runtime.connection import Client as Redis
 from assay_runtime.store import Client
 from assay_schema.settings import Settings
@@ -37,6 +38,11 @@ class Document(BaseModel):
     def http_status(self) -> int:
         """Status of the answer: 404 if the document says why something is not here."""
         return 200
+
+    @property
+    def judged_answers(self) -> tuple[str, ...]:
+        """Event ids of the answers whose verdict this shows: a label given afterwards is not blind."""
+        return ()
 
 
 class Panel(Document, Generic[T]):
@@ -96,8 +102,14 @@ class Ask:
     live: "Live"
     #: Reads of SQL that people write: apart from those of pages, so that they do not wait for each other.
     sql_reads: Reads
+    #: What this process has seen of the way of an event, for rates.
+    flow: FlowHistory
+    #: Answers on which this person was shown a judge's verdict.
+    shown_verdicts: tuple[str, ...] = ()
     #: True if a page of this console asked, and not a link from elsewhere.
     same_origin: bool = False
+    #: What an action of this person did just now, for the page that it led to. No link can set it.
+    notice: str = ""
     cost: Cost = field(default_factory=Cost)
     _panels: int = 0
 
@@ -220,11 +232,34 @@ class Page:
 
 
 @dataclass(frozen=True)
+class Form:
+    """A page with a form, which is shown again if what was sent is refused.
+
+    `read` returns its document with what was sent.
+    """
+
+    page: Page
+    #: Parameters of the page, from the request and the fields that were sent.
+    parameters: Callable[[Ask, Mapping[str, str]], Mapping[str, str]]
+    read: Callable[[Ask, Mapping[str, str]], Awaitable[Document]]
+
+
+@dataclass(frozen=True)
+class Done:
+    """The page that follows an action, and the notice that it shows once."""
+
+    path: str
+    notice: str = ""
+
+
+@dataclass(frozen=True)
 class Action:
     """A change that a person makes with a form: `POST path`. `apply` returns where to go next."""
 
     path: str
     summary: str
     role: Role
-    apply: Callable[[Ask, Mapping[str, str]], Awaitable[str]]
+    apply: Callable[[Ask, Mapping[str, str]], Awaitable[Done]]
     fields: tuple[Parameter, ...] = ()
+    #: Where the fields are corrected; None: a refusal has a separate page.
+    form: Form | None = None

@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from assay_console import charts, drawings, formats
-from assay_console.scope import RANGES, iso, link
+from assay_console import cell_charts, charts, drawings, formats
+from assay_console.forest import forest
+from assay_console.scope import RANGES, iso, joined, link
 
 
 @cache
@@ -26,12 +27,14 @@ def environment() -> Environment:
     )
     for function in (
         *(formats.number, formats.share, formats.interval, formats.milliseconds, formats.duration, formats.moment),
-        *(formats.captured, formats.short_id, formats.evidence, iso),
+        *(formats.captured, formats.visible, formats.short_id, formats.evidence, iso, joined),
+        *(formats.measured, formats.measured_interval),
     ):
         templates.filters[function.__name__] = function
     templates.filters["quoted"] = partial(quote, safe="")
     templates.filters["as_parameters"] = _as_parameters
-    templates.globals.update(link=link, charts=charts, drawings=drawings, ranges=tuple(RANGES))
+    templates.globals.update(link=link, charts=charts, cell_charts=cell_charts, forest=forest, drawings=drawings)
+    templates.globals.update(ranges=tuple(RANGES))
     return templates
 
 

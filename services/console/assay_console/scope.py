@@ -1,6 +1,7 @@
 """The part of a page's state that links keep: project and range of time. Pure."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import urlencode
@@ -11,6 +12,8 @@ from assay_operations.events.filters import OPEN_END_MS
 #: Ranges by name, in milliseconds. The first is the default where a page names no other.
 RANGES = {"15m": 900_000, "1h": 3_600_000, "24h": 86_400_000, "7d": 604_800_000, "30d": 2_592_000_000}
 DEFAULT_RANGE = "24h"
+#: Commas that separate values, and what escapes them.
+_SEPARATOR = re.compile(r"(\\\\|\\,|,)")
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,25 @@ def link(path: str, *parts: Mapping[str, object]) -> str:
         merged |= part
     query = urlencode([(name, value) for name, value in merged.items() if value not in ("", None, False)])
     return f"{path}?{query}" if query else path
+
+
+def values_of(text: str) -> list[str]:
+    """Return the values of a parameter that has several, separated by commas. Pure.
+
+    A comma in a value is `\\,`.
+    """
+    parts = [[""]]
+    for piece in _SEPARATOR.split(text):
+        if piece == ",":
+            parts.append([""])
+        else:
+            parts[-1].append(piece[1:] if piece in ("\\,", "\\\\") else piece)
+    return [value for value in ("".join(part).strip() for part in parts) if value]
+
+
+def joined(values: Iterable[str]) -> str:
+    """Return values as the text of one parameter, for `values_of`. Pure."""
+    return ",".join(value.replace("\\", "\\\\").replace(",", "\\,") for value in values)
 
 
 def iso(ms: int) -> str:

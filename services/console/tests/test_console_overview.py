@@ -7,7 +7,7 @@ import pytest
 
 from assay_console.page import Panel
 from assay_console.views.overview import facts, row
-from assay_operations.overview.flow import Hop
+from assay_operations.overview.flow import FlowHistory, Hop
 from assay_operations.overview.stored import Open, Quality, Stored, Traffic
 from assay_operations.overview.verdict import verdict
 
@@ -51,7 +51,7 @@ HOPS: Panel[list[Hop]] = Panel(state="ready", value=[])
 
 
 def test_the_facts_of_one_project_include_alerts_of_the_whole_system() -> None:
-    found = facts(STORED, [BUSY], JUDGED, OPENED, LOST, HOPS, 0.0, True, "shop")
+    found = facts(STORED, [BUSY], JUDGED, OPENED, LOST, HOPS, 0.0, FlowHistory(), True, "shop")
     assert (found.critical, found.warnings, found.lost, found.judged) == (1, 1, 1, True)
     assert found.unknown == ()
 
@@ -65,7 +65,16 @@ def test_what_could_not_be_read_is_named_and_is_no_reason_to_say_that_all_is_fin
     calm: Panel[tuple[Open, ...]] = Panel(state="ready", value=())
     none_lost: Panel[dict[str, int]] = Panel(state="ready", value={})
     found = facts(
-        STORED, [BUSY], of(JUDGED, "quality"), of(calm, "open alerts"), of(none_lost, "losses"), HOPS, 0.0, True, ""
+        STORED,
+        [BUSY],
+        of(JUDGED, "quality"),
+        of(calm, "open alerts"),
+        of(none_lost, "losses"),
+        HOPS,
+        0.0,
+        FlowHistory(),
+        True,
+        "",
     )
     said = verdict(found)
     assert found.unknown == (away,)

@@ -1,6 +1,6 @@
 """Pure parts of the pages about quality, arrivals and health."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -10,7 +10,7 @@ from assay_console.views.arrivals import told
 from assay_console.views.health import summary
 from assay_console.views.overview import Service
 from assay_console.views.quality import Watched, detector_of, why_nothing
-from assay_operations.arrivals import Arrival
+from assay_operations.arrivals import Arrival, Producer
 from assay_operations.doctor.checks import Finding, Status
 from assay_operations.failures import Failures
 from assay_operations.judging.quality import Day, Judged, Metric, Spell
@@ -36,7 +36,29 @@ REFUSED = Failures((), more=False, lost=3, recovered=0, incidents=0, checked_at=
 def test_the_sentence_says_whether_events_arrive(
     found: list[Arrival], steps: list[Hop] | None, refused: Failures | None, away: str, state: str, words: str
 ) -> None:
-    said = told(found, steps, refused, away)
+    said = told(found, steps, refused, away, now=NOW)
+    assert said[0] == state
+    assert words in said[1]
+
+
+def after(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("away", "now", "others", "state", "words"),
+    [
+        ("", after(299), (), "good", "stored 0 ms later."),
+        ("", after(840), (), "warn", "Nothing arrived for 14 min: the newest came into the log at 12:00:00 UTC."),
+        ("no answer", NOW, (), "bad", "whether events arrive: no answer. The newest one that is known came at 12:00:00 UTC."),
+        ("", NOW, (Producer("shop", "slow", 9, after(-301)),), "warn", "Nothing came for more than 5 min from slow."),
+        ("", NOW, (Producer("shop", "retired", 9, after(-90_000)),), "good", "stored 0 ms later."),
+    ],
+)  # fmt: skip
+def test_old_events_and_silent_services_are_not_green(
+    away: str, now: datetime, others: tuple[Producer, ...], state: str, words: str
+) -> None:
+    said = told([STORED], [], None, away, now=now, others=others)
     assert said[0] == state
     assert words in said[1]
 
@@ -124,3 +146,23 @@ def test_health_is_as_its_worst_check(
     findings = [Finding("a check", status, "") for status in statuses]
     panels: list[Panel[list[Finding]]] = [Panel(state=panel)]  # type: ignore[arg-type]
     assert summary(findings, panels, [Service(name="writer", state=service, problems=[])]) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (0.613, "share", "61.3\N{NO-BREAK SPACE}%"),
+        (None, "share", "–"),
+        (12_000, "entries", "12,000\N{NO-BREAK SPACE}entries"),
+        (1.5, "USD", "$1.50"),
+        (3.25, "", "3.250"),
+    ],
+)
+def test_the_value_of_an_alert_has_its_unit(value: float | None, unit: str, shown: str) -> None:
+    assert formats.measured(value, unit) == shown
+
+
+def test_the_interval_of_an_alert_has_its_unit() -> None:
+    assert formats.measured_interval(0.5, 0.6, "share") == "50.0\N{NO-BREAK SPACE}% to 60.0\N{NO-BREAK SPACE}%"
+    assert formats.measured_interval(1, 2, "minutes") == "1 to 2\N{NO-BREAK SPACE}minutes"
+    assert formats.measured_interval(None, 2, "share") == "–"

@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay_console.evidence import claims_of, hits_of, passages_of
 from assay_console.pieces import Span, text_of
-from assay_console.views.event import claims_of, hits_of, neighbours, passages_of
+from assay_console.views.event import neighbours
 
 _PLACES = st.integers(min_value=-5, max_value=2**40) | st.integers(min_value=0, max_value=60)
 _SPANS = st.lists(

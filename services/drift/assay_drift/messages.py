@@ -26,6 +26,10 @@ def _number(value: float | None) -> str:
     return "?" if value is None else f"{value:.3g}"
 
 
+def _percent(value: float | None) -> str:
+    return "?" if value is None else f"{value:.1%}"
+
+
 def summary(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
     """Return one sentence: what happened, where, since when, and how much."""
     if measured.acknowledged:
@@ -59,26 +63,21 @@ def _amount(subject: "Subject", state: AlertState, measured: "Measurements") -> 
 
 
 def _score(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
-    metric, value, base = subject.metric or "", _number(measured.value), _number(measured.baseline)
+    metric, value, base = subject.metric or "", _percent(measured.value), _percent(measured.baseline)
     if _is_over(state):
-        return f"{_about(subject)} {_returns(state)}: {value}, baseline {base} (n = {measured.n})"
-    if is_of_answers(metric):
-        shares = f"{measured.baseline or 0:.1%} to {measured.value or 0:.1%}"
-        return f"{_about(subject)} rose from {shares} of its answers, {_since(measured)} (n = {measured.n})"
+        return f"{_about(subject)} {_returns(state)}: {value}, usual {base} (n = {measured.n})"
+    of = " of its answers" if is_of_answers(metric) else ""
     verb = "rose" if is_lower_better(metric) else "fell"
-    share = "" if measured.effect is None else f", by {abs(measured.effect):.1%}"
     judge = f", {measured.why}" if measured.why else ""
-    return f"{_about(subject)} {verb} from {base} to {value}{share}, {_since(measured)}{judge} (n = {measured.n})"
+    return f"{_about(subject)} {verb} from {base} to {value}{of}, {_since(measured)}{judge} (n = {measured.n})"
 
 
 def _retrieval(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
-    place = (
-        f"mean place {_number(measured.value)} in the reference distribution, where 0.5 is unchanged (n = {measured.n})"
-    )
+    # The mean place of the new scores among those of the reference.
+    place = f"a score is above {_percent(measured.value)} of the usual ones, where 50% is unchanged (n = {measured.n})"
     if _is_over(state):
         return f"{_about(subject)} {'have recovered' if state is AlertState.RESOLVED else 'are recovering'}: {place}"
-    distance = f"Kolmogorov-Smirnov distance {_number(measured.effect)}"
-    return f"{_about(subject)} shifted down {_since(measured)} ({distance}): {place}"
+    return f"{_about(subject)} fell {_since(measured)}: {place}"
 
 
 def _queries(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
@@ -153,7 +152,8 @@ def _about(subject: "Subject") -> str:
         case AlertKind.SCORE_DRIFT:
             return f"{_named(subject.metric or '')} of {subject.project}"
         case AlertKind.RETRIEVAL_DRIFT:
-            return f"retrieval scores ({subject.metric}) of {subject.project}"
+            hits = {"top_1": "first hit", "mean_of_k": "mean of all hits"}.get(subject.metric or "", subject.metric)
+            return f"retrieval scores ({hits}) of {subject.project}"
         case AlertKind.QUERY_DRIFT:
             return f"the queries to {subject.project}"
         case _:
@@ -189,7 +189,8 @@ def _named(metric: str) -> str:
     """Return the display name of a metric."""
     if metric.startswith(CHECK_FAILED):
         return f"answers that fail the check {metric.removeprefix(CHECK_FAILED)}"
-    return {ABSTAINED: "answers without a claim", NO_CONTEXT: "answers without passages"}.get(metric, metric)
+    known = {ABSTAINED: "answers without a claim", NO_CONTEXT: "answers without passages"}
+    return known.get(metric, metric.replace("_", " "))
 
 
 def _learned_next(subject: "Subject", measured: "Measurements") -> str:
@@ -198,4 +199,5 @@ def _learned_next(subject: "Subject", measured: "Measurements") -> str:
         return ""
     if measured.accepted is None:
         return ": a new baseline is being learned"
-    return f": the baseline is now {_number(measured.accepted)}, learned from the samples since the change"
+    shown = _percent if subject.kind is AlertKind.SCORE_DRIFT else _number
+    return f": the baseline is now {shown(measured.accepted)}, learned from the samples since the change"

@@ -8,7 +8,6 @@ import asyncio
 import gc
 import logging
 import signal
-import sys
 import time
 from collections.abc import Awaitable, Callable
 
@@ -22,13 +21,12 @@ from assay_gateway.connection import bounded
 from assay_gateway.known_keys import LOOK_EVERY_S, KnownKeys
 from assay_gateway.rates import Rates
 from assay_gateway.targets import Targets
-from assay_runtime import memory, metrics
+from assay_runtime import memory
 from assay_runtime.clock import clock
-from assay_runtime.config import load_settings
 from assay_runtime.connection import connect, evicts, servers
 from assay_runtime.health import application, health_server, listen, server
-from assay_runtime.logs import configure_logs
-from assay_runtime.transport import host_in_clear, passwords_in_clear
+from assay_runtime.server_process import main
+from assay_runtime.transport import host_in_clear
 from assay_schema.settings import Settings, SettingsError
 
 log = logging.getLogger(__name__)
@@ -160,8 +158,8 @@ async def _give_back() -> None:
     memory.give_back()
 
 
-def checked(settings: Settings) -> Settings:
-    """Return the settings. Raises `SettingsError` if those of TLS do not go together or cannot be read."""
+def check(settings: Settings) -> None:
+    """Raise `SettingsError` if the settings of TLS do not go together or cannot be read."""
     gateway = settings.gateway
     if (gateway.tls_cert_file is None) != (gateway.tls_key_file is None):
         raise SettingsError("set both gateway.tls_cert_file and gateway.tls_key_file, or neither")
@@ -172,42 +170,25 @@ def checked(settings: Settings) -> Settings:
                 path.open("rb").close()
         except OSError as error:
             raise SettingsError(f"cannot read the file in gateway.{name}: {error.strerror}") from None
-    return settings
 
 
 def warnings(settings: Settings) -> list[str]:
-    """List the settings with which keys would cross a network unencrypted."""
-    found = passwords_in_clear(settings)
+    """List the settings of the gateway with which keys would cross a network unencrypted."""
     gateway = settings.gateway
-    if gateway.tls_cert_file is None and host_in_clear(f"http://{gateway.listen_host}"):
-        found.append(
-            "clients send their keys to this gateway unencrypted; set gateway.tls_cert_file and gateway.tls_key_file, "
-            "or put a proxy with TLS in front of it"
-        )
-    return found
+    if gateway.tls_cert_file is not None or not host_in_clear(f"http://{gateway.listen_host}"):
+        return []
+    clear = "clients send their keys to this gateway unencrypted; set gateway.tls_cert_file and gateway.tls_key_file"
+    return [f"{clear}, or put a proxy with TLS in front of it"]
+
+
+def bound_bytes(settings: Settings) -> int:
+    """Return the resident memory that the gateway stays below. Pure."""
+    return BASE_BYTES + COPIES * settings.gateway.in_flight_bytes
 
 
 def run() -> None:
     """Entry point of `python -m assay_gateway`."""
-    memory.share_one_heap()
-    try:
-        settings = checked(load_settings())
-    except SettingsError as error:
-        print(error, file=sys.stderr)
-        raise SystemExit(2) from None
-    configure_logs(NAME, settings.telemetry)
-    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # every malformed request of a stranger would be a line
-    for problem in warnings(settings):
-        log.warning("%s", problem)
-    memory.publish(NAME, settings.redis.shards)
-    metrics.MEMORY_BOUND.set(BASE_BYTES + COPIES * settings.gateway.in_flight_bytes)
-    try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            code = runner.run(_serve(settings))
-    except (SettingsError, OSError, ValueError) as error:
-        log.critical("cannot start: %s", error)
-        raise SystemExit(2) from None
-    raise SystemExit(code)
+    main(NAME, _serve, bound_bytes, check=check, warnings=warnings, loop_factory=uvloop.new_event_loop)
 
 
 async def _serve(settings: Settings) -> int:

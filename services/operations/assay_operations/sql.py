@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from assay_runtime.store import Client
 
 ROWS_MAX, BYTES_MAX, BUDGET_S = 1_000, 8 << 20, 5
+#: Rows and bytes of a file.
+FILE_ROWS_MAX, FILE_BYTES_MAX = 50_000, 16 << 20
 _BLOCK_BYTES = 64 * 1024
 _FORMAT = "JSONCompactEachRowWithNamesAndTypes"
 #: `{name:Type}`
@@ -45,6 +47,15 @@ class SqlAnswer:
 
 
 @dataclass(frozen=True)
+class SqlRows:
+    """Rows of an answer for a file, each value as JSON. `more`: there are more rows than are returned."""
+
+    columns: tuple[tuple[str, str], ...]
+    rows: tuple[list[Any], ...]
+    more: bool
+
+
+@dataclass(frozen=True)
 class SqlError:
     """The engine's refusal: code, name, message, and the place in the SQL (from 1), if it has one."""
 
@@ -70,22 +81,13 @@ def sql_answer(client: "Client", sql: str, values: Mapping[str, str]) -> SqlAnsw
     those to write. `values` are values of parameters as text, an array's in the engine's form: `['a','b']`. Those that the
     SQL does not name are left out.
     """
-    from clickhouse_connect.driver.exceptions import ClickHouseError
-
     if names_a_format(sql):
         raise OperationError("invalid", "leave out FORMAT: the page shows a table; `assay query --json` writes others")
     started = time.perf_counter()
-    try:
-        stream = _reading(client, sql, values)
-        try:
-            lines, more = _first_lines(stream)
-            summary = orjson.loads(stream.headers.get("X-ClickHouse-Summary") or "{}")
-        finally:
-            stream.close()  # before the end, this cancels the query
-    except ClickHouseError as error:
-        return error_of(str(error), sql, getattr(error, "code", None))
-    except BrokenAnswerError as error:
-        return error_of(str(error), sql, None)
+    found = _lines(client, sql, values, ROWS_MAX, BYTES_MAX)
+    if isinstance(found, SqlError):
+        return found
+    lines, more, summary = found
     elapsed_ms = (time.perf_counter() - started) * 1_000
     if len(lines) < 2:  # a statement without an answer
         return SqlAnswer((), (), False, elapsed_ms, None)
@@ -97,6 +99,39 @@ def sql_answer(client: "Client", sql: str, values: Mapping[str, str]) -> SqlAnsw
         elapsed_ms,
         int(summary["read_rows"]) if "read_rows" in summary else None,
     )
+
+
+def sql_rows(client: "Client", sql: str, values: Mapping[str, str]) -> SqlRows | SqlError:
+    """Return the rows of an answer for a file: at most `FILE_ROWS_MAX` and `FILE_BYTES_MAX`."""
+    if names_a_format(sql):
+        raise OperationError("invalid", "leave out FORMAT: choose the form of the file instead")
+    found = _lines(client, sql, values, FILE_ROWS_MAX, FILE_BYTES_MAX)
+    if isinstance(found, SqlError):
+        return found
+    lines, more, _ = found
+    if len(lines) < 2:
+        return SqlRows((), (), False)
+    names, types, *rows = lines
+    return SqlRows(tuple(zip(map(str, names), map(str, types), strict=True)), tuple(rows), more)
+
+
+def _lines(
+    client: "Client", sql: str, values: Mapping[str, str], rows_max: int, bytes_max: int
+) -> tuple[list[list[Any]], bool, dict[str, Any]] | SqlError:
+    """Return the first lines of an answer, if there are more, and the store's summary."""
+    from clickhouse_connect.driver.exceptions import ClickHouseError
+
+    try:
+        stream = _reading(client, sql, values)
+        try:
+            lines, more = _first_lines(stream, rows_max, bytes_max)
+            return lines, more, orjson.loads(stream.headers.get("X-ClickHouse-Summary") or "{}")
+        finally:
+            stream.close()  # before the end, this cancels the query
+    except ClickHouseError as error:
+        return error_of(str(error), sql, getattr(error, "code", None))
+    except BrokenAnswerError as error:
+        return error_of(str(error), sql, None)
 
 
 def _reading(client: "Client", sql: str, values: Mapping[str, str]) -> Any:
@@ -118,14 +153,14 @@ def _reading(client: "Client", sql: str, values: Mapping[str, str]) -> Any:
     )
 
 
-def _first_lines(stream: Any) -> tuple[list[list[Any]], bool]:
+def _first_lines(stream: Any, rows_max: int, bytes_max: int) -> tuple[list[list[Any]], bool]:
     """Return the first lines of an answer, and if there are more."""
     found: list[list[Any]] = []
     size = 0
     for piece in Lines("[").through(_blocks(stream)):
         for line in piece.splitlines():
             size += len(line)
-            if len(found) == ROWS_MAX + 2 or (size > BYTES_MAX and len(found) > 2):
+            if len(found) == rows_max + 2 or (size > bytes_max and len(found) > 2):
                 return found, True
             found.append(orjson.loads(line))
     return found, False

@@ -3,34 +3,42 @@
 import pytest
 
 from assay_operations.doctor.checks import GroupFacts
-from assay_operations.overview.flow import Rates, judged_state
+from assay_operations.overview.flow import FlowHistory, judged_state
 from assay_operations.overview.stored import usual
 from assay_schema.settings import DeliverySettings
 
 
 def test_a_rate_needs_two_readings_some_seconds_apart() -> None:
-    rates = Rates()
-    assert rates.rate("stored", 100.0, 10) is None
-    assert rates.rate("stored", 101.0, 12) is None
-    assert rates.rate("stored", 110.0, 110) == 10.0
+    history = FlowHistory()
+    assert history.rate("stored", 100.0, 10) is None
+    assert history.rate("stored", 101.0, 12) is None
+    assert history.rate("stored", 110.0, 110) == 10.0
 
 
 def test_a_rate_forgets_what_is_older_than_ten_minutes() -> None:
-    rates = Rates()
+    history = FlowHistory()
     for minute in range(30):
-        rates.rate("stored", minute * 60.0, 0 if minute < 20 else 600 * (minute - 19))
-    assert rates.rate("stored", 30 * 60.0, 600 * 11) == pytest.approx(10.0)
+        history.rate("stored", minute * 60.0, 0 if minute < 20 else 600 * (minute - 19))
+    assert history.rate("stored", 30 * 60.0, 600 * 11) == pytest.approx(10.0)
 
 
 def test_a_counter_that_begins_again_gives_no_negative_rate() -> None:
-    rates = Rates()
-    rates.rate("stored", 0.0, 1_000)
-    assert rates.rate("stored", 10.0, 3) is None
-    assert rates.rate("stored", 20.0, 13) == 1.0
+    history = FlowHistory()
+    history.rate("stored", 0.0, 1_000)
+    assert history.rate("stored", 10.0, 3) is None
+    assert history.rate("stored", 20.0, 13) == 1.0
 
 
 def test_a_counter_that_redis_lost_gives_no_rate() -> None:
-    assert Rates().rate("stored", 0.0, None) is None
+    assert FlowHistory().rate("stored", 0.0, None) is None
+
+
+def test_the_silence_of_redis_is_counted_from_its_last_answer() -> None:
+    history = FlowHistory()
+    assert history.silent_s(100.0) == 0.0, "it has not answered before"
+    history.answered(100.0)
+    assert history.silent_s(130.0) == 30.0
+    assert history.silent_s(90.0) == 0.0, "the clock was set back"
 
 
 @pytest.mark.parametrize(

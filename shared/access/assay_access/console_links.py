@@ -1,4 +1,4 @@
-"""Links and sessions of the console: signed, dated, and a link works once. Pure."""
+"""Links, sessions and notices of the console: signed, dated, and a link works once. Pure."""
 
 import base64
 import hashlib
@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 #: Seconds within which the link of `assay console url` works, once.
 LINK_S = 600
+#: Seconds within which a page says what an action did.
+NOTICE_S = 60
 #: Fewest bytes of the key that signs links and sessions.
 KEY_MIN_BYTES = 32
 
@@ -48,6 +50,20 @@ class Signer:
         if now >= float(str(claims["until"])):
             raise RefusedLinkError("the session has expired")
         return str(claims["name"]), str(claims["role"])
+
+    def notice(self, text: str, name: str, path: str, now: float) -> str:
+        """Return the cookie of what a page says once, to the person whose action it is about."""
+        return self._signed({"use": "notice", "text": text, "name": name, "path": path, "until": now + NOTICE_S})
+
+    def noticed(self, cookie: str, name: str, path: str, now: float) -> str:
+        """Return the text of a notice.
+
+        Raises `RefusedLinkError` if it is for another person or page, or expired.
+        """
+        claims = self._claims(cookie, "notice")
+        if (claims["name"], claims["path"]) != (name, path) or now >= float(str(claims["until"])):
+            raise RefusedLinkError("this notice is not for this page")
+        return str(claims["text"])
 
     def _signed(self, claims: dict[str, object]) -> str:
         return _signed(self.key, claims)

@@ -29,10 +29,15 @@ _HEAPS = 1
 _MAPPED_FROM_BYTES = 256 * 1024
 
 
-def publish(service: str, shards: int) -> None:
+def bound_of(service: str, shards: int) -> int:
+    """Return the bound of a service that consumes streams, in bytes. Pure."""
+    return BOUND_BYTES + (shards - 1) * (WRITER_SHARD_BYTES if service == "writer" else SHARD_BYTES)
+
+
+def publish(bound_bytes: int) -> None:
     """Show the bound and the peak of this process on `/metrics`."""
     metrics.MEMORY_PEAK.set_function(peak)
-    metrics.MEMORY_BOUND.set(BOUND_BYTES + (shards - 1) * (WRITER_SHARD_BYTES if service == "writer" else SHARD_BYTES))
+    metrics.MEMORY_BOUND.set(bound_bytes)
 
 
 def peak() -> float:

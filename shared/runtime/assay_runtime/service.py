@@ -366,7 +366,7 @@ def main(name: str, build: Callable[[Settings], Service]) -> None:
     configure_logs(name, settings.telemetry)
     for problem in passwords_in_clear(settings):
         log.warning("%s", problem)
-    memory.publish(name, settings.redis.shards)
+    memory.publish(memory.bound_of(name, settings.redis.shards))
     provider = export_spans(name, settings.telemetry)
     try:
         code = asyncio.run(_serve(build, settings))

@@ -698,6 +698,11 @@ class ConsoleSettings(Section):
         examples=["/etc/assay/operator.toml"],
         description="Settings file of the identity `operator`, for what operators do on a page. Unset: pages show the command instead.",
     )
+    grafana_url: str = Field(
+        "",
+        examples=["https://grafana.example.com"],
+        description="Address of Grafana with the dashboards of deploy/grafana: pages link to them. Empty: they do not.",
+    )
     session_hours: float = Field(12.0, gt=0, le=720, description="Hours that a session lasts.")
     page_reads: int = Field(3, ge=1, le=32, description="Reads of the store for pages at the same time.")
     port: int = Field(9109, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")

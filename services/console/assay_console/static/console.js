@@ -34,18 +34,17 @@ function select(step) {
   next.scrollIntoView({ block: "nearest" });
 }
 
+const ranges = () => document.querySelector(".ranges");
 function range(step) {
-  const url = new URL(location.href);
-  const body = document.querySelector(".listed[data-from], figure[data-from]");
-  const choices = [...document.querySelectorAll(".ranges input")];
-  const at = choices.findIndex((each) => each.checked);
-  if (step.zoom && at >= 0) {
-    choices[at + step.zoom]?.click();
+  const url = new URL(location.href), body = ranges();
+  const choices = [...body.querySelectorAll("input")];
+  const chosen = choices.findIndex((each) => each.checked);
+  const other = step.zoom && chosen >= 0 ? choices[chosen + step.zoom] : undefined;
+  if (other) {
+    other.click();
     return;
   }
-  const told = ["from", "to"].map((name) => Date.parse(url.searchParams.get(name) ?? ""));
-  const [from, to] = told.some(Number.isNaN) ? [Number(body?.dataset.from), Number(body?.dataset.to)] : told;
-  if (Number.isNaN(from + to)) return;
+  const from = Number(body.dataset.from), to = Number(body.dataset.to);
   const width = to - from, longer = step.zoom ? width * 2 ** step.zoom : width;
   const end = Math.min(Date.now(), step.zoom ? (from + to + longer) / 2 : to + step.shift * width);
   url.searchParams.delete("t");
@@ -55,21 +54,45 @@ function range(step) {
   location.href = url;
 }
 
-const SHEET = [
-  ["?", "this sheet"], ["/", "filter"], ["g then a letter", "a page (letters are in the menu)"], ["j, k", "next, previous row"], ["Enter", "open"],
-  ["u", "back"], ["[ and ]", "earlier, later"], ["- and +", "longer, shorter range"], ["r", "refresh"],
+// What a button or link has as a key; one that is hidden or disabled has none.
+const shortcuts = () => [...document.querySelectorAll("[data-shortcut]")].filter((each) => each.checkVisibility() && !each.matches(":disabled"));
+const filter = () => document.querySelector("[data-filter], input[type=search]");
+const anyRow = () => rows().length > 0;
+// The keys of every page: [keys, what they do, if they work here, what each runs].
+const KEYS = [
+  [["?"], "this sheet", () => true, () => sheet()],
+  [["/"], "filter", filter, () => filter().focus()],
+  [["g"], "then a letter of the menu: a page", () => document.querySelector(".rail a[data-key]"), () => { prefix = "g"; }],
+  [["j", "k"], "next, previous row", anyRow, (key) => select(key === "j" ? 1 : -1)],
+  [["Enter"], "open the row", anyRow, null],
+  [["u"], "back", () => history.length > 1, () => history.back()],
+  [["[", "]"], "earlier, later", ranges, (key) => range({ shift: key === "[" ? -1 : 1 })],
+  [["-", "+"], "longer, shorter range", ranges, (key) => range({ zoom: key === "-" ? 1 : -1 })],
+  [["r"], "load again", () => true, () => location.reload()],
+  [["Ctrl+Enter"], "send the form of a text field", () => document.querySelector("main textarea"), null],
+  [["←", "→"], "in a chart: the values", () => document.querySelector("figure.chart [data-label]"), null],
+  [["Shift+←", "Shift+→", "Enter"], "in a chart: choose a range", () => document.querySelector("figure.chart[data-brush] [data-label]"), null],
 ];
+/** The keys that work now: those of this page's own buttons go before those of every page. */
+function working() {
+  const own = shortcuts().map((each) => [[each.dataset.shortcut], each.dataset.does ?? each.textContent.trim()]);
+  const taken = new Set(own.flatMap(([keys]) => keys));
+  const common = KEYS.filter(([, , works]) => works()).map(([keys, does]) => [keys.filter((key) => !taken.has(key)), does]);
+  return [...common.filter(([keys]) => keys.length), ...own];
+}
 function sheet() {
   const dialog = document.createElement("dialog");
   dialog.setAttribute("aria-label", "Keys");
   const list = document.createElement("dl");
   list.className = "facts";
-  const extra = [...document.querySelectorAll("[data-shortcut]")].map((each) => [each.dataset.shortcut, each.dataset.does ?? each.textContent.trim()]);
-  for (const [key, does] of [...SHEET, ...extra]) {
+  for (const [keys, does] of working()) {
     const name = document.createElement("dt"), text = document.createElement("dd");
-    const kbd = document.createElement("kbd");
-    kbd.textContent = key;
-    name.append(kbd);
+    for (const key of keys) {
+      const kbd = document.createElement("kbd");
+      kbd.textContent = key;
+      if (name.childNodes.length) name.append(" ");
+      name.append(kbd);
+    }
     text.textContent = does;
     list.append(name, text);
   }
@@ -107,21 +130,11 @@ document.addEventListener("keydown", (event) => {
     document.querySelector(`.rail a[data-key="${CSS.escape(key)}"]`)?.click();
     return;
   }
-  const own = document.querySelector(`[data-shortcut="${CSS.escape(key)}"]`);
-  if (own) {
-    event.preventDefault();
-    own.click();
-    return;
-  }
-  const actions = {
-    "?": sheet, g: () => { prefix = "g"; }, j: () => select(1), k: () => select(-1), u: () => history.back(), r: () => location.reload(),
-    "[": () => range({ shift: -1 }), "]": () => range({ shift: 1 }), "-": () => range({ zoom: 1 }), "+": () => range({ zoom: -1 }),
-    "/": () => document.querySelector("[data-filter], input[type=search]")?.focus(),
-  };
-  if (actions[key]) {
-    event.preventDefault();
-    actions[key]();
-  }
+  const own = shortcuts().find((each) => each.dataset.shortcut === key);
+  const common = KEYS.find(([keys, , works, run]) => run && keys.includes(key) && works());
+  if (own || common) event.preventDefault();
+  if (own) own.click();
+  else if (common) common[3](key);
 });
 document.addEventListener("click", (event) => {
   const row = event.target.closest("tr[data-href]");

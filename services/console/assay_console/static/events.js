@@ -1,11 +1,7 @@
-// Rows of events link to pages that can walk the list.
+// The event of a row knows the rows around it: they are kept for this tab, so that the link stays short and can be sent to others.
 for (const table of document.querySelectorAll("table[data-list]")) {
-  const rows = [...table.querySelectorAll("tr[data-href]")];
-  const ids = rows.map((row) => new URL(row.dataset.href, location.href).pathname.slice("/e/".length)).join(",");
-  for (const row of rows) {
-    const url = new URL(row.dataset.href, location.href);
-    url.searchParams.set("list", ids);
-    row.dataset.href = url.pathname + url.search;
-    for (const link of row.querySelectorAll("a")) link.href = row.dataset.href;
-  }
+  const links = [...table.querySelectorAll("tr[data-href]")].map((row) => row.dataset.href);
+  table.addEventListener("click", (event) => {
+    if (event.target.closest("tr[data-href]")) sessionStorage.setItem("assay.list", JSON.stringify(links));
+  });
 }

@@ -3,13 +3,27 @@
 import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 
-from assay_console.page import Action, Ask, Document, Page, Panel, Parameter, redis_panel
+from assay_console.page import Action, Ask, Document, Done, Page, Panel, Parameter, redis_panel
 from assay_console.people import Role
 from assay_console.scope import iso, link
 from assay_operations.actor import Actor
-from assay_operations.drift.acknowledge import apply, plan_acknowledge
-from assay_operations.drift.episodes import Episode, History, Listed, Transition, began_ms, history, listed, transitions
+from assay_operations.drift.acknowledge import apply, apply_together, plan_acknowledge
+from assay_operations.drift.episodes import (
+    Episode,
+    EpisodeList,
+    History,
+    Incident,
+    Transition,
+    began_ms,
+    history,
+    incidents,
+    listed,
+    raised_against,
+    transitions,
+)
+from assay_operations.drift.explain import episode_named
 from assay_operations.errors import OperationError
 from assay_operations.operator_config import data_of
 from assay_operations.overview.flow import newest_of_group
@@ -20,6 +34,8 @@ from assay_schema.streams import EVENTS, SCORES
 
 #: Longest comment, as `assay drift acknowledge` takes it.
 _COMMENT_MAX = 500
+#: Most episodes that are acknowledged with one press.
+_TOGETHER_MAX = 100
 
 
 class Alerts(Document):
@@ -27,8 +43,12 @@ class Alerts(Document):
 
     state: str
     kind: str
-    rows: Panel[Listed]
+    rows: Panel[EpisodeList]
     detector: Panel[float | None]
+    #: Episodes that began together, and can be acknowledged together.
+    incidents: tuple[Incident, ...]
+    #: True if this console has the operator's credentials, and the person is an operator.
+    may_acknowledge: bool
 
 
 class Alert(Document):
@@ -38,6 +58,8 @@ class Alert(Document):
     transitions: tuple[Transition, ...]
     began: datetime
     history: Panel[History]
+    #: The level that the episode was raised against.
+    baseline: float | None
     #: Answers of the window, and as many hours before it; empty for an episode of the whole system.
     events_during: str
     events_before: str
@@ -61,7 +83,18 @@ async def read_list(ask: Ask) -> Alerts:
         ask.panel(listed, state=state, kind=kind, project=ask.scope.project, since_ms=since),
         redis_panel(newest_of_group(ask.redis, ask.settings.redis.shards, (SCORES, EVENTS), "drift")),
     )
-    return Alerts(state=state, kind=kind, rows=rows, detector=detector)
+    return Alerts(
+        state=state,
+        kind=kind,
+        rows=rows,
+        detector=detector,
+        incidents=incidents(rows.value.rows) if rows.value else (),
+        may_acknowledge=_may_acknowledge(ask),
+    )
+
+
+def _may_acknowledge(ask: Ask) -> bool:
+    return ask.settings.console.operator_config is not None and ask.person.role >= Role.OPERATOR
 
 
 async def read_one(ask: Ask) -> Alert:
@@ -80,6 +113,7 @@ async def read_one(ask: Ask) -> Alert:
         transitions=steps,
         began=datetime.fromtimestamp(began / 1000, UTC),
         history=samples,
+        baseline=raised_against(episode, steps),
         events_during=link("/events", own, {"from": iso(began), "to": iso(end)}) if named else "",
         events_before=link("/events", own, {"from": iso(began - length), "to": iso(began)}) if named else "",
         differs=link("/events/differs", own, {"from": iso(began), "to": iso(end), "against": "before"})
@@ -89,9 +123,7 @@ async def read_one(ask: Ask) -> Alert:
         explain=explain_command(episode.alert_id, episode.kind, episode.metric),
         acknowledge=command,
         meaning=acknowledge_meaning(episode.kind),
-        may_acknowledge=bool(command)
-        and ask.settings.console.operator_config is not None
-        and ask.person.role >= Role.OPERATOR,
+        may_acknowledge=bool(command) and _may_acknowledge(ask),
     )
 
 
@@ -117,21 +149,82 @@ def _worst(episode: Episode, scope: dict[str, str]) -> str:
     return link("/events", {"kind": "answer", f"metric.{metric}<": f"{middle:.3g}"}, scope)
 
 
-async def acknowledge(ask: Ask, fields: Mapping[str, str]) -> str:
+async def acknowledge(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Acknowledge an episode with the operator's credentials, as `assay drift acknowledge` does."""
-    file = ask.settings.console.operator_config
     alert_id = ask.path["alert_id"]
+    file = _operator_file(ask, alert_id)
+
+    def run() -> bool:
+        return apply(plan_acknowledge(data_of(file), alert_id, file), _actor(ask, fields))
+
+    taken = await asyncio.to_thread(run)
+    return Done(f"/alerts/{alert_id}", "taken" if taken else "noted")
+
+
+def _operator_file(ask: Ask, alert_id: str) -> Path:
+    file = ask.settings.console.operator_config
     if file is None:
         raise OperationError(
             "refused", "this console has no credentials of an operator", f"run: assay drift acknowledge {alert_id}"
         )
+    return file
 
-    def run() -> bool:
-        actor = Actor(ask.person.name, "console", "console", fields.get("comment", ""))
-        return apply(plan_acknowledge(data_of(file), alert_id, file), actor)
 
-    taken = await asyncio.to_thread(run)
-    return link(f"/alerts/{alert_id}", {"done": "taken" if taken else "noted"})
+def _actor(ask: Ask, fields: Mapping[str, str]) -> Actor:
+    return Actor(ask.person.name, "console", "console", fields.get("comment", ""))
+
+
+class Together(Document):
+    """The incident of an episode; None if it is closed, or began alone."""
+
+    alert_id: str
+    incident: Incident | None
+    #: Commands that acknowledge the episodes one by one.
+    commands: tuple[str, ...]
+    may_acknowledge: bool
+
+
+async def read_together(ask: Ask) -> Together:
+    """Read the open episodes that began together with one."""
+    alert_id = str(episode_named(ask.path["alert_id"]))
+    found = (await ask.store(listed, project=ask.scope.project)).rows
+    incident = next((of for of in incidents(found) if alert_id in {str(each.alert_id) for each in of.episodes}), None)
+    return Together(
+        alert_id=alert_id,
+        incident=incident,
+        commands=tuple(acknowledge_command(each.alert_id, each.kind) for each in incident.episodes) if incident else (),
+        may_acknowledge=_may_acknowledge(ask),
+    )
+
+
+async def acknowledge_together(ask: Ask, fields: Mapping[str, str]) -> Done:
+    """Acknowledge the episodes that were chosen. One that is closed meanwhile is left out."""
+    alert_id = ask.path["alert_id"]
+    file = _operator_file(ask, alert_id)
+    chosen = list(dict.fromkeys(str(episode_named(each)) for each in fields.get("episodes", "").split(",") if each))
+    if not 1 <= len(chosen) <= _TOGETHER_MAX:
+        raise OperationError("invalid", f"choose 1 to {_TOGETHER_MAX} episodes")
+
+    def run() -> tuple[int, bool]:
+        plans = []
+        for each in chosen:
+            try:
+                plans.append(plan_acknowledge(data_of(file), each, file))
+            except OperationError as error:
+                if error.kind not in ("conflict", "not_found"):
+                    raise
+        return len(plans), bool(plans) and apply_together(plans, _actor(ask, fields))
+
+    accepted, taken = await asyncio.to_thread(run)
+    if not accepted:
+        raise OperationError("conflict", "these episodes are closed already")
+    closed = f" {len(chosen) - accepted} of the chosen were closed already." if accepted < len(chosen) else ""
+    told = (
+        f"● Accepted: the drift service has closed {accepted} alerts. The list follows when that is stored."
+        if taken
+        else f"◆ Noted: the drift service will close {accepted} alerts when it runs. To check: assay doctor"
+    )
+    return Done("/alerts", told + closed)
 
 
 KIND = Parameter("kind", "Kind of alert; empty: all.", tuple(AlertKind))
@@ -142,7 +235,10 @@ PAGE = Page(
     "What got worse, since when?",
     read_list,
     Alerts,
-    (Parameter("state", "Which episodes.", ("open", "resolved", "all"), "open"), KIND),
+    (
+        Parameter("state", "Which episodes.", ("open", "resolved", "all"), "open"),
+        KIND,
+    ),
     span="7d",
     key="a",
     by_project=True,
@@ -156,7 +252,6 @@ ONE = Page(
     "What changed, and what now?",
     read_one,
     Alert,
-    (Parameter("done", "What became of an acknowledgement.", ("taken", "noted")),),
     span="",
     by_project=True,
     within="alerts",
@@ -180,4 +275,24 @@ ACKNOWLEDGE = Action(
     Role.OPERATOR,
     acknowledge,
     (Parameter("comment", "Why, for the audit record.", longest=_COMMENT_MAX),),
+)
+TOGETHER = Page(
+    "together",
+    "/alerts/{alert_id}/together",
+    "Accept an incident",
+    "Which alerts began together?",
+    read_together,
+    Together,
+    span="",
+    within="alerts",
+)
+ACKNOWLEDGE_TOGETHER = Action(
+    "/alerts/{alert_id}/together",
+    "Accept the levels of several episodes as the new baselines, and close the episodes.",
+    Role.OPERATOR,
+    acknowledge_together,
+    (
+        Parameter("episodes", "Ids of episodes, separated by commas.", longest=40 * _TOGETHER_MAX),
+        Parameter("comment", "Why, for the audit record.", longest=_COMMENT_MAX),
+    ),
 )

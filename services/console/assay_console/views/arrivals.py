@@ -1,12 +1,21 @@
 """Arrivals: do my events arrive? For producers: waits for the first event and times each step."""
 
 import asyncio
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
+from assay_console.formats import duration
 from assay_console.page import Ask, Document, Page, Panel, Parameter, redis_panel
 from assay_console.views.overview import settings_to_paste
 from assay_operations.arrivals import SINCE_MAX_MS, Arrival, Producer, clock_note, logged, producers, stored, together
 from assay_operations.failures import Failures, failures
 from assay_operations.overview.flow import Hop, hops
+
+#: Seconds without an event after which events no longer count as arriving.
+QUIET_S = 300
+#: Seconds without an event after which a service counts as switched off.
+GONE_S = 86_400
 
 
 class Timed(Document):
@@ -55,7 +64,14 @@ async def read(ask: Ask) -> Arrivals:
         for each in found
     ]
     away = in_store if in_store.state != "ready" else in_log
-    state, sentence = told(found, steps.value, refused.value, away.message if away.state != "ready" else "")
+    state, sentence = told(
+        found,
+        steps.value,
+        refused.value,
+        away.message if away.state != "ready" else "",
+        now=datetime.fromtimestamp(time.time(), UTC),
+        others=() if service else seen.value or (),
+    )
     return Arrivals(
         service=service,
         state=state,
@@ -70,19 +86,36 @@ async def read(ask: Ask) -> Arrivals:
     )  # fmt: skip
 
 
-def told(found: list[Arrival], steps: list[Hop] | None, refused: Failures | None, away: str) -> tuple[str, str]:
-    """Say in a sentence whether events arrive. Pure."""
-    if found:
+def told(
+    found: list[Arrival],
+    steps: list[Hop] | None,
+    refused: Failures | None,
+    away: str,
+    *,
+    now: datetime,
+    others: Sequence[Producer] = (),
+) -> tuple[str, str]:
+    """Say in a sentence whether events arrive. `others`: the services to watch if none is chosen. Pure."""
+    if found and not away:
         newest = found[0]
-        words = [f"Events arrive: the newest came into the log at {newest.logged_at:%H:%M:%S} UTC"]
+        at = f"the newest came into the log at {newest.logged_at:%H:%M:%S} UTC"
         if newest.stored_at is None:
             waiting = next((hop for hop in steps or () if hop.name == "stored"), None)
-            return "warn", f"{words[0]}, and is not stored yet" + (
+            return "warn", f"Events arrive: {at}, and is not stored yet" + (
                 f": {waiting.waiting:,} entries wait for the writer." if waiting and waiting.waiting else "."
             )
-        return "good", f"{words[0]}, and was stored {_ms(newest.to_store_ms)} later."
+        if (age := (now - newest.logged_at).total_seconds()) > QUIET_S:
+            return "warn", f"Nothing arrived for {duration(age)}: {at}."
+        ages = ((each.service, (now - each.newest_at).total_seconds()) for each in others)
+        silent = sorted({name for name, age in ages if QUIET_S < age < GONE_S})
+        words = f"Events arrive: {at}, and was stored {_ms(newest.to_store_ms)} later."
+        if not silent:
+            return "good", words
+        names = ", ".join(silent[:3]) + (f" and {len(silent) - 3} more" if len(silent) > 3 else "")
+        return "warn", f"{words} Nothing came for more than {duration(QUIET_S)} from {names}."
     if away:
-        return "bad", f"It is not known whether events arrive: {away}."
+        known = f" The newest one that is known came at {found[0].logged_at:%H:%M:%S} UTC." if found else ""
+        return "bad", f"It is not known whether events arrive: {away}.{known}"
     raw = next((hop for hop in steps or () if hop.name == "scrubbed"), None)
     if raw and raw.waiting:
         return "warn", f"Nothing is through yet: {raw.waiting:,} raw entries of all producers wait for the scrubber."

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from assay_console.page import Action, Ask, Document, File, Page, Panel, Parameter
+from assay_console.page import Action, Ask, Document, Done, File, Page, Panel, Parameter
 from assay_console.people import Role
 from assay_console.scope import link
 from assay_operations.errors import OperationError
@@ -128,7 +128,7 @@ def _lines(made: "Dataset") -> Iterator[bytes]:
     yield "".join(waiting).encode()
 
 
-async def retire(ask: Ask, fields: Mapping[str, str]) -> str:
+async def retire(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Take a case out of its dataset. One that is out already stays so."""
     project, name, case_id = fields.get("project") or "default", ask.path["name"], ask.path["case_id"]
     base = fields.get("base_version", "")
@@ -143,7 +143,7 @@ async def retire(ask: Ask, fields: Mapping[str, str]) -> str:
         if before is None:
             raise
     left = [each for each in await ask.store(list_datasets, project=project) if each.name == name]
-    return link(f"/datasets/{name}" if left else "/datasets", {"project": project})
+    return Done(link(f"/datasets/{name}" if left else "/datasets", {"project": project}))
 
 
 PAGE = Page(

@@ -34,7 +34,7 @@ class Comparable(Document):
     metrics: tuple[str, ...]
 
 
-class Listed(Document):
+class RunList(Document):
     """Stored runs by dataset. `more`: there are older runs than are listed."""
 
     groups: tuple[Comparable, ...]
@@ -44,7 +44,7 @@ class Listed(Document):
 class Runs(Document):
     """Stored runs by dataset, and the nightly attempts of the range."""
 
-    runs: Panel[Listed]
+    runs: Panel[RunList]
     nights: Panel[tuple[Outcome, ...]]
 
 
@@ -117,8 +117,8 @@ async def read_list(ask: Ask) -> Runs:
     runs, nights = await asyncio.gather(
         ask.panel(runs_in, ask.scope.project), ask.panel(outcomes_in, ask.scope.project, ask.scope.from_ms)
     )
-    listed = Listed(groups=grouped(runs.value), more=len(runs.value) >= RUNS_MAX) if runs.value is not None else None
-    panel = Panel[Listed](state=runs.state, value=listed, message=runs.message, fix=runs.fix, age_s=runs.age_s)
+    listed = RunList(groups=grouped(runs.value), more=len(runs.value) >= RUNS_MAX) if runs.value is not None else None
+    panel = Panel[RunList](state=runs.state, value=listed, message=runs.message, fix=runs.fix, age_s=runs.age_s)
     return Runs(runs=panel, nights=nights)
 
 

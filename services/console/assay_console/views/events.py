@@ -2,20 +2,21 @@
 
 import asyncio
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter
+from assay_console.scope import joined, values_of
 from assay_operations.events.bounds import counted_to
-from assay_operations.events.facets import Facet, facets, of_rows
+from assay_operations.events.facets import Facet, Facets, facets, of_rows
 from assay_operations.events.filters import KINDS, STATUSES, EventFilter, Range, parse_filter
-from assay_operations.events.histogram import Histogram as Counted
+from assay_operations.events.histogram import Histogram as Buckets
 from assay_operations.events.histogram import histogram
 from assay_operations.events.listing import Page as Rows
 from assay_operations.events.listing import list_events
 from assay_operations.events.removed import Without, without_each
-from assay_operations.events.rows import SOURCES, EventRow, conditions, parameters, within
+from assay_operations.events.rows import SOURCES, EventRow, conditions, from_unix_ms, parameters, within
 from assay_schema.scores import SESSION_METRICS, Metric
 
 #: Rows of a page.
@@ -77,6 +78,14 @@ class Choices(Document):
     more: int | None
 
 
+class Counted(Document):
+    """The time that facets count: whole buckets of `unit`, so more than the range at both ends."""
+
+    from_time: datetime
+    to_time: datetime
+    unit: str
+
+
 class Removed(Document):
     """The number of events if one condition is removed. `exact` is False if there are more."""
 
@@ -85,7 +94,7 @@ class Removed(Document):
     exact: bool
 
 
-class Listed(Document):
+class EventList(Document):
     """A page of events, newest first. `next` is the cursor of the next page."""
 
     rows: tuple[EventRow, ...]
@@ -99,9 +108,11 @@ class Events(Document):
     """Events that meet a filter."""
 
     filters: dict[str, str]
-    listed: Panel[Listed]
+    listed: Panel[EventList]
     histogram: Panel[Histogram]
     facets: Panel[tuple[Choices, ...]]
+    #: None if the facets count the rows shown.
+    facets_of: Counted | None
     #: Why the page is empty: counts without each condition.
     removed: tuple[Removed, ...]
     #: The command that exports these events, as far as it knows the conditions, and the conditions that it does not know.
@@ -110,6 +121,16 @@ class Events(Document):
     #: SQL that lists the same events, and the values of its parameters.
     sql: str
     sql_parameters: dict[str, str]
+
+    @property
+    def judged_answers(self) -> tuple[str, ...]:
+        """The rows that show a score."""
+        return judged_of(self.listed.value.rows) if self.listed.value else ()
+
+
+def judged_of(rows: Iterable[EventRow]) -> tuple[str, ...]:
+    """Return the ids of the rows that show what a judge found. Pure."""
+    return tuple(row.event_id for row in rows if row.judged == "scored")
 
 
 def wanted_of(ask: Ask) -> EventFilter:
@@ -121,8 +142,8 @@ def _pairs(parameters: Mapping[str, str], project: str) -> Iterator[tuple[str, s
     yield "project", project
     for name in _NAMES:
         given = parameters.get(name, "")
-        for value in given.split(",") if name in _MANY else [given]:
-            yield name, value.strip() if name in _MANY else value
+        for value in values_of(given) if name in _MANY else [given]:
+            yield name, value
 
 
 def filters_of(ask: Ask) -> dict[str, str]:
@@ -156,6 +177,7 @@ async def read(ask: Ask) -> Events:
         facets=choices.holding(
             None if counted_values is None else tuple(_choices(each, shown, filters) for each in counted_values),
         ),
+        facets_of=_counted(choices.value) if choices.value else None,
         removed=tuple(
             Removed(name=each.name, events=each.events, exact=each.exact) for each in removed if each.name not in hidden
         ),
@@ -166,28 +188,33 @@ async def read(ask: Ask) -> Events:
     )
 
 
-def _listed(page: Rows) -> Listed:
-    return Listed(rows=page.rows, next=page.next, searched_from=page.searched_from, complete=page.complete)
+def _listed(page: Rows) -> EventList:
+    return EventList(rows=page.rows, next=page.next, searched_from=page.searched_from, complete=page.complete)
 
 
-def _histogram(found: Counted, counted_at: datetime | None) -> Histogram:
+def _histogram(found: Buckets, counted_at: datetime | None) -> Histogram:
     buckets = tuple(Count(start=each.start, events=each.events) for each in found.buckets)
     return Histogram(buckets=buckets, counted_to=counted_at, not_applied=found.not_applied, bucket_s=found.width_s)
+
+
+def _counted(found: Facets) -> Counted | None:
+    if found.counted is None:
+        return None
+    first, last = from_unix_ms(found.counted.from_ms), from_unix_ms(found.counted.to_ms)
+    return Counted(from_time=first, to_time=last, unit=found.unit)
 
 
 def _choices(facet: Facet, shown: tuple[EventRow, ...], filters: Mapping[str, str]) -> Choices:
     if facet.source == "of the rows shown":
         facet = of_rows(facet.name, shown)
-    chosen = [each for each in filters.get(facet.name, "").split(",") if each]
+    chosen = values_of(filters.get(facet.name, ""))
     counts = dict(facet.values)
     values = (
         Value(
             value=value,
             events=counts.get(value, 0),
             chosen=value in chosen,
-            toggled=",".join(each for each in chosen if each != value)
-            if value in chosen
-            else ",".join([*chosen, value]),
+            toggled=joined([each for each in chosen if each != value] if value in chosen else [*chosen, value]),
         )
         for value in dict.fromkeys((*chosen, *counts))
     )
@@ -198,7 +225,7 @@ def _choices(facet: Facet, shown: tuple[EventRow, ...], filters: Mapping[str, st
 
 def _export(ask: Ask, filters: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
     """Return the command that exports the events, and the conditions that it does not know."""
-    kinds = [each for each in filters.get("kind", "").split(",") if each]
+    kinds = values_of(filters.get("kind", ""))
     words = ["assay export", f"--kind {kinds[0] if kinds else 'retrieval'}"]
     words += [f"--project {shlex.quote(ask.scope.project)}"] if ask.scope.project else []
     words += [

@@ -3,23 +3,18 @@
 import asyncio
 from collections.abc import Awaitable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
 
-from assay_console.page import Action, Ask, Document, Page, Panel, Parameter, T
+from assay_console.page import Action, Ask, Document, Done, Page, Panel, Parameter, T
 from assay_console.people import Role
 from assay_console.pieces import SHOWN_CHARS, Text, text_of
 from assay_console.scope import link
+from assay_console.views.label_standing import Standing, standing_of
 from assay_console.views.one_project import project_of
 from assay_operations.errors import OperationError
-from assay_operations.judging.calibrate import Calibration
 from assay_operations.labelling import standing as standings
-from assay_operations.labelling.agreement import Agreement
-from assay_operations.labelling.queues import DEFAULT_QUEUE, Item, Queue, item, next_items
+from assay_operations.labelling.queues import DEFAULT_QUEUE, Item, Queue, item, left_out, next_items
 from assay_operations.labelling.submit import NOTE_CHARS, submit, undo
 from assay_schema.ids import new_event_id
-
-if TYPE_CHECKING:
-    from assay_judge.calibration import Estimate
 
 #: Range of the sample if the link names none.
 _SPAN = "30d"
@@ -33,7 +28,7 @@ class Passage(Document):
     text: Text
 
 
-class Judged(Document):
+class JudgeVerdict(Document):
     """The verdict of one judge."""
 
     judged_at: datetime
@@ -56,84 +51,7 @@ class Sampled(Document):
     label: str = ""
     note: str = ""
     labelled_at: datetime | None = None
-    verdicts: tuple[Judged, ...] = ()
-
-
-class Interval(Document):
-    """An estimate with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-class Person(Document):
-    """The labels of one person."""
-
-    name: str
-    good: int
-    bad: int
-    unsure: int
-    last: datetime
-
-
-class Pair(Document):
-    """Agreement of two labellers on the answers that both called good or bad."""
-
-    first: str
-    second: str
-    n: int
-    agreement: float | None
-    kappa: Interval | None
-    unsure: int
-    #: Answers on which they differ.
-    differ: tuple[str, ...]
-
-
-class Rate(Document):
-    """An estimate of the share of good answers, and how it was made."""
-
-    method: str
-    share: Interval
-
-
-class Trust(Document):
-    """Agreement of the judge with people, and what it changes."""
-
-    metric: str
-    fingerprint: str
-    threshold: float
-    n: int
-    true_positives: int
-    false_negatives: int
-    false_positives: int
-    true_negatives: int
-    agreement: float
-    kappa: Interval | None
-    tpr: Interval | None
-    tnr: Interval | None
-    rates: tuple[Rate, ...]
-    #: Answers of the base stream behind the rates.
-    live: int
-    #: Why alerts on this metric cannot be critical; empty if they can.
-    lacks: tuple[str, ...]
-
-
-class Standing(Document):
-    """State of the queue. `trust` is None before there are enough labels; `why` says what is missing."""
-
-    answers: int
-    labellers: tuple[Person, ...]
-    #: Answers with a majority for good or bad, with as many for each, and that no one was sure about.
-    decided: int
-    tied: int
-    unsure: int
-    target: int
-    pairs: tuple[Pair, ...]
-    trust: Trust | None
-    why: str
-    #: Stores the result, so that alerts and corrected rates use it.
-    command: str
+    verdicts: tuple[JudgeVerdict, ...] = ()
 
 
 class Label(Document):
@@ -149,9 +67,19 @@ class Label(Document):
     mine: int
     #: Send it with the label: the same one counts once.
     label_id: str
-    #: The answer that this person labelled last, on the way here.
+    #: The answer that this person labelled just now.
     last: str
+    #: Answers that this person cannot label: the judge's verdict on them was shown here, so that a label would not be blind.
+    left_out: int
+    #: The answer that the link names is one of these.
+    seen: bool
     may_label: bool
+
+    @property
+    def judged_answers(self) -> tuple[str, ...]:
+        """The answer, once this person has labelled it."""
+        found = self.item.value
+        return (found.event_id,) if found and found.verdicts else ()
 
 
 async def read(ask: Ask) -> Label:
@@ -167,6 +95,7 @@ async def read(ask: Ask) -> Label:
         found, state = await asyncio.gather(_fresh(_sampled(ask, queue)), _fresh(_standing(ask, queue)))
     if found.state == state.state == "ready" and found.value is None and not ask.text("item") and state.value:
         state = Panel(state="ready", value=await _standing(ask, queue, all_labelled=True))
+    hidden = await _fresh(_left_out(ask, queue)) if project and ask.shown_verdicts else None
     people = state.value.labellers if state.value else ()
     mine = [each.good + each.bad + each.unsure for each in people if each.name == ask.person.name]
     return Label(
@@ -177,7 +106,9 @@ async def read(ask: Ask) -> Label:
         standing=state,
         mine=sum(mine),
         label_id=new_event_id(),
-        last=ask.text("last"),
+        last=ask.notice,
+        left_out=hidden.value or 0 if hidden else 0,
+        seen=found.value is not None and found.value.event_id in ask.shown_verdicts,
         may_label=ask.person.role >= Role.LABELLER,
     )
 
@@ -195,31 +126,17 @@ async def _fresh(work: Awaitable[T]) -> Panel[T]:
 async def _sampled(ask: Ask, queue: Queue) -> Sampled | None:
     if named := ask.text("item"):
         return shown_of(await ask.store(item, queue, ask.person.name, named), ask)
-    found = await ask.store(next_items, queue, ask.person.name)
+    found = await ask.store(next_items, queue, ask.person.name, seen=ask.shown_verdicts)
     return shown_of(found[0], ask) if found else None
 
 
+async def _left_out(ask: Ask, queue: Queue) -> int:
+    return await ask.store(left_out, queue, ask.person.name, ask.shown_verdicts)
+
+
 async def _standing(ask: Ask, queue: Queue, *, all_labelled: bool = False) -> Standing:
-    drift = ask.settings.drift
-    found = await ask.store(standings.standing, queue, drift)
-    decided, target = len(found.verdicts.labels), drift.calibration_labels
-    enough = decided >= target or all_labelled
-    missing = "" if enough else f"{target - decided:,} more answers labelled good or bad, or all of the sample"
-    return Standing(
-        answers=found.progress.answers,
-        labellers=tuple(
-            Person(name=each.name, good=each.good, bad=each.bad, unsure=each.unsure, last=each.last)
-            for each in found.progress.labellers
-        ),
-        decided=decided,
-        tied=found.verdicts.tied,
-        unsure=found.verdicts.unsure,
-        target=target,
-        pairs=tuple(map(_pair, found.pairs)),
-        trust=trust_of(found.calibration) if found.calibration and enough else None,
-        why=missing or found.why,
-        command=f"assay judge calibrate --stored --project {queue.project} --queue {queue.name}",
-    )
+    found = await ask.store(standings.standing, queue, ask.settings.drift, all_labelled=all_labelled)
+    return standing_of(found, queue)
 
 
 def shown_of(found: Item, ask: Ask) -> Sampled:
@@ -238,63 +155,27 @@ def shown_of(found: Item, ask: Ask) -> Sampled:
         label=given.label if given else "",
         note=given.note if given else "",
         labelled_at=given.labelled_at if given else None,
-        verdicts=tuple(Judged.model_validate(each, from_attributes=True) for each in found.verdicts),
+        verdicts=tuple(JudgeVerdict.model_validate(each, from_attributes=True) for each in found.verdicts),
     )
 
 
-def trust_of(calibration: Calibration) -> Trust:
-    """Return the agreement of the judge with people for the page. Pure."""
-    table, row = calibration.confusion, calibration.row
-    return Trust(
-        metric=row["metric"],
-        fingerprint=row["fingerprint"],
-        threshold=row["threshold"],
-        n=table.n,
-        true_positives=table.true_positives,
-        false_negatives=table.false_negatives,
-        false_positives=table.false_positives,
-        true_negatives=table.true_negatives,
-        agreement=table.agreement,
-        kappa=_interval(table.kappa_interval),
-        tpr=_interval(table.tpr),
-        tnr=_interval(table.tnr),
-        rates=tuple(
-            Rate(method=method, share=Interval(value=each.value, low=each.low, high=each.high))
-            for method, each in calibration.rates.items()
-            if each is not None
-        ),
-        live=calibration.live,
-        lacks=tuple(calibration.lacks),
-    )
-
-
-def _pair(each: Agreement) -> Pair:
-    return Pair(
-        first=each.first,
-        second=each.second,
-        n=each.n,
-        agreement=each.agreement,
-        kappa=_interval(each.kappa),
-        unsure=each.unsure,
-        differ=each.differ,
-    )
-
-
-def _interval(each: "Estimate | None") -> Interval | None:
-    return Interval(value=each.value, low=each.low, high=each.high) if each else None
-
-
-async def label(ask: Ask, fields: Mapping[str, str]) -> str:
+async def label(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Store a label and go to the next answer."""
-    event = fields.get("event_id", "")
+    event = fields.get("event_id", "").lower()
+    if event in ask.shown_verdicts:
+        raise OperationError(
+            "conflict",
+            "you have seen the judge's verdict on this answer, so that a label of yours would not be blind",
+            "label another answer; a label that you gave before can be taken back",
+        )
     await ask.store(
         submit, ask.settings.store, _queue(fields), ask.person.name, event, fields.get("label", ""),
         note=fields.get("note", ""), label_id=fields.get("label_id", ""),
     )  # fmt: skip
-    return _back(fields, {"last": event})
+    return Done(_back(fields), event)
 
 
-async def take_back(ask: Ask, fields: Mapping[str, str]) -> str:
+async def take_back(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Take a label back and go to its answer. A label that was taken back already stays so."""
     event = fields.get("event_id", "")
     if not event:
@@ -304,17 +185,17 @@ async def take_back(ask: Ask, fields: Mapping[str, str]) -> str:
     except OperationError as error:
         if error.kind != "not_found":
             raise
-    return _back(fields, {"item": event})
+    return Done(_back(fields, {"item": event}))
 
 
 def _queue(fields: Mapping[str, str]) -> Queue:
     return Queue(fields.get("project") or "default", fields.get("queue") or DEFAULT_QUEUE)
 
 
-def _back(fields: Mapping[str, str], more: Mapping[str, Any]) -> str:
+def _back(fields: Mapping[str, str], more: Mapping[str, str] | None = None) -> str:
     queue, span = _queue(fields), fields.get("t", "")
     named = {"queue": queue.name if queue.name != DEFAULT_QUEUE else "", "t": span if span != _SPAN else ""}
-    return link("/label", {"project": queue.project}, named, more)
+    return link("/label", {"project": queue.project}, named, more or {})
 
 
 _QUEUE = Parameter("queue", "Name of the sample; each has its own order.", default=DEFAULT_QUEUE, longest=64)
@@ -334,7 +215,6 @@ PAGE = Page(
     (
         _QUEUE,
         Parameter("item", "Event id of an answer to show, instead of the next one.", longest=36),
-        Parameter("last", "Event id of the answer that was labelled last.", longest=36),
         Parameter("full", "1: whole texts.", ("1",)),
     ),
     span=_SPAN,

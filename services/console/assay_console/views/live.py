@@ -2,6 +2,7 @@
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter, redis_panel
 from assay_console.passing import Passing, Wanted
+from assay_console.scope import values_of
 from assay_schema.fields import Kind
 
 #: Rows of the first screen.
@@ -24,7 +25,7 @@ class LivePage(Document):
 
 def wanted_of(ask: Ask) -> Wanted:
     """Return the filter of a URL."""
-    kinds, services = (tuple(filter(None, ask.text(name).split(","))) for name in ("kind", "service"))
+    kinds, services = (tuple(values_of(ask.text(name))) for name in ("kind", "service"))
     return Wanted(ask.scope.project, kinds, services, ask.text("q"))
 
 

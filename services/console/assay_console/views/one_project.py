@@ -1,7 +1,7 @@
 """The project of pages that are about exactly one."""
 
 from assay_console.page import Ask
-from assay_operations.overview.frame import frame
+from assay_operations.overview.frame import frame_facts
 
 
 async def project_of(ask: Ask) -> tuple[str, tuple[str, ...]]:
@@ -11,5 +11,5 @@ async def project_of(ask: Ask) -> tuple[str, tuple[str, ...]]:
     """
     if ask.scope.project:
         return ask.scope.project, ()
-    names = (await ask.rollup(frame, "")).projects
+    names = (await ask.rollup(frame_facts, "")).projects
     return (names[0], ()) if len(names) == 1 else ("", names)

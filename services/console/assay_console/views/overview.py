@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from assay_console.page import Ask, Document, Page, Panel, redis_panel
 from assay_operations.doctor.probes import state_of
-from assay_operations.overview.flow import Hop, Rates, hops
+from assay_operations.overview.flow import FlowHistory, Hop, hops
 from assay_operations.overview.stored import (
     Open,
     Quality,
@@ -26,10 +26,9 @@ from assay_operations.overview.verdict import Facts, Verdict, verdict
 _SERVICES = ("gateway", "assembler", "scrubber", "writer", "judge", "drift", "notifier", "otlp_exporter")
 #: Seconds that a service on this host has to answer.
 _READY_S = 1.0
-_RATES = Rates()
 
 
-class Step(Document):
+class FlowStep(Document):
     """A step on the way of an event: entries that wait for it, rate a second, age of the newest."""
 
     name: str
@@ -76,17 +75,11 @@ class Overview(Document):
     verdict: Verdict
     empty: bool
     settings_to_paste: str
-    steps: Panel[list[Step]]
+    steps: Panel[list[FlowStep]]
     services: list[Service]
     projects: Panel[list[Project]]
     counted_to: datetime | None
     watermark_at: datetime | None
-
-
-class _LastAnswer:
-    """When Redis last answered this process (Unix s); 0 if never."""
-
-    redis_s = 0.0
 
 
 async def read(ask: Ask) -> Overview:
@@ -101,7 +94,7 @@ async def read(ask: Ask) -> Overview:
     )
     now_s = time.time()
     if steps.state == "ready":
-        _LastAnswer.redis_s = now_s
+        ask.flow.answered(now_s)
     wanted = ask.scope.project
     found = [each for each in (stored.value.projects if stored.value else ()) if wanted in ("", each.project)]
     of = {each.project: each for each in opened.value or ()}
@@ -112,10 +105,10 @@ async def read(ask: Ask) -> Overview:
         ),
         key=lambda project: (("bad", "warn", "good", "off").index(project.state), -project.events, project.name),
     )
-    places = [step(hop, now_s) for hop in steps.value or ()]
+    places = [step(hop, now_s, ask.flow) for hop in steps.value or ()]
     ever = None if stored.value is None else bool(found) or any(place.newest_age_s for place in places)
     return Overview(
-        verdict=verdict(facts(stored, found, judged, opened, lost, steps, now_s, ever, wanted)),
+        verdict=verdict(facts(stored, found, judged, opened, lost, steps, now_s, ask.flow, ever, wanted)),
         empty=ever is False,
         settings_to_paste=settings_to_paste(ask),
         steps=steps.holding(places if steps.value is not None else None),
@@ -160,7 +153,7 @@ def row(each: Traffic, judged: Quality | None, opened: Open | None, lost: dict[s
 
 def facts(
     stored: Panel[Stored], found: list[Traffic], judged: Panel[tuple[Quality, ...]], opened: Panel[tuple[Open, ...]],
-    lost: Panel[dict[str, int]], steps: Panel[list[Hop]], now_s: float, ever: bool | None, project: str,
+    lost: Panel[dict[str, int]], steps: Panel[list[Hop]], now_s: float, flow: FlowHistory, ever: bool | None, project: str,
 ) -> Facts:  # fmt: skip
     """Collect the facts of the sentence: of one project and the whole system, or of all. Pure.
 
@@ -176,7 +169,7 @@ def facts(
     current = stored.state == "ready"
     return Facts(
         store_away_s=None if current else stored.age_s or 0.0,
-        redis_away_s=None if steps.state == "ready" else (now_s - _LastAnswer.redis_s if _LastAnswer.redis_s else 0.0),
+        redis_away_s=None if steps.state == "ready" else flow.silent_s(now_s),
         ever=ever,
         events=sum(each.recent for each in found) if current else None,
         usual=sum(each.usual[-1] for each in found if each.usual) / 6 if current else None,
@@ -201,14 +194,14 @@ def _in_words(hop: Hop) -> str:
     return f"{hop.waiting or 0:,} entries wait for the {hop.service} ({hop.note})"
 
 
-def step(hop: Hop, now_s: float) -> Step:
+def step(hop: Hop, now_s: float, flow: FlowHistory) -> FlowStep:
     """Make a step with its rate and the age of the newest entry."""
-    return Step(
+    return FlowStep(
         name=hop.name,
         service=hop.service,
         waiting=hop.waiting,
         oldest_s=None if hop.oldest_ms is None else hop.oldest_ms / 1000,
-        rate=_RATES.rate(hop.name, now_s, hop.done),
+        rate=flow.rate(hop.name, now_s, hop.done),
         newest_age_s=None if hop.newest_ms is None else round(max(0.0, now_s - hop.newest_ms / 1000), 1),
         state=hop.state,
         note=hop.note,

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from assay_console.page import Action, Ask, Document, Page, Parameter
+from assay_console.page import Action, Ask, Document, Done, Page, Parameter
 from assay_console.people import Role
 from assay_console.scope import link
 from assay_console.views.failures import REASON, STAGE
@@ -18,7 +18,7 @@ from assay_operations.operator_config import data_of
 _UNFIT_MAX = 20
 _COMMAND = "assay dead requeue --all --dry-run"
 _COMMENT = Parameter("comment", "Why, for the audit record.", longest=500)
-_EXPECTED = Parameter("expected", "The number that was shown; more or fewer now are refused.", longest=12)
+_EXPECTED = Parameter("expected", "The `digest` that was shown; other letters are refused.", longest=64)
 
 
 class Requeue(Document):
@@ -31,7 +31,10 @@ class Requeue(Document):
     #: Letters that cannot be requeued, and why.
     unfit: list[str]
     unfit_count: int
-    done: str
+    #: Letters that this person requeued just now; None for no requeue.
+    done: int | None
+    #: Names the letters that were found: a requeue sends these and no others.
+    digest: str
     #: Command to run instead, if this console has no credentials of an operator.
     command: str
 
@@ -50,7 +53,15 @@ async def read(ask: Ask) -> Requeue:
     reason, stage = ask.text("reason"), ask.text("stage")
     if ask.settings.console.operator_config is None:
         return Requeue(
-            reason=reason, stage=stage, letters=0, streams={}, unfit=[], unfit_count=0, done="", command=_COMMAND
+            reason=reason,
+            stage=stage,
+            letters=0,
+            streams={},
+            unfit=[],
+            unfit_count=0,
+            done=None,
+            digest="",
+            command=_COMMAND,
         )
     plan = await asyncio.to_thread(_plan, ask, reason, stage)
     return Requeue(
@@ -60,26 +71,29 @@ async def read(ask: Ask) -> Requeue:
         streams=dict(plan.streams),
         unfit=list(plan.unfit[:_UNFIT_MAX]),
         unfit_count=len(plan.unfit),
-        done=ask.text("done"),
+        digest=plan.digest,
+        done=int(ask.notice) if ask.notice else None,
         command="",
     )
 
 
-async def requeue(ask: Ask, fields: Mapping[str, str]) -> str:
-    """Requeue the letters of a filter, if they are as many as the person saw."""
+async def requeue(ask: Ask, fields: Mapping[str, str]) -> Done:
+    """Requeue the letters of a filter, if they are those that the person saw."""
     reason, stage = fields.get("reason", ""), fields.get("stage", "")
     actor = Actor(ask.person.name, "console", "console", fields.get("comment", ""))
 
     def run() -> int:
         plan = _plan(ask, reason, stage)
-        if fields.get("expected") != str(len(plan.names)):
+        if fields.get("expected") != plan.digest:
             raise OperationError(
-                "conflict", f"there are {len(plan.names):,} dead letters now", "look again, then decide"
+                "conflict",
+                f"the dead letters have changed: there are {len(plan.names):,} now",
+                "look again, then decide",
             )
         return apply(plan, actor).streams.total()
 
     sent = await asyncio.to_thread(run)
-    return link("/failures/requeue", {"reason": reason, "stage": stage, "done": sent or "0"})
+    return Done(link("/failures/requeue", {"reason": reason, "stage": stage}), str(sent))
 
 
 PAGE = Page(
@@ -89,7 +103,7 @@ PAGE = Page(
     "Which dead letters are sent again?",
     read,
     Requeue,
-    (REASON, STAGE, Parameter("done", "How many were requeued.", longest=12)),
+    (REASON, STAGE),
     role=Role.OPERATOR,
     span="",
     within="failures",

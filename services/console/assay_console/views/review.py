@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 
-from assay_console.page import Action, Ask, Document, Page, Panel, Parameter
+from assay_console.page import Action, Ask, Document, Done, Form, Page, Panel, Parameter
 from assay_console.people import Role
 from assay_console.pieces import SHOWN_CHARS, Text, text_of
 from assay_console.scope import link
@@ -20,8 +20,8 @@ from assay_schema.limits import QUERY_MAX_CHARS
 
 #: Dataset if the link names none.
 _DATASET = "golden"
-#: Characters of a passage that the list shows.
-_PASSAGE_CHARS = 1_000
+#: Characters of a document's text that are shown at first, and when a reviewer opens it.
+_BEGINNING_CHARS, _TEXT_CHARS = 500, 4_000
 
 
 class Queued(Document):
@@ -37,12 +37,16 @@ class Queued(Document):
 
 
 class Retrieved(Document):
-    """A retrieved document. `expected`: the saved case has it; `good`: people found it good."""
+    """A retrieved document. `expected`: the saved case has it; `good`: people found it good.
+
+    `text` is None if neither the retrieval nor an answer has it; `beginning` is its beginning, None if that is all of it.
+    """
 
     rank: int
     name: str
     score: float | None
     text: Text | None
+    beginning: Text | None
     expected: bool
     good: bool
 
@@ -112,7 +116,7 @@ async def read(ask: Ask) -> ReviewPage:
         scrubbed=bool(ask.text("scrubbed")),
         queue=queue,
         current=current,
-        saved=ask.text("saved"),
+        saved=ask.notice,
         may_save=ask.person.role >= Role.LABELLER,
     )
 
@@ -157,11 +161,13 @@ async def _current(ask: Ask, project: str, dataset: str, event: str, left: list[
     else:
         case = await ask.store(latest_version, project, dataset, case_id_of(retrieval.event_id))
     candidate = next((each for each in left if retrieval and each.event_id == retrieval.event_id), None)
-    return current_of(retrieval, case, candidate)
+    return current_of(retrieval, case, candidate, None if ask.text("full") else _TEXT_CHARS)
 
 
-def current_of(retrieval: Retrieval | None, case: SavedCase | None, candidate: Candidate | None) -> Current:
-    """Return what the reviewer decides about. Pure."""
+def current_of(
+    retrieval: Retrieval | None, case: SavedCase | None, candidate: Candidate | None, longest: int | None = _TEXT_CHARS
+) -> Current:
+    """Return what the reviewer decides about; `longest`: characters of a document's text. Pure."""
     expected = [*case.expected_slugs, *map(str, case.expected_chunk_ids)] if case and not case.retired else []
     good = set(candidate.good) if candidate else set()
     documents = tuple(
@@ -169,7 +175,10 @@ def current_of(retrieval: Retrieval | None, case: SavedCase | None, candidate: C
             rank=each.rank,
             name=each.name,
             score=each.score,
-            text=text_of(each.text, (), _PASSAGE_CHARS) if each.text else None,
+            text=text_of(each.text, (), longest) if each.text else None,
+            beginning=text_of(each.text, (), _BEGINNING_CHARS)
+            if each.text and len(each.text) > _BEGINNING_CHARS
+            else None,
             expected=each.name in expected,
             good=each.name in good,
         )
@@ -191,7 +200,32 @@ def current_of(retrieval: Retrieval | None, case: SavedCase | None, candidate: C
     )
 
 
-async def save(ask: Ask, fields: Mapping[str, str]) -> str:
+async def read_again(ask: Ask, sent: Mapping[str, str]) -> ReviewPage:
+    """Read the page with the decision that was sent."""
+    page = await read(ask)
+    return page if page.current is None else page.model_copy(update={"current": with_sent(page.current, sent)})
+
+
+def with_sent(current: Current, sent: Mapping[str, str]) -> Current:
+    """Return what the reviewer decides about, with the fields that were sent. Pure."""
+    ranks = set(sent.get("ranks", "").split(","))
+    documents = (each.model_copy(update={"expected": str(each.rank) in ranks}) for each in current.documents)
+    return current.model_copy(
+        update={
+            "documents": tuple(documents),
+            "others": tuple(each for each in sent.get("documents", "").splitlines() if each.strip()),
+            "null_case": bool(sent.get("null_case")),
+            "expected_answer": sent.get("expected_answer", "").replace("\r\n", "\n"),
+        }
+    )
+
+
+def _form_parameters(ask: Ask, sent: Mapping[str, str]) -> dict[str, str]:
+    names = {"project": sent.get("project", ""), "event": sent.get("event_id", ""), "dataset": ask.path["name"]}
+    return {name: value for name, value in names.items() if value}
+
+
+async def save(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Save a case and go to the next question."""
     project, dataset, event = fields.get("project") or "default", ask.path["name"], fields.get("event_id", "")
     names = [each.strip() for each in fields.get("documents", "").splitlines() if each.strip()]
@@ -207,7 +241,7 @@ async def save(ask: Ask, fields: Mapping[str, str]) -> str:
             of_chunks = retrieval.of_chunks
             listed = {each.rank: each.name for each in retrieval.documents}
             if wrong := [rank for rank in ranks if rank not in listed]:
-                raise OperationError("invalid", f"ranks: the retrieval has {len(listed)} documents, so no {wrong[0]}")
+                raise OperationError("invalid", f"ranks: the retrieval has no document {wrong[0]}")
             names = [*(listed[rank] for rank in ranks), *names]
     review = Review(
         expected_slugs=() if of_chunks else names,
@@ -220,9 +254,8 @@ async def save(ask: Ask, fields: Mapping[str, str]) -> str:
         inclusion_probability=_probability(fields.get("inclusion_probability") or "1"),
         base_version=(_integers("base_version", fields.get("base_version", "")) or [0])[0],
     )  # fmt: skip
-    return link(
-        "/review", {"project": project, "dataset": dataset if dataset != _DATASET else "", "saved": saved.event_id}
-    )
+    following = link("/review", {"project": project, "dataset": dataset if dataset != _DATASET else ""})
+    return Done(following, saved.event_id or "")
 
 
 def _integers(name: str, text: str) -> list[int]:
@@ -259,7 +292,7 @@ PAGE = Page(
         ),
         Parameter("negative", "1: only questions with negative feedback.", ("1",)),
         Parameter("scrubbed", "1: also questions of which personal data was removed.", ("1",)),
-        Parameter("saved", "Event id of the case that was saved last.", longest=36),
+        Parameter("full", "`1`: texts of documents in full length.", ("1",)),
     ),
     span="30d",
     by_project=True,
@@ -283,4 +316,5 @@ SAVE = Action(
         Parameter("base_version", "Version that the reviewer saw; 0 for a new case.", longest=9),
         Parameter("inclusion_probability", "Probability with which the question was drawn.", longest=40),
     ),
+    Form(PAGE, _form_parameters, read_again),
 )

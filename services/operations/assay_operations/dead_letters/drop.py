@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from assay_operations.actor import Actor
 from assay_operations.audit import Attempt, Trail, redis_user
-from assay_operations.clients import run_with_redis, settings_for, with_redis
+from assay_operations.clients import with_redis
 from assay_operations.dead_letters.choose import Choice
-from assay_operations.dead_letters.letters import Name, tally
+from assay_operations.dead_letters.letters import Name, digest, tally
+from assay_operations.operator_config import operator_settings
 from assay_schema.settings import Settings
 
 if TYPE_CHECKING:
@@ -29,26 +30,37 @@ class Plan:
     tally: str
     #: The selection, for the audit record.
     target: dict[str, Any]
+    #: Settings file of the operator; None: as a command finds it.
+    config: Path | None = None
+
+    @property
+    def digest(self) -> str:
+        """Name the letters in a few characters: a plan with one letter more, fewer or replaced has another."""
+        return digest(self.names)
 
 
-def plan_drop(data: Path, chosen: Choice) -> Plan:
-    """Find the selected letters."""
-    return run_with_redis("operator", data, lambda client, settings: _find(client, settings, data, chosen))
+def plan_drop(data: Path, chosen: Choice, config: Path | None = None) -> Plan:
+    """Find the selected letters.
+
+    `config`: settings file of the identity `operator`; None: as a command finds it.
+    """
+    settings = operator_settings(data, config)
+    return with_redis(settings, lambda client: _find(client, settings, data, chosen, config))
 
 
-async def _find(client: "Client", settings: Settings, data: Path, chosen: Choice) -> Plan:
+async def _find(client: "Client", settings: Settings, data: Path, chosen: Choice, config: Path | None) -> Plan:
     doomed, counts = [], Counter[tuple[str, str]]()
     async for letter in chosen.letters(client, settings):
         doomed.append(Name(letter.shard, letter.id))
         counts[letter.stage, letter.reason] += 1
-    return Plan(data, tuple(doomed), tuple(chosen.missing), tally(counts), chosen.target)
+    return Plan(data, tuple(doomed), tuple(chosen.missing), tally(counts), chosen.target, config)
 
 
 def apply(plan: Plan, actor: Actor) -> int:
     """Delete the planned letters that still exist. Return their number."""
     if not plan.names:
         return 0
-    settings = settings_for("operator", plan.data)
+    settings = operator_settings(plan.data, plan.config)
     attempt = Trail(plan.data, settings.store).attempt(
         "dead drop", actor, identity=redis_user(settings.redis), target=plan.target, planned=len(plan.names)
     )

@@ -3,6 +3,7 @@
 Letters of `capture` were never scrubbed, so neither metadata nor errors may contain any of their content.
 """
 
+import hashlib
 import re
 import time
 from collections import Counter
@@ -224,6 +225,12 @@ def by_stream(streams: Counter[str]) -> str:
     """Return the number of dead letters by stream in words."""
     where = ", ".join(f"{count:,} to {stream}" for stream, count in sorted(streams.items()))
     return f"{counted(streams.total())}{f': {where}' if where else ''}"
+
+
+def digest(names: Iterable[Name]) -> str:
+    """Return a short text that names a set of letters: another set has another one. Pure."""
+    each = sorted(f"{name.shard}:{name.id}" for name in names)
+    return hashlib.sha256("\n".join(each).encode()).hexdigest()[:32]
 
 
 def tally(letters: Iterable[tuple[str, str]]) -> str:

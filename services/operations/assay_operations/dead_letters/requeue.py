@@ -12,7 +12,7 @@ from assay_operations.actor import Actor
 from assay_operations.audit import Attempt, Trail, redis_user
 from assay_operations.clients import with_redis
 from assay_operations.dead_letters.choose import Choice, called
-from assay_operations.dead_letters.letters import DeadLetter, Name, NotRequeueableError
+from assay_operations.dead_letters.letters import DeadLetter, Name, NotRequeueableError, digest
 from assay_operations.operator_config import operator_settings
 from assay_schema.settings import Settings
 
@@ -37,6 +37,11 @@ class Plan:
     target: dict[str, Any]
     #: Settings file of the operator; None: as a command finds it.
     config: Path | None = None
+
+    @property
+    def digest(self) -> str:
+        """Name the letters in a few characters: a plan with one letter more, fewer or replaced has another."""
+        return digest(self.names)
 
 
 @dataclass

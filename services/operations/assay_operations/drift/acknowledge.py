@@ -2,7 +2,9 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,17 +79,27 @@ def apply(plan: Plan, actor: Actor) -> bool:
 
     Safe to repeat: the service ignores an episode that is closed.
     """
-    settings = operator_settings(plan.data, plan.config)
-    attempt = Trail(plan.data, settings.store).attempt(
-        "drift acknowledge",
-        actor,
-        identity=redis_user(settings.redis),
-        target={"alert_id": plan.alert_id, "project": plan.project, "kind": plan.kind, "metric": plan.metric},
-        planned=1,
-    )
-    with attempt:
-        with_redis(settings, lambda client: _note(client, plan, actor, attempt))
-    return with_redis(settings, lambda client: _processed(client, plan))
+    return apply_together([plan], actor)
+
+
+def apply_together(plans: Sequence[Plan], actor: Actor) -> bool:
+    """Acknowledge episodes, each with an audit record, and wait for the service once.
+
+    Return True if it has processed all of them. Raises `OperationError`; the episodes before the error are acknowledged.
+    """
+    settings = operator_settings(plans[0].data, plans[0].config)
+    trail = Trail(plans[0].data, settings.store)
+    for plan in plans:
+        attempt = trail.attempt(
+            "drift acknowledge",
+            actor,
+            identity=redis_user(settings.redis),
+            target={"alert_id": plan.alert_id, "project": plan.project, "kind": plan.kind, "metric": plan.metric},
+            planned=1,
+        )
+        with attempt:
+            with_redis(settings, partial(_note, plan=plan, actor=actor, attempt=attempt))
+    return with_redis(settings, lambda client: _processed(client, plans))
 
 
 async def _note(client: "Client", plan: Plan, actor: Actor, attempt: Attempt) -> None:
@@ -96,10 +108,12 @@ async def _note(client: "Client", plan: Plan, actor: Actor, attempt: Attempt) ->
     attempt.changed = 1
 
 
-async def _processed(client: "Client", plan: Plan) -> bool:
+async def _processed(client: "Client", plans: Sequence[Plan]) -> bool:
     until = time.monotonic() + _WAIT_S
+    left = list(plans)
     while time.monotonic() < until:
-        if not await client.hexists(acknowledged_key(plan.shard), plan.alert_id):
+        left = [plan for plan in left if await client.hexists(acknowledged_key(plan.shard), plan.alert_id)]
+        if not left:
             return True
         await asyncio.sleep(0.2)
     return False

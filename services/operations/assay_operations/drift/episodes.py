@@ -1,14 +1,16 @@
 """Alert episodes: one line each, and one with its transitions and the samples behind its metric."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from assay_operations.drift.explain import episode_named
 from assay_operations.errors import OperationError
 from assay_operations.time_bounds import utc
+from assay_schema.alert_actions import acknowledge_command
 from assay_schema.alerts import AlertKind
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Most episodes of a list.
 EPISODES_MAX = 500
+#: Episodes that begin within this time of the first one belong to one incident.
+TOGETHER_MS = 3_600_000
 #: Points of a chart, at most, and the widths that they may have, in seconds.
 _POINTS = 60
 _WIDTHS_S = (1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400)
@@ -36,6 +40,21 @@ ORDER BY state IN ('ok', 'resolved'), severity = 'critical' DESC, state = 'criti
 _LAST_RESOLVED = "SELECT max(at) FROM alerts WHERE state = 'resolved' AND ({project:String} = '' OR project IN ({project:String}, 'all'))"
 _TRANSITIONS = f"""SELECT toString(previous) AS previous, {_COLUMNS}
 FROM alerts WHERE alert_id = {{id:UUID}} ORDER BY sequence"""  # noqa: S608
+
+
+#: `share`: of answers, of claims, or of usual scores that are lower, from 0 to 1; `deviations`: standard deviations from usual days.
+Unit = Literal["share", "deviations", "answers", "events", "entries", "minutes", "USD", ""]
+_UNITS: dict[str, Unit] = {
+    AlertKind.SCORE_DRIFT: "share",
+    AlertKind.RETRIEVAL_DRIFT: "share",
+    AlertKind.JUDGE_ERRORS: "share",
+    AlertKind.QUERY_DRIFT: "deviations",
+    AlertKind.SILENCE: "answers",
+    AlertKind.FAILURES: "events",
+    AlertKind.LAG: "entries",
+    AlertKind.WATERMARK_AGE: "minutes",
+    AlertKind.BUDGET: "USD",
+}
 
 
 @dataclass(frozen=True)
@@ -67,14 +86,33 @@ class Episode:
         """True until it is resolved."""
         return self.state in ("warn", "critical", "recovering")
 
+    @property
+    def unit(self) -> Unit:
+        """Unit of `value`, `baseline`, `low` and `high`."""
+        return _UNITS.get(self.kind, "")
+
+    @property
+    def acceptable(self) -> bool:
+        """True if it is open and can be acknowledged."""
+        return self.open and bool(acknowledge_command(self.alert_id, self.kind))
+
 
 @dataclass(frozen=True)
-class Listed:
+class EpisodeList:
     """Episodes, worst first; `more`: there are others. `resolved_at`: when the last one was resolved."""
 
     rows: tuple[Episode, ...]
     more: bool
     resolved_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Incident:
+    """At least two episodes of one project that began together and can be acknowledged, oldest first."""
+
+    project: str
+    began: datetime
+    episodes: tuple[Episode, ...]
 
 
 @dataclass(frozen=True)
@@ -85,6 +123,7 @@ class Transition:
     state: str
     at: datetime
     value: float | None
+    baseline: float | None
     n: int | None
     evidence: float | None
     summary: str
@@ -117,7 +156,7 @@ class History:
 
 def listed(
     client: "Client", *, state: str = "open", kind: str = "", project: str = "", since_ms: int = 0, limit: int = EPISODES_MAX
-) -> Listed:  # fmt: skip
+) -> EpisodeList:  # fmt: skip
     """List episodes.
 
     Open ones of any age; `resolved` ones, or `all`, by their latest transition since a Unix ms.
@@ -128,7 +167,28 @@ def listed(
     rows = [_episode(dict(row)) for row in answer.named_results()]
     ((resolved,),) = client.query(_LAST_RESOLVED, parameters={"project": project}).result_rows
     at = None if resolved is None else utc(resolved)
-    return Listed(tuple(rows[:limit]), len(rows) > limit, at if at and at.year > 1970 else None)
+    return EpisodeList(tuple(rows[:limit]), len(rows) > limit, at if at and at.year > 1970 else None)
+
+
+def incidents(rows: Iterable[Episode]) -> tuple[Incident, ...]:
+    """Group episodes that began within `TOGETHER_MS` of the first of them, by project. Pure."""
+    found: list[list[Episode]] = []
+    for each in sorted((row for row in rows if row.acceptable), key=lambda row: (row.project, row.since, row.alert_id)):
+        last = found[-1][0] if found else None
+        if last and last.project == each.project and _ms(each.since) - _ms(last.since) <= TOGETHER_MS:
+            found[-1].append(each)
+        else:
+            found.append([each])
+    return tuple(Incident(of[0].project, of[0].since, tuple(of)) for of in found if len(of) > 1)
+
+
+def raised_against(episode: Episode, steps: tuple[Transition, ...]) -> float | None:
+    """Return the baseline that an episode was raised against. Pure.
+
+    A closed one may have a newer baseline.
+    """
+    raised = (step.baseline for step in reversed(steps) if step.state in ("warn", "critical"))
+    return next(raised, episode.baseline)
 
 
 def transitions(client: "Client", alert_id: str, project: str = "") -> tuple[Episode, tuple[Transition, ...]]:
@@ -139,7 +199,7 @@ def transitions(client: "Client", alert_id: str, project: str = "") -> tuple[Epi
     rows = [dict(row) for row in client.query(_TRANSITIONS, parameters={"id": episode_named(alert_id)}).named_results()]
     if not rows or (project and rows[-1]["project"] not in (project, "all")):
         raise OperationError("not_found", "no such episode is stored", "`assay alerts list --all` shows those that are")
-    names = ("previous", "state", "value", "n", "evidence", "summary")
+    names = ("previous", "state", "value", "baseline", "n", "evidence", "summary")
     found = [Transition(at=utc(row["at"]), **{name: row[name] for name in names}) for row in rows]
     return _episode(rows[-1]), tuple(found)
 

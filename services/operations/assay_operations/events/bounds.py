@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assay_operations.events.filters import EventFilter, Range
-from assay_operations.events.reads import Reads
+from assay_operations.events.queries import Queries
 from assay_operations.events.rows import from_unix_ms
 from assay_schema.fields import Kind
 
@@ -70,9 +70,9 @@ _COUNTED_TO = tuple(
 
 def counted_to(client: "Client") -> datetime | None:
     """Return the time up to which stored rows are counted; None if none are. Raises `OperationError`."""
-    reads = Reads(client)
+    queries = Queries(client)
     for sql in _COUNTED_TO:
-        [(value,)] = reads.rows(sql, {})
+        [(value,)] = queries.rows(sql, {})
         if value is not None:
             return from_unix_ms(int(value))
     return None
@@ -142,7 +142,7 @@ class Edge:
 class Bounds:
     """Lower bounds for one filter."""
 
-    reads: Reads
+    queries: Queries
     wanted: EventFilter
     span: Range
     now_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
@@ -189,4 +189,4 @@ class Bounds:
             f" FROM {unit.view} WHERE {where} GROUP BY start ORDER BY start DESC"
         )
         values = rollup_parameters(self.wanted) | unit.buckets(from_ms, to_ms)
-        return [(int(start), int(matching), int(rows)) for start, matching, rows in self.reads.rows(sql, values)]
+        return [(int(start), int(matching), int(rows)) for start, matching, rows in self.queries.rows(sql, values)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from assay_operations.errors import OperationError
 from assay_operations.events.filters import OPEN_END_MS, EventFilter, Range
-from assay_operations.events.reads import OutOfTimeError, Reads
+from assay_operations.events.queries import OutOfTimeError, Queries
 from assay_operations.events.rows import SOURCES, conditions, moment, parameters
 from assay_runtime.shares import Estimate, wilson
 from assay_schema.fields import Kind
@@ -17,7 +17,23 @@ if TYPE_CHECKING:
 BUDGET_S = 5.0
 #: Values of one field that are compared: those with the most events.
 VALUES_MAX = 50
-Dimension = Literal["kind", "project", "service", "tool", "model", "status", "pii"]
+Dimension = Literal["kind", "project", "service", "tool", "model", "status", "hits", "passages", "document", "pii"]
+#: Fields that a condition decides, although they have other names.
+_DECIDED = {
+    "has=pii": {"pii"},
+    "has=no-result": {"status", "hits"},
+    "has=uncited": {"status"},
+    "status=no_result": {"hits"},
+}
+_NUMBER = "multiIf({0} <= 5, toString({0}), {0} <= 10, '6 to 10', 'more than 10')"
+_DOCUMENTS = {
+    Kind.RETRIEVAL: (
+        "multiIf(notEmpty(e.retrieved_slugs), arrayMap(d -> toString(d), e.retrieved_slugs), notEmpty(e.retrieved_ids),"
+        " arrayMap(d -> toString(d), e.retrieved_ids), notEmpty(e.passages.id), arrayMap(d -> toString(d), e.passages.id),"
+        " arrayMap(d -> toString(d), e.retrieved_chunk_ids))"
+    ),
+    Kind.ANSWER: "arrayMap((d, source) -> toString(ifNull(source, d)), e.contexts.id, e.contexts.source_id)",
+}
 #: Stands for all events among the values.
 _TOTAL = ("", "")
 #: The parameters with the edges of the range, and of the range to compare with.
@@ -28,7 +44,8 @@ _EDGES = (("span_from_ms", "span_to_ms"), ("other_from_ms", "other_to_ms"))
 class Difference:
     """A value whose share differs, or may differ, between the selection and the rest."""
 
-    #: The field: `status` has `no_result`; `pii` is a family of personal data.
+    #: The field: `status` has `no_result`; `hits` of a retrieval and `passages` of an answer are numbers; `document` was retrieved, or
+    #: given to the answer; `pii` is a family of personal data.
     dimension: Dimension
     value: str
     selected: int
@@ -69,8 +86,8 @@ def what_differs(
 ) -> Differences:
     """Compare the events of a filter with the other events of the same kinds, project and range.
 
-    With `against`, compare them with the events of the same filter in another range, such as the hours before an alert. Raises
-    `OperationError`, also if the store needs longer than `budget_s`.
+    With `against`, compare them with the events of the same filter in another range, such as the hours before an alert. Fields that
+    the filter decides are left out. Raises `OperationError`, also if the store needs longer than `budget_s`.
     """
     ranges = (span, against) if against else (span,)
     if any(each.to_ms >= OPEN_END_MS or not each.from_ms for each in ranges):
@@ -79,15 +96,17 @@ def what_differs(
         raise OperationError("invalid", "the two ranges overlap: an event would be compared with itself")
     if not selection.possible_kinds:
         return Differences((), 0, 0, 0)
-    reads = Reads(client)
+    queries = Queries(client)
     parts = [_part(kind, selection, against is not None) for kind in selection.possible_kinds]
-    counts = _counts(reads, parts, selection, (span, against or span), budget_s)
+    counts = _counts(queries, parts, selection, (span, against or span), budget_s)
     selected, rest = counts.pop(_TOTAL, (0, 0))
-    differences = (
-        [_difference(*key, *numbers, selected, rest) for key, numbers in counts.items()] if selected and rest else []
-    )
+    differences = [
+        _difference(*key, *numbers, selected, rest)
+        for key, numbers in counts.items()
+        if selected and rest and numbers != (selected, rest)  # what all events have does not differ
+    ]
     ordered = sorted(differences, key=lambda each: (-each.strength, -abs(each.difference), each.dimension, each.value))
-    return Differences(tuple(ordered), selected, rest, reads.rows_read)
+    return Differences(tuple(ordered), selected, rest, queries.rows_read)
 
 
 def difference_of_shares(selected: int, of_selected: int, rest: int, of_rest: int) -> Estimate:
@@ -120,6 +139,14 @@ def _difference(dimension: str, value: str, selected: int, rest: int, of_selecte
     )
 
 
+def decided_by(selection: EventFilter) -> set[str]:
+    """Return the fields whose values the conditions of a filter decide. Pure."""
+    found = set[str]()
+    for name, value in selection.pairs():
+        found |= {name} | _DECIDED.get(f"{name}={value}", set())
+    return found
+
+
 def _part(kind: Kind, selection: EventFilter, by_time: bool) -> str:
     """Return a SELECT of one kind: what is compared of each event, and whether it is selected."""
     in_span, in_other = (f"(e.event_time >= {moment(low)} AND e.event_time < {moment(high)})" for low, high in _EDGES)
@@ -130,42 +157,54 @@ def _part(kind: Kind, selection: EventFilter, by_time: bool) -> str:
         in_project = conditions(EventFilter(project=selection.project), kind)
         selected, where = f"({' AND '.join(chosen) or '1'})", [in_span, *in_project]
     source = SOURCES[kind]
+    number = source.results and _NUMBER.format(source.results)
     values = {
         "project": "toString(e.project)",
         "service": "toString(e.service)",
         "tool": source.tool,
         "model": source.model,
         "status": source.status,
+        "hits": number if kind is Kind.RETRIEVAL else None,
+        "passages": number if kind is Kind.ANSWER else None,
+        "kind": repr(kind.value),
     }
-    pairs = [
-        f"('{name}', {sql})" for name, sql in values.items() if sql and not (name == "project" and selection.project)
+    lists = {"pii": "arrayMap(family -> toString(family), mapKeys(e.pii_families))", "document": _DOCUMENTS.get(kind)}
+    decided = decided_by(selection)
+    pairs = [f"('{name}', {sql})" for name, sql in values.items() if sql and name not in decided]
+    several = [
+        f"arrayMap(each -> ('{name}', each), arrayDistinct({sql}))"
+        for name, sql in lists.items()
+        if sql and name not in decided
     ]
-    pairs += [f"('kind', {kind.value!r})", "('', '')"]
-    families = "arrayMap(family -> ('pii', toString(family)), mapKeys(e.pii_families))"
+    single = f"[{', '.join([*pairs, f'{_TOTAL}'])}]"
     return (
-        f"SELECT toUInt8(ifNull({selected}, 0)) AS selected, arrayConcat([{', '.join(pairs)}], {families}) AS pairs"  # noqa: S608 - parts of this package
+        f"SELECT toUInt8(ifNull({selected}, 0)) AS selected,"  # noqa: S608 - parts of this package
+        f" arrayConcat({', '.join([single, *several])}) AS pairs"
         f" FROM {source.view} AS e WHERE {' AND '.join(where)}"
     )
 
 
 def _counts(
-    reads: Reads, parts: list[str], selection: EventFilter, ranges: tuple[Range, Range], budget_s: float
+    queries: Queries, parts: list[str], selection: EventFilter, ranges: tuple[Range, Range], budget_s: float
 ) -> dict[tuple[str, str], tuple[int, int]]:
     """Return the events with each dimension and value, in the selection and in the rest; `_TOTAL` has all."""
+    # Values that are frequent on either side: a small selection has others than all that is compared with it.
     sql = (
-        "SELECT pair.1 AS dimension, pair.2 AS value, countIf(selected) AS inside, countIf(NOT selected) AS outside"  # noqa: S608
+        "SELECT pair.1 AS dimension, pair.2 AS value, countIf(selected) AS inside, countIf(NOT selected) AS outside,"  # noqa: S608
+        " greatest(1, sum(if(dimension = '', inside, 0)) OVER ()) AS all_inside,"
+        " greatest(1, sum(if(dimension = '', outside, 0)) OVER ()) AS all_outside"
         f" FROM ({' UNION ALL '.join(f'({part})' for part in parts)}) ARRAY JOIN pairs AS pair"
         " WHERE dimension = '' OR value != '' GROUP BY dimension, value"
-        " ORDER BY inside + outside DESC, value LIMIT {values:UInt32} BY dimension"
+        " ORDER BY greatest(inside / all_inside, outside / all_outside) DESC, value LIMIT {values:UInt32} BY dimension"
     )
     values = parameters(selection) | {"values": VALUES_MAX}
     values |= {"low_ms": min(each.from_ms for each in ranges), "upper_ms": max(each.to_ms for each in ranges)}
     for (low, high), each in zip(_EDGES, ranges, strict=True):
         values |= {low: each.from_ms, high: each.to_ms}
     try:
-        rows = reads.rows(sql, values, seconds=budget_s)
+        rows = queries.rows(sql, values, seconds=budget_s)
     except OutOfTimeError:
         raise OperationError(
             "unavailable", f"the comparison took longer than {budget_s:g} s", "choose a shorter range, or one project"
         ) from None
-    return {(dimension, value): (int(inside), int(outside)) for dimension, value, inside, outside in rows}
+    return {(dimension, value): (int(inside), int(outside)) for dimension, value, inside, outside, *_ in rows}

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from assay_operations.events.bounds import rollup_parameters
+from assay_operations.events.bounds import Unit, rollup_parameters
 from assay_operations.events.filters import STATUSES, EventFilter, Range
 from assay_operations.events.histogram import counted_span, not_applied, width_of
-from assay_operations.events.reads import Reads
+from assay_operations.events.queries import Queries
 from assay_operations.events.rows import EventRow
 from assay_schema.fields import Kind
 
@@ -47,6 +47,10 @@ class Facets:
 
     facets: tuple[Facet, ...]
     rows_read: int
+    #: What the rollups counted: whole buckets, so more than the range at both ends. None if only rows shown were counted.
+    counted: Range | None = None
+    #: The buckets: `minute`, `hour` or `day`.
+    unit: str = ""
 
 
 def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[EventRow] = ()) -> Facets:
@@ -55,14 +59,20 @@ def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[E
     The values of a field are counted without the filter's condition on this field. The rollups count whole buckets of the range. A field
     that they do not have, and every field if they do not know a condition of the filter, is counted on the rows shown.
     """
-    reads = Reads(client)
+    queries = Queries(client)
     unknown = set(not_applied(wanted)) - {"status"}
     names = [] if unknown or wanted.statuses else [*_DIMENSIONS]
     if not unknown and not set(wanted.possible_kinds) - set(_COUNTED):
         names.append("status")
-    counted = _of_rollups(reads, wanted, span, names) if names else {}
-    found = (counted.get(name) or of_rows(name, shown) for name in (*_DIMENSIONS, "model", "status"))
-    return Facets(tuple(found), reads.rows_read)
+    all_names = (*_DIMENSIONS, "model", "status")
+    if not names:
+        return Facets(tuple(of_rows(name, shown) for name in all_names), queries.rows_read)
+    span = counted_span(queries, EventFilter(), span)
+    _, unit = width_of(span)
+    counted = _of_rollups(queries, wanted, span, unit, names)
+    found = tuple(counted.get(name) or of_rows(name, shown) for name in all_names)
+    edges = unit.buckets(span.from_ms, span.to_ms)
+    return Facets(found, queries.rows_read, Range(edges["first_ms"], edges["last_ms"]), unit.column)
 
 
 def of_rows(name: str, shown: Sequence[EventRow]) -> Facet:
@@ -72,10 +82,10 @@ def of_rows(name: str, shown: Sequence[EventRow]) -> Facet:
     return Facet(name, tuple(ordered[:VALUES_MAX]), "of the rows shown", max(0, len(ordered) - VALUES_MAX))
 
 
-def _of_rollups(reads: Reads, wanted: EventFilter, span: Range, names: Sequence[str]) -> dict[str, Facet]:
+def _of_rollups(
+    queries: Queries, wanted: EventFilter, span: Range, unit: Unit, names: Sequence[str]
+) -> dict[str, Facet]:
     """Count the values of several fields in one query: each event once for each field."""
-    span = counted_span(reads, EventFilter(), span)
-    _, unit = width_of(span)
     wanted = replace(wanted, statuses=())
     conditions = {
         "project": "of_project = {project:String}" if wanted.project is not None else "",
@@ -103,7 +113,7 @@ def _of_rollups(reads: Reads, wanted: EventFilter, span: Range, names: Sequence[
     allowed = {status for kind in wanted.possible_kinds for status in STATUSES[kind]}
     found: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
     every = dict.fromkeys(names, 0)
-    for name, value, counted, number in reads.rows(sql, values | {"any_kinds": any_kinds, "limit": VALUES_MAX}):
+    for name, value, counted, number in queries.rows(sql, values | {"any_kinds": any_kinds, "limit": VALUES_MAX}):
         if name != "status" or value in allowed:
             found[name].append((value, int(counted)))
         every[name] = int(number)

@@ -1,4 +1,4 @@
-"""Filters of events and ranges of time, parsed from URL parameters. Pure."""
+"""Filters of events, parsed from URL parameters, and ranges of time. Pure."""
 
 import math
 import re
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from assay_operations.errors import OperationError
-from assay_operations.time_bounds import moment_ms
 from assay_schema.fields import Kind
 from assay_schema.limits import NAME_MAX_CHARS, PROJECT_PATTERN, PROJECT_RULE, SERVICE_MAX_CHARS
 
@@ -193,17 +192,6 @@ def _filter(seen: _Values) -> EventFilter:
         text=text,
         trace_id=trace,
         session_id=_short("session", single["session"], NAME_MAX_CHARS) if "session" in single else None,
-    )
-
-
-def parse_range(start: str, end: str, now_ms: int) -> Range:
-    """Return the range between two moments: durations ago such as `24h`, or ISO 8601 times. Empty: open.
-
-    Raises `OperationError`. The open end includes events of producers whose clock is ahead.
-    """
-    return Range(
-        moment_ms(start, now_ms, "from") if start else 0,
-        min(moment_ms(end, now_ms, "to"), OPEN_END_MS) if end else OPEN_END_MS,
     )
 
 

@@ -13,7 +13,7 @@ from assay_operations.events.bounds import (
     rollup_parameters,
 )
 from assay_operations.events.filters import EventFilter, Range
-from assay_operations.events.reads import Reads
+from assay_operations.events.queries import Queries
 from assay_operations.events.rows import from_unix_ms
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ def histogram(client: "Client", wanted: EventFilter, span: Range) -> Histogram:
 
     An open range is narrowed to the events that are counted. Raises `OperationError`.
     """
-    reads = Reads(client)
-    span = counted_span(reads, wanted, span)
+    queries = Queries(client)
+    span = counted_span(queries, wanted, span)
     width_ms, unit = width_of(span)
     first_ms = span.from_ms // width_ms * width_ms
-    found = _buckets(reads, wanted, unit, Range(first_ms, -(-span.to_ms // width_ms) * width_ms), width_ms)
+    found = _buckets(queries, wanted, unit, Range(first_ms, -(-span.to_ms // width_ms) * width_ms), width_ms)
     starts = range(first_ms, span.to_ms, width_ms)
     buckets = tuple(found.get(start) or Bucket(from_unix_ms(start), {}, 0, 0, 0, 0, 0) for start in starts)
-    return Histogram(buckets, width_ms // 1_000, unit.column, not_applied(wanted), reads.rows_read)
+    return Histogram(buckets, width_ms // 1_000, unit.column, not_applied(wanted), queries.rows_read)
 
 
 def not_applied(wanted: EventFilter) -> tuple[str, ...]:
@@ -90,14 +90,14 @@ def narrowed(wanted: EventFilter) -> list[str]:
     return found
 
 
-def counted_span(reads: Reads, wanted: EventFilter, span: Range) -> Range:
+def counted_span(queries: Queries, wanted: EventFilter, span: Range) -> Range:
     """Return the part of a range that has counted events: of an open range, its days with events."""
     everything = Range()
     if span.from_ms > everything.from_ms and span.to_ms < everything.to_ms:
         return span
     where = " AND ".join([*DAY.within(), *rollup_conditions(wanted)])
     sql = f"SELECT minOrNull({DAY.start}), maxOrNull({DAY.start}) FROM rollup_day WHERE {where}"  # noqa: S608
-    [(first, last)] = reads.rows(sql, rollup_parameters(wanted) | DAY.buckets(span.from_ms, span.to_ms))
+    [(first, last)] = queries.rows(sql, rollup_parameters(wanted) | DAY.buckets(span.from_ms, span.to_ms))
     if first is None:
         # Nothing is counted by day: one day at the closed end, or none.
         edge = span.from_ms or (span.to_ms if span.to_ms < everything.to_ms else 0)
@@ -116,7 +116,7 @@ def width_of(span: Range) -> tuple[int, Unit]:
     return widest * (1 + (span.to_ms - span.from_ms) // (widest * (BUCKETS_MAX - 2))), DAY
 
 
-def _buckets(reads: Reads, wanted: EventFilter, unit: Unit, span: Range, width_ms: int) -> dict[int, Bucket]:
+def _buckets(queries: Queries, wanted: EventFilter, unit: Unit, span: Range, width_ms: int) -> dict[int, Bucket]:
     where = " AND ".join([*unit.within(), *narrowed(wanted)])
     sql = (
         f"SELECT intDiv({unit.start}, {{width_ms:Int64}}) * {{width_ms:Int64}} AS start,"  # noqa: S608 - constants
@@ -127,5 +127,5 @@ def _buckets(reads: Reads, wanted: EventFilter, unit: Unit, span: Range, width_m
     values = rollup_parameters(wanted) | unit.buckets(span.from_ms, span.to_ms) | {"width_ms": width_ms}
     return {
         int(start): Bucket(from_unix_ms(int(start)), dict(events), *map(int, counts))
-        for start, events, *counts in reads.rows(sql, values)
+        for start, events, *counts in queries.rows(sql, values)
     }

@@ -10,7 +10,7 @@ from assay_operations.errors import OperationError
 from assay_operations.events.bounds import Bounds, counted
 from assay_operations.events.filters import KINDS, EventFilter, Range
 from assay_operations.events.position import Position, parse_position
-from assay_operations.events.reads import OutOfTimeError, Reads
+from assay_operations.events.queries import OutOfTimeError, Queries
 from assay_operations.events.rows import (
     FEEDBACK_BEFORE_MS,
     FEEDBACK_WITHIN_MS,
@@ -95,14 +95,14 @@ def list_events(
     """
     if not 1 <= limit <= LIMIT_MAX:
         raise OperationError("invalid", f"limit: {limit} is not from 1 to {LIMIT_MAX}")
-    reads = Reads(client)
+    queries = Queries(client)
     start = parse_position(after) if after else Position(span.to_ms)
     if start.upper_ms > span.to_ms:
         start = Position(span.to_ms)
-    bounds = Bounds(reads, wanted, span)
+    bounds = Bounds(queries, wanted, span)
     if now_ms is not None:
         bounds.now_ms = now_ms
-    walk = _Walk(reads, bounds, start, limit, time.monotonic() + budget_s)
+    walk = _Walk(queries, bounds, start, limit, time.monotonic() + budget_s)
     walk.run()
     keys = walk.found[:limit]
     upper_ms = max(walk.upper_ms, span.from_ms)
@@ -113,18 +113,18 @@ def list_events(
     else:
         following, searched_ms = str(Position(upper_ms) if walk.moved else start), upper_ms
     return Page(
-        with_verdicts(reads, tuple(walk.rows[key] for key in keys) if walk.rows else rows_at(reads, keys)),
+        with_verdicts(queries, tuple(walk.rows[key] for key in keys) if walk.rows else rows_at(queries, keys)),
         following,
         from_unix_ms(searched_ms),
         walk.complete,
-        reads.rows_read,
+        queries.rows_read,
     )
 
 
 class _Walk:
     """Read ranges backwards from a position until a page is full."""
 
-    def __init__(self, reads: Reads, bounds: Bounds, start: Position, limit: int, deadline: float) -> None:
+    def __init__(self, queries: Queries, bounds: Bounds, start: Position, limit: int, deadline: float) -> None:
         self.found: list[Position] = []
         #: The rows of `found` that were read with their keys.
         self.rows: dict[Position, EventRow] = {}
@@ -133,7 +133,7 @@ class _Walk:
         self.complete = True
         #: A range has been read.
         self.moved = False
-        self._reads, self._bounds, self._start, self._limit, self._deadline = reads, bounds, start, limit, deadline
+        self._queries, self._bounds, self._start, self._limit, self._deadline = queries, bounds, start, limit, deadline
         self._rows, self._hours = _ROWS_FIRST, 1
 
     def run(self) -> None:
@@ -187,14 +187,14 @@ class _Walk:
         values = parameters(wanted) | position_parameters(self._start)
         values |= {"low_ms": low_ms, "upper_ms": self.upper_ms, "limit": self._limit + 1 - len(self.found)}
         if len(where) == 1:  # of one kind, rows cost no more than keys
-            rows = [event_row(row) for row in self._reads.rows(select_newest(where), values, seconds=seconds)]
+            rows = [event_row(row) for row in self._queries.rows(select_newest(where), values, seconds=seconds)]
             self.rows |= {row.position: row for row in rows}
             return [row.position for row in rows]
-        found = self._reads.rows(select_keys(where), values, seconds=seconds)
+        found = self._queries.rows(select_keys(where), values, seconds=seconds)
         return [Position(ms, str(event_id), kind, project) for kind, ms, event_id, project in found]
 
 
-def rows_at(reads: Reads, keys: Sequence[Position]) -> tuple[EventRow, ...]:
+def rows_at(queries: Queries, keys: Sequence[Position]) -> tuple[EventRow, ...]:
     """Return the rows of keys, in their order, without those that were deleted since."""
     if not keys:
         return ()
@@ -205,12 +205,12 @@ def rows_at(reads: Reads, keys: Sequence[Position]) -> tuple[EventRow, ...]:
         "ids": list({key.event_id: None for key in keys}),
         "projects": list({key.project: None for key in keys}),
     }
-    found = [event_row(row) for row in reads.rows(select(dict.fromkeys(kinds, with_ids())), values)]
+    found = [event_row(row) for row in queries.rows(select(dict.fromkeys(kinds, with_ids())), values)]
     by_key = {row.position: row for row in found}
     return tuple(by_key[key] for key in keys if key in by_key)
 
 
-def with_verdicts(reads: Reads, rows: tuple[EventRow, ...]) -> tuple[EventRow, ...]:
+def with_verdicts(queries: Queries, rows: tuple[EventRow, ...]) -> tuple[EventRow, ...]:
     """Return rows with the verdict of the judge and the feedback."""
     if not rows:
         return rows
@@ -227,7 +227,7 @@ def with_verdicts(reads: Reads, rows: tuple[EventRow, ...]) -> tuple[EventRow, .
     parts = [f"({sql})" for name, sql in (("answers", _SCORES), ("targets", _FEEDBACK)) if values[name]]
     judged: dict[tuple[str, str], tuple[str, float | None]] = {}
     signs: dict[tuple[str, str], str] = {}
-    for event_id, project, last, good, bad in reads.rows(" UNION ALL ".join(parts), values) if parts else ():
+    for event_id, project, last, good, bad in queries.rows(" UNION ALL ".join(parts), values) if parts else ():
         if last[0]:
             judged[str(event_id), project] = last
         else:

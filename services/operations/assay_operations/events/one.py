@@ -13,7 +13,7 @@ from assay_operations.errors import OperationError
 from assay_operations.events.filters import KINDS, EventFilter
 from assay_operations.events.listing import rows_at, with_verdicts
 from assay_operations.events.position import Position
-from assay_operations.events.reads import Reads
+from assay_operations.events.queries import Queries
 from assay_operations.events.rows import (
     FEEDBACK_BEFORE_MS,
     SOURCES,
@@ -113,13 +113,13 @@ def one_event(
     `project` decides if one id is in several projects. Without `retention` an expired event is `unknown`.
     """
     wanted = _id(event_id)
-    reads = Reads(client)
+    queries = Queries(client)
     ms = event_ms(UUID(wanted))
-    found = _find(reads, wanted, ms, project)
-    event = None if found is None else _with_chain(reads, found)
+    found = _find(queries, wanted, ms, project)
+    event = None if found is None else _with_chain(queries, found)
     if event is None:
         now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-        return _missing(reads, wanted, ms, project, retention, now_ms)
+        return _missing(queries, wanted, ms, project, retention, now_ms)
     return event
 
 
@@ -135,39 +135,39 @@ def _id(event_id: str) -> str:
     return str(wanted)
 
 
-def _find(reads: Reads, event_id: str, ms: int, project: str | None) -> Position | None:
+def _find(queries: Queries, event_id: str, ms: int, project: str | None) -> Position | None:
     """Return the key of an id: of the first kind that has it."""
     narrow = EventFilter(project=project)
     where = {kind: [*within(), "e.event_id = {event_id:UUID}", *conditions(narrow, kind)] for kind in KINDS}
     values = parameters(narrow) | {"event_id": event_id, "low_ms": ms, "upper_ms": ms + 1, "limit": _SAME_ID_MAX}
-    keys = [Position(at, str(found), kind, of) for kind, at, found, of in reads.rows(select_keys(where), values)]
+    keys = [Position(at, str(found), kind, of) for kind, at, found, of in queries.rows(select_keys(where), values)]
     return min(keys, key=lambda key: (KINDS.index(Kind(key.kind)), key.project), default=None)
 
 
-def _with_chain(reads: Reads, found: Position) -> Event | None:
+def _with_chain(queries: Queries, found: Position) -> Event | None:
     """Return the event of a key; None if it was deleted meanwhile."""
     event_id, kind, ms = str(found.event_id), Kind(found.kind), found.ms
     key = {"event_id": event_id, "project": found.project, "low_ms": ms, "upper_ms": ms + 1}
-    records = _records(reads, SOURCES[kind].view, "event_id = {event_id:UUID}", key)
+    records = _records(queries, SOURCES[kind].view, "event_id = {event_id:UUID}", key)
     if not records:
         return None
     record = records[0]
     retrieval, target = None, None
     if kind is Kind.ANSWER and record["retrieval_event_id"]:
-        retrieval = _linked(reads, "candidates", record["retrieval_event_id"], found.project)
+        retrieval = _linked(queries, "candidates", record["retrieval_event_id"], found.project)
     if kind is Kind.FEEDBACK:
-        target = _target(reads, record["target_event_id"], found.project)
+        target = _target(queries, record["target_event_id"], found.project)
     feedback: list[dict[str, Any]] = []
     if kind is not Kind.FEEDBACK:
         since = key | {"low_ms": ms - FEEDBACK_BEFORE_MS, "upper_ms": None}
-        feedback = _records(reads, "feedback", "target_event_id = {event_id:UUID}", since, RELATED_MAX + 1)
+        feedback = _records(queries, "feedback", "target_event_id = {event_id:UUID}", since, RELATED_MAX + 1)
     scores = (
-        _records(reads, "scores", "event_id = {event_id:UUID} AND session_id IS NULL", key, order="judged_at")
+        _records(queries, "scores", "event_id = {event_id:UUID} AND session_id IS NULL", key, order="judged_at")
         if kind is Kind.ANSWER
         else []
     )
-    answers = _answers(reads, found) if kind is Kind.RETRIEVAL else ()
-    related = _related(reads, found, (record["traceparent"] or "")[3:35], record["session_id"] or "")
+    answers = _answers(queries, found) if kind is Kind.RETRIEVAL else ()
+    related = _related(queries, found, (record["traceparent"] or "")[3:35], record["session_id"] or "")
     shown = related[:RELATED_MAX]
     return Event(
         event_id,
@@ -186,35 +186,40 @@ def _with_chain(reads: Reads, found: Position) -> Event | None:
 
 
 def _records(
-    reads: Reads, view: str, condition: str, key: dict[str, Any], limit: int = RELATED_MAX, order: str = "event_time"
+    queries: Queries,
+    view: str,
+    condition: str,
+    key: dict[str, Any],
+    limit: int = RELATED_MAX,
+    order: str = "event_time",
 ) -> list[dict[str, Any]]:
     """Return rows of a view in the project and time of `key`, newest first. `upper_ms` of None is open."""
     where = ["project = {project:String}", f"event_time >= {moment('low_ms')}", condition]
     if key["upper_ms"] is not None:
         where.append(f"event_time < {moment('upper_ms')}")
     sql = f"SELECT * FROM {view} WHERE {' AND '.join(where)} ORDER BY {order} DESC LIMIT {{limit:UInt32}}"  # noqa: S608
-    return reads.objects(sql, {name: value for name, value in key.items() if value is not None} | {"limit": limit})
+    return queries.objects(sql, {name: value for name, value in key.items() if value is not None} | {"limit": limit})
 
 
-def _linked(reads: Reads, view: str, event_id: str, project: str) -> dict[str, Any] | None:
+def _linked(queries: Queries, view: str, event_id: str, project: str) -> dict[str, Any] | None:
     """Return the record of a linked event; None if it is not stored, or if the link is no id of an event."""
     linked = UUID(event_id)
     if linked.version != 7:
         return None
     ms = event_ms(linked)
     key = {"event_id": event_id, "project": project, "low_ms": ms, "upper_ms": ms + 1}
-    found = _records(reads, view, "event_id = {event_id:UUID}", key, 1)
+    found = _records(queries, view, "event_id = {event_id:UUID}", key, 1)
     return found[0] if found else None
 
 
-def _target(reads: Reads, event_id: str, project: str) -> EventRow | None:
+def _target(queries: Queries, event_id: str, project: str) -> EventRow | None:
     target = UUID(event_id)
-    found = _find(reads, event_id, event_ms(target), project) if target.version == 7 else None
-    rows = with_verdicts(reads, rows_at(reads, [found])) if found else ()
+    found = _find(queries, event_id, event_ms(target), project) if target.version == 7 else None
+    rows = with_verdicts(queries, rows_at(queries, [found])) if found else ()
     return rows[0] if rows else None
 
 
-def _answers(reads: Reads, found: Position) -> tuple[EventRow, ...]:
+def _answers(queries: Queries, found: Position) -> tuple[EventRow, ...]:
     where = [*within(), "e.project = {project:String}", "e.retrieval_event_id = {event_id:UUID}"]
     values = {
         "project": found.project,
@@ -223,10 +228,10 @@ def _answers(reads: Reads, found: Position) -> tuple[EventRow, ...]:
         "upper_ms": found.ms + _CHAIN_MS,
     }
     sql = f"SELECT * FROM ({select({Kind.ANSWER: where})}) ORDER BY ms LIMIT {RELATED_MAX + 1}"  # noqa: S608
-    return with_verdicts(reads, _oldest_first([event_row(each) for each in reads.rows(sql, values)]))
+    return with_verdicts(queries, _oldest_first([event_row(each) for each in queries.rows(sql, values)]))
 
 
-def _related(reads: Reads, found: Position, trace_id: str, session_id: str) -> tuple[EventRow, ...]:
+def _related(queries: Queries, found: Position, trace_id: str, session_id: str) -> tuple[EventRow, ...]:
     """Return the other events of the trace or session of an event, oldest first. Empty: it has none."""
     either = []
     if trace_id:
@@ -246,9 +251,9 @@ def _related(reads: Reads, found: Position, trace_id: str, session_id: str) -> t
         "upper_ms": found.ms + RELATED_MS + 1,
         "limit": RELATED_MAX + 1,
     }
-    keys = reads.rows(select_keys(dict.fromkeys(KINDS, where), "abs(ms - {at_ms:Int64})"), values)
-    rows = rows_at(reads, [Position(ms, str(event_id), kind, project) for kind, ms, event_id, project in keys])
-    return with_verdicts(reads, _oldest_first(rows))
+    keys = queries.rows(select_keys(dict.fromkeys(KINDS, where), "abs(ms - {at_ms:Int64})"), values)
+    rows = rows_at(queries, [Position(ms, str(event_id), kind, project) for kind, ms, event_id, project in keys])
+    return with_verdicts(queries, _oldest_first(rows))
 
 
 def _oldest_first(rows: Sequence[EventRow]) -> tuple[EventRow, ...]:
@@ -256,25 +261,25 @@ def _oldest_first(rows: Sequence[EventRow]) -> tuple[EventRow, ...]:
 
 
 def _missing(
-    reads: Reads, event_id: str, ms: int, project: str | None, retention: "RetentionSettings | None", now_ms: int
+    queries: Queries, event_id: str, ms: int, project: str | None, retention: "RetentionSettings | None", now_ms: int
 ) -> MissingEvent:
     at = from_unix_ms(ms)
-    if parts := reads.objects(_PART, {"event_id": event_id, "at_ms": ms, "project": project or ""}):
+    if parts := queries.objects(_PART, {"event_id": event_id, "at_ms": ms, "project": project or ""}):
         return MissingEvent(event_id, at, "part_of_session", "it is a part of a session", parts[0])
-    if failures := _failures(reads, event_id):
+    if failures := _failures(queries, event_id):
         last = failures[0]
         detail = f"recorded as lost by {last['stage']}: {last['reason']}"
         return MissingEvent(event_id, at, "failed", detail, last)
     if retention and (expired := _expired(retention, project, ms, now_ms)):
         return MissingEvent(event_id, at, "expired", expired)
-    if operation := _prune(reads, ms, project):
+    if operation := _prune(queries, ms, project):
         detail = f"a deletion on {operation['started_at']} covers its time"
         return MissingEvent(event_id, at, "pruned", detail, operation)
     if ms > now_ms + EVENT_AHEAD_MAX_MS:
         return MissingEvent(
             event_id, at, "unknown", "its time is more than a day in the future, which no event may have"
         )
-    watermark = int(reads.rows("SELECT watermark FROM watermark", {})[0][0])
+    watermark = int(queries.rows("SELECT watermark FROM watermark", {})[0][0])
     if ms >= row_ms(watermark):
         detail = (
             f"its time is after the watermark, {from_unix_ms(row_ms(watermark)).isoformat()}, up to which all is stored"
@@ -285,12 +290,12 @@ def _missing(
     return MissingEvent(event_id, at, "unknown", "everything of its time is stored, and no record names it")
 
 
-def _failures(reads: Reads, event_id: str) -> list[dict[str, Any]]:
+def _failures(queries: Queries, event_id: str) -> list[dict[str, Any]]:
     sql = (
         "SELECT * FROM capture_failures WHERE event_id = {event_id:UUID} AND entry_id IS NOT NULL"
         " ORDER BY created_at DESC LIMIT 1"
     )
-    return reads.objects(sql, {"event_id": event_id})
+    return queries.objects(sql, {"event_id": event_id})
 
 
 def _expired(retention: "RetentionSettings", project: str | None, ms: int, now_ms: int) -> str | None:
@@ -311,13 +316,13 @@ def _expired(retention: "RetentionSettings", project: str | None, ms: int, now_m
     )
 
 
-def _prune(reads: Reads, ms: int, project: str | None) -> dict[str, Any] | None:
+def _prune(queries: Queries, ms: int, project: str | None) -> dict[str, Any] | None:
     """Return the last deletion that covers a time and project; None without one."""
     sql = (
         "SELECT * FROM operations WHERE operation = 'prune' AND (changed > 0 OR outcome = 'started')"
         " AND started_at >= fromUnixTimestamp64Milli({at_ms:Int64}, 'UTC') ORDER BY started_at DESC LIMIT 1000"
     )
-    for record in reads.objects(sql, {"at_ms": ms}):
+    for record in queries.objects(sql, {"at_ms": ms}):
         target = orjson.loads(record["target"])
         upto_ms = target.get("upto_ms", target.get("stored_upto_ms", 0))
         if ms <= upto_ms and (project is None or target.get("project") in (None, project)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from assay_operations.errors import OperationError
 from assay_operations.events.bounds import Bounds
 from assay_operations.events.filters import EventFilter, Range
-from assay_operations.events.reads import OutOfTimeError, Reads
+from assay_operations.events.queries import OutOfTimeError, Queries
 from assay_operations.events.rows import from_unix_ms, moment
 from assay_runtime.indexed import question_hash
 from assay_schema.fields import Kind
@@ -71,13 +71,13 @@ def other_documents(
     Looks at the retrievals of 30 days, or at the newest `ROWS_MAX` of them. Questions are the same if they differ in case
     and white space only. Raises `OperationError`.
     """
-    reads = Reads(client)
+    queries = Queries(client)
     retrievals = EventFilter(kinds=(Kind.RETRIEVAL,), project=project)
-    bounds = Bounds(reads, retrievals, Range(max(0, at_ms - BACK_MS), at_ms))
+    bounds = Bounds(queries, retrievals, Range(max(0, at_ms - BACK_MS), at_ms))
     low_ms = bounds.lower(at_ms, None, ROWS_MAX).low_ms
     values = {"project": project, "question": question, "low_ms": low_ms, "upper_ms": at_ms, "limit": LISTS_MAX + 1}
     try:
-        rows = reads.rows(_EARLIER, values, seconds=budget_s)
+        rows = queries.rows(_EARLIER, values, seconds=budget_s)
     except OutOfTimeError:
         raise OperationError(
             "unavailable", f"the search for the same question took longer than {budget_s:g} s"

@@ -1,10 +1,12 @@
-"""Read a captured retrieval whose documents a reviewer ticks."""
+"""Read a captured retrieval whose documents a reviewer ticks, with the texts that are known of them."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from assay_operations.errors import OperationError
+from assay_operations.events.one import RELATED_MS
 from assay_operations.labelling.queues import checked_event, checked_name
 
 if TYPE_CHECKING:
@@ -24,12 +26,22 @@ WHERE project = {project:String} AND event_id = {event:UUID} AND event_time = UU
     AND retrieval_event_id IS NOT NULL
 """
 
+#: The passages that answers of a retrieval were given: those of its first answer.
+_GIVEN = """
+SELECT a.contexts.id AS ids, a.contexts.source_id AS sources, a.contexts.text AS texts FROM answers AS a
+WHERE a.project = {project:String} AND a.retrieval_event_id = {event:UUID} AND notEmpty(a.contexts.id)
+    AND a.event_time BETWEEN UUIDv7ToDateTime({event:UUID}, 'UTC') - toIntervalMillisecond({within:UInt32})
+        AND UUIDv7ToDateTime({event:UUID}, 'UTC') + toIntervalMillisecond({within:UInt32})
+ORDER BY a.event_time LIMIT 1
+"""
+
 
 @dataclass(frozen=True)
 class Document:
     """A document of the list.
 
-    `rank` is 1 for the first. `score` and `text` are None if the producer does not send them.
+    `rank` is 1 for the first. `score` and `text` are None if the producer does not send them. The passages of a document that has
+    several are joined by empty lines.
     """
 
     rank: int
@@ -65,6 +77,10 @@ def retrieval_of(store: "Store", project: str, event_id: str) -> Retrieval:
     if row is None:
         raise OperationError("not_found", f"no retrieval {event}, or answer of one, is stored in project {project}")
     documents, of_chunks = documents_of(row)
+    if any(each.text is None for each in documents):
+        values = {"project": project, "event": row["event_id"], "within": RELATED_MS}
+        given = store.query(_GIVEN, parameters=values).result_rows
+        documents = with_texts(documents, zip(*given[0], strict=True) if given else ())
     return Retrieval(row["event_id"], row["event_time"], project, row["query"], documents, of_chunks)
 
 
@@ -85,3 +101,18 @@ def documents_of(row: dict[str, Any]) -> tuple[tuple[Document, ...], bool]:
         if name and name not in found:
             found[name] = Document(len(found) + 1, name, score, texts.get(name, text))
     return tuple(found.values()), not (row["retrieved_slugs"] or row["retrieved_ids"] or passages)
+
+
+def with_texts(documents: Iterable[Document], passages: Iterable[tuple[str, str | None, str]]) -> tuple[Document, ...]:
+    """Return documents with the texts of passages, given as id, source and text. Pure.
+
+    A passage belongs to the document that its id or its source names. A document that has a text keeps it.
+    """
+    texts: dict[str, list[str]] = {}
+    for identity, source, text in passages:
+        for name in {identity, source} - {None, ""}:
+            texts.setdefault(str(name), []).append(text)
+    return tuple(
+        replace(each, text="\n\n".join(texts[each.name])) if each.text is None and each.name in texts else each
+        for each in documents
+    )

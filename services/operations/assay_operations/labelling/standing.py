@@ -36,24 +36,35 @@ class Standing:
 
     progress: Progress
     verdicts: Verdicts
+    #: Answers labelled good or bad that a calibration needs.
+    target: int
     #: Pairs of labellers with answers that both called good or bad.
     pairs: tuple[Agreement, ...]
     calibration: Calibration | None
     why: str = ""
 
 
-def standing(store: "Store", queue: Queue, drift: DriftSettings) -> Standing:
-    """Read the state of a queue. Nothing is stored: `assay judge calibrate --stored` does that."""
+def standing(store: "Store", queue: Queue, drift: DriftSettings, *, all_labelled: bool = False) -> Standing:
+    """Read the state of a queue. Nothing is stored: `assay judge calibrate --stored` does that.
+
+    The judge's verdicts are read once enough answers are labelled, or all of the sample (`all_labelled`): before, they would sway the
+    labeller.
+    """
     labels = labels_of(store, queue)
     together = verdicts_of(labels)
     compared = (agreement_of(labels, *pair) for pair in combinations(together.labellers, 2))
     pairs = tuple(islice((each for each in compared if each.n or each.unsure), _PAIRS_MAX))
-    calibration, why = None, "no answer is labelled good or bad yet"
-    if together.labels:
+    target, decided = drift.calibration_labels, len(together.labels)
+    calibration, why = None, ""
+    if decided < target and not all_labelled:
+        why = f"{target - decided:,} more answers labelled good or bad, or all of the sample"
+    elif not together.labels:
+        why = "no answer is labelled good or bad yet"
+    else:
         try:
-            calibration, why = judge_agreement(store, Path(), drift, queue), ""
+            calibration = judge_agreement(store, Path(), drift, queue)
         except OperationError as error:
             if error.kind not in ("invalid", "not_found"):
                 raise
             why = error.message
-    return Standing(progress(store, queue), together, pairs, calibration, why)
+    return Standing(progress(store, queue), together, target, pairs, calibration, why)

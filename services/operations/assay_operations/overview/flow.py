@@ -136,14 +136,26 @@ def _ms(entry: bytes) -> float | None:
     return float(entry.partition(b"-")[0]) or None
 
 
-class Rates:
-    """Entries per second of counters, over the last ten minutes at most, from the readings so far."""
+class FlowHistory:
+    """The readings of counters that one process has made, and the time when Redis last answered."""
 
     def __init__(self) -> None:
         self._seen: dict[str, deque[tuple[float, int]]] = {}
+        self._answered_s: float | None = None
+
+    def answered(self, at_s: float) -> None:
+        """Note that Redis answered (Unix s)."""
+        self._answered_s = at_s
+
+    def silent_s(self, at_s: float) -> float:
+        """Return the seconds since Redis last answered; 0 if it never did."""
+        return 0.0 if self._answered_s is None else max(0.0, at_s - self._answered_s)
 
     def rate(self, name: str, at_s: float, count: int | None) -> float | None:
-        """Note a reading of a counter. Return its rate; None without two readings some seconds apart."""
+        """Note a reading of a counter, and return its entries per second over ten minutes at most.
+
+        None without two readings some seconds apart.
+        """
         if count is None:
             return None
         seen = self._seen.setdefault(name, deque())

@@ -22,7 +22,7 @@ FROM rollup_day WHERE day >= today() - {days:UInt16}"""
 
 
 @dataclass(frozen=True)
-class Frame:
+class FrameFacts:
     """Projects with events in 90 days, arrival of the newest event of these that is counted, open alerts."""
 
     projects: tuple[str, ...]
@@ -30,8 +30,8 @@ class Frame:
     open_alerts: int
 
 
-def frame(client: "Client", project: str = "") -> Frame:
+def frame_facts(client: "Client", project: str = "") -> FrameFacts:
     """Read it. Alerts are those of a project and of the whole system; all without a project."""
     parameters = {"days": _PROJECT_DAYS, "limit": _PROJECTS_MAX, "project": project}
     ((projects, newest, alerts),) = client.query(_FRAME, parameters=parameters).result_rows
-    return Frame(tuple(projects), None if newest is None else utc(newest), int(alerts))
+    return FrameFacts(tuple(projects), None if newest is None else utc(newest), int(alerts))

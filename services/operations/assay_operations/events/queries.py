@@ -1,4 +1,4 @@
-"""Queries of the store for the reads of events: time limits, counted rows, and errors with a fix."""
+"""Queries of the store about events: time limits, counted rows, and errors with a fix."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ class OutOfTimeError(Exception):
 
 
 @dataclass
-class Reads:
+class Queries:
     """The queries of one operation."""
 
     client: "Client"

@@ -1,0 +1,58 @@
+"""The shell of a page: navigation, and the link, JSON, SQL and command of its document."""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from assay_console.page import Ask, Page
+from assay_console.pages import PAGES
+from assay_console.scope import link
+from assay_schema.settings import Settings
+
+
+def shell_of(page: Page, ask: Ask) -> dict[str, Any]:
+    """Return what surrounds the document of a page; `frame_of` reads what is from the store."""
+    here = link(_filled(page.path, ask.path), dict(ask.parameters))
+    return {
+        "pages": PAGES,
+        "person": ask.person,
+        "scope": ask.scope,
+        "here": here,
+        "json": link(_filled(page.api_path, ask.path), dict(ask.parameters)),
+        "keep": ask.scope.parameters(),
+        "command": _command(page, ask),
+        "sql": page.sql,
+    }
+
+
+def _filled(path: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        path = path.replace(f"{{{name}}}", quote(value, safe="")).replace(f"{{{name}:path}}", quote(value))
+    return path
+
+
+def data_option(settings: Settings) -> str:
+    """Return the option that names the data directory, if `assay up` made it elsewhere than in ./data."""
+    file = settings.console.operator_config
+    if file is None or file.parent.name != "secrets" or file.parent.parent.resolve() == Path("data").resolve():
+        return ""
+    data = file.parent.parent
+    shown = data.relative_to(Path.cwd()) if data.is_relative_to(Path.cwd()) else data
+    return f" --data {shlex.quote(str(shown))}"
+
+
+def _command(page: Page, ask: Ask) -> str:
+    """Return the command that prints what the page shows; empty if there is none."""
+    if not page.command:
+        return ""
+    project = f" --project {shlex.quote(ask.scope.project)}" if ask.scope.project else ""
+    given = {name: shlex.quote(value) for name, value in {**ask.parameters, **ask.path}.items()}
+    values = {**given, "and_project": project, "span": ask.scope.span or ask.scope.from_iso}
+    return page.command.format_map(_Missing(values)) + data_option(ask.settings)
+
+
+class _Missing(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return key.upper()

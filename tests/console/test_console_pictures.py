@@ -1,0 +1,62 @@
+"""The components look as they are kept: `python -m tests.console.pictures --keep` keeps them anew after a change that is meant."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.console.kept_pictures import (
+    DIFFERENT_MAX,
+    FOLDER,
+    SCHEMES,
+    WIDTHS,
+    file_of,
+    fingerprint,
+    kept,
+    picture_of,
+    places,
+    shown,
+)
+from tests.support.browser import window
+from tests.support.console import Console
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_component_looks_as_it_is_kept(
+    browser: "Browser", empty: Console, width: int, scheme: str, record_property: Callable[[str, object], None]
+) -> None:
+    known = kept()
+    with window(browser, empty, width=width, dark=scheme == "dark") as opened:
+        page = opened.open("/patterns")
+        assert places(page) == known["places"][str(width)], "blocks moved: look, then keep them with --keep"
+        assert (opened.complaints, opened.foreign) == ([], [])
+        same = fingerprint(browser, page) == {name: known[name] for name in ("browser", "fonts")}
+        record_property("pixels", "compared" if same else "not compared: another browser or other fonts")
+        if same:
+            before = picture_of(page, file_of(width, scheme).read_bytes())
+            share = shown(page).difference(before)
+            assert share <= DIFFERENT_MAX, f"{share:.2%} of the pixels differ: look, then keep them with --keep"
+
+
+def test_a_change_of_a_component_is_a_difference(browser: "Browser", empty: Console) -> None:
+    with window(browser, empty) as opened:
+        page = opened.open("/patterns")
+        before, blocks = shown(page), places(page)
+        assert picture_of(page, before.png) == before, "a kept file loses nothing"
+        assert shown(page).difference(before) <= DIFFERENT_MAX, "the same page is the same picture"
+        assert before.difference(replace(before, height=before.height - 1)) == 1.0
+        page.evaluate("document.querySelector('.notice.bad').classList.remove('bad')")
+        assert shown(page).difference(before) > DIFFERENT_MAX
+        page.evaluate("document.querySelector('.cols').classList.remove('cols')")
+        assert places(page) != blocks
+
+
+def test_the_kept_pictures_are_small() -> None:
+    assert sum(each.stat().st_size for each in FOLDER.iterdir()) < 1_500_000

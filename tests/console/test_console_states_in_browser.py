@@ -1,0 +1,158 @@
+"""The console in a real browser when the store is away, without colours, without motion, by keyboard alone and on a phone."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid5
+
+import pytest
+
+from assay_console.pages import PAGES
+from assay_runtime.store import connect, insert_json_rows
+from tests.console.conftest import Shop
+from tests.console.test_console_in_browser import NAMES, path_of, violations
+from tests.support.browser import window
+from tests.support.console import Console, running_console
+from tests.support.console_rows import Filled, alert_row, fill
+from tests.support.sample_rows import lines
+from tests.support.store import StoreServer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+#: Pages that read nothing of the store before somebody asks, or never.
+_ASKS_NOTHING = {"live", "sql", "requeue"}
+
+
+@dataclass(frozen=True)
+class Away:
+    """A console whose store was killed after each page had been read."""
+
+    console: Console
+    rows: Filled
+
+
+@pytest.fixture(scope="module")
+def away(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Away]:
+    with StoreServer(tmp_path_factory.mktemp("store"), tables=tables) as store:
+        with connect(store.settings().store) as owner:
+            rows = fill(owner)
+        with running_console(tmp_path_factory.mktemp("console"), store) as console:
+            for name in NAMES:
+                assert console.get(path_of(name, rows), role="OPERATOR").status == 200
+            store.kill()
+            yield Away(console, rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_whose_store_is_away_says_so_and_is_accessible(browser: "Browser", away: Away, name: str) -> None:
+    with window(browser, away.console) as opened:
+        page = opened.open(path_of(name, away.rows))
+        text = page.locator("main").inner_text()
+        assert name in _ASKS_NOTHING or "store" in text, "the page does not say what it does not know"
+        assert "Traceback" not in text
+        assert violations(page) == []
+        page.emulate_media(color_scheme="dark")
+        assert violations(page) == []
+        assert [each for each in opened.complaints if "503" not in each] == []
+        assert opened.foreign == []
+
+
+#: Every element whose colour stands for a state.
+_STATES = ".badge, .verdict, .notice, .kind"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_states_are_told_without_colours_and_nothing_moves_for_those_who_asked(
+    browser: "Browser", shop: Shop, name: str
+) -> None:
+    with window(browser, shop.console, forced_colors="active", reduced_motion="reduce") as opened:
+        page = opened.open(path_of(name, shop.rows))
+        silent = page.evaluate(
+            f"[...document.querySelectorAll('{_STATES}')].filter(e => !e.innerText.trim() && !e.ariaLabel).map(e => e.outerHTML)"
+        )
+        assert silent == []
+        page.keyboard.press("Tab")
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+        moving = page.evaluate(
+            "[...document.querySelectorAll('*')].filter(e => { const s = getComputedStyle(e);"
+            " return s.animationName !== 'none' || parseFloat(s.transitionDuration) > 0 || s.scrollBehavior === 'smooth' })"
+            ".map(e => e.tagName + '.' + e.className)"
+        )
+        assert moving == []
+
+
+def test_a_night_by_keyboard_alone(browser: "Browser", shop: Shop) -> None:
+    """From the overview to the alert, its worst answer, the label and the question whether the level is normal: keys only."""
+    with window(browser, shop.console) as opened:
+        page = opened.open("/")
+        assert "faithfulness" in page.locator("main").inner_text()
+        page.keyboard.press("g")
+        with page.expect_navigation():
+            page.keyboard.press(_key_of("alerts"))
+        page.keyboard.press("j")
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        assert page.url.split("?")[0].endswith(f"/alerts/{shop.rows.alert}")
+
+        alert = page.url
+        _follow(page, "Answers with the lowest faithfulness")
+        page.keyboard.press("j")
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        assert "Delivery is free." in page.locator("main").inner_text()
+
+        page.keyboard.press("g")
+        with page.expect_navigation():
+            page.keyboard.press(_key_of("label"))
+        assert page.locator("h1").count() == 1
+
+        page.goto(alert)
+        command = page.locator("code", has_text="assay drift acknowledge")
+        assert command.count() == 1, "without an operator's file the page shows the command"
+
+
+def _key_of(name: str) -> str:
+    return next(each.key for each in PAGES if each.name == name)
+
+
+def _follow(page: "Page", text: str) -> None:
+    """Press Tab until a link with a text has the focus, then Enter."""
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        if text in page.evaluate("document.activeElement.innerText ?? ''"):
+            with page.expect_navigation():
+                page.keyboard.press("Enter")
+            return
+    pytest.fail(f"no link {text!r} is reached by Tab")
+
+
+def test_a_phone_shows_what_is_wrong_without_scrolling(browser: "Browser", shop: Shop) -> None:
+    with window(browser, shop.console, width=390, height=844) as opened:
+        page = opened.open("/")
+        seen = page.evaluate(
+            "[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().bottom <= innerHeight)"
+            ".map(e => e.innerText ?? '').join(' ')"
+        )
+        assert page.locator(".verdict").inner_text() in seen
+        assert "faithfulness" in seen, "the open alert"
+
+
+def test_twenty_alerts_are_on_the_first_screen(
+    browser: "Browser", tables: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with StoreServer(tmp_path_factory.mktemp("store"), tables=tables) as store:
+        rows = [alert_row(str(uuid5(UUID(int=1), str(number)))) for number in range(30)]
+        with connect(store.settings().store) as owner:
+            insert_json_rows(owner, "assay_base.alerts", lines(rows), len(rows))
+        with (
+            running_console(tmp_path_factory.mktemp("console"), store) as console,
+            window(browser, console) as opened,
+        ):
+            page = opened.open("/alerts")
+            bottoms = page.locator("table tbody tr").evaluate_all(
+                "rows => rows.map(row => row.getBoundingClientRect().bottom)"
+            )
+            assert sum(bottom <= 800 for bottom in bottoms) >= 20
