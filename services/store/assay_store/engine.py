@@ -4,7 +4,7 @@ The engine knows a single user. Rights are roles defined in its users file, and 
 one role, with that role's limits, before a client's statement reaches it. The engine then checks every access itself. A
 handle can be used from any thread, one call at a time. Outside sessions it serves one request and is discarded, so that
 nothing of a request (its database, settings, tables or changes of its role) can reach another. One exception: a handle that
-ran nothing but one query to its end, which leaves nothing on it, may run another query of the same role with the same
+ran only queries, each to its end, which leave nothing on it, may run another query of the same role with the same
 settings and database.
 """
 

@@ -10,6 +10,7 @@ from uuid import UUID
 from assay_operations.actor import NAME_CHARS
 from assay_operations.errors import OperationError
 from assay_operations.events.rows import from_unix_ms
+from assay_operations.time_bounds import utc
 from assay_schema.ids import event_ms
 from assay_schema.limits import PROJECT_PATTERN
 from assay_schema.printable import printable
@@ -182,7 +183,7 @@ def item(store: "Store", queue: Queue, labeller: str, event_id: str) -> Item:
     if label is None:
         return bare
     rows = store.query(_VERDICTS, parameters={"project": queue.project, "event": event}).named_results()
-    verdicts = tuple(Verdict(**row) for row in rows)
+    verdicts = tuple(Verdict(**(dict(row) | {"judged_at": utc(row["judged_at"])})) for row in rows)
     return Item(**{name: getattr(bare, name) for name in _BARE}, label=label, verdicts=verdicts)
 
 
@@ -192,7 +193,10 @@ _BARE = ("event_id", "event_time", "project", "query", "answer", "passages")
 def label_of(store: "Store", queue: Queue, labeller: str, event_id: str) -> Given | None:
     """Return the label in force of a labeller on an answer, if any."""
     rows = store.query(_LABEL, parameters=queue.parameters | {"labeller": labeller, "event": event_id}).result_rows
-    return Given(*rows[0]) if rows else None
+    if not rows:
+        return None
+    label_id, label, at, note = rows[0]
+    return Given(label_id, label, utc(at), note)
 
 
 def checked_name(name: str, what: str) -> str:
@@ -247,4 +251,4 @@ def _items(store: "Store", project: str, keys: Sequence[str]) -> dict[str, Item]
 
 def _item(project: str, row: dict[str, Any]) -> Item:
     passages = tuple(map(Passage, row["ids"], row["sources"], row["texts"]))
-    return Item(row["event_id"], row["event_time"], project, row["query"], row["answer"], passages)
+    return Item(row["event_id"], utc(row["event_time"]), project, row["query"], row["answer"], passages)
