@@ -229,7 +229,7 @@ class Engine:
         return self._new(role)
 
     def acquire_kept(self, role: Role, asked: Hashable) -> Handle | None:
-        """Return a handle of this role that was kept after a query with the same settings and database; None without one."""
+        """Return a handle that was kept after a query of this role, asked in the same way; None without one."""
         with self._lock:
             kept = self._kept[role]
             place = next((place for place, handle in enumerate(kept) if handle.asked == asked), None)

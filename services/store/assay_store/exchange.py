@@ -86,7 +86,10 @@ class Lease:
         self._reusable = False
 
     async def kill(self) -> None:
-        """Cancel what runs on the handle. Nothing else uses it afterwards: it would be cancelled in its place."""
+        """Cancel what runs on the handle.
+
+        Nothing else uses it afterwards: it would be cancelled in its place.
+        """
         self.spoil()
         if self.handle is not None:
             await self._runtime.run_control(functools.partial(self._runtime.engine.kill, self.handle))

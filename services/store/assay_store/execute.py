@@ -407,9 +407,9 @@ def apply(handle: Handle, settings: Mapping[str, str], database: str) -> None:
 
 
 def asking(engine: Engine, role: Role, settings: Mapping[str, str], database: str) -> Handle:
-    """Return a handle for a query with these settings in this database, which another such query may have used.
+    """Return a handle for a query with these settings in this database.
 
-    Raises StoreError.
+    Another such query may have used it. Raises StoreError.
     """
     asked = tuple(sorted(allowed(role, settings, database).items())), database
     handle = engine.acquire_kept(role, asked)

@@ -124,7 +124,10 @@ def one_event(
 
 
 def cited_ids(client: "Client", answer_id: str, project: str) -> frozenset[str]:
-    """Return the ids of the passages that an answer cites; none if it is not stored. Raises `OperationError`."""
+    """Return the ids of the passages that an answer cites; none if it is not stored.
+
+    Raises `OperationError`.
+    """
     at_ms = event_ms(UUID(answer_id))
     values = {"event_id": answer_id, "project": project, "low_ms": at_ms, "upper_ms": at_ms + 1}
     where = " AND ".join([*within(), "e.project = {project:String}", "e.event_id = {event_id:UUID}"])

@@ -80,7 +80,10 @@ class Queries:
         return [orjson.loads(line) for line in answer.splitlines() if line]
 
     def threads(self) -> ThreadPoolExecutor:
-        """Return threads for queries that do not depend on each other; on exit they have ended. The longest should begin first."""
+        """Return threads for queries that do not depend on each other.
+
+        On exit the queries have ended. The longest should begin first.
+        """
         return _Threads(_AT_ONCE, thread_name_prefix="queries")
 
 

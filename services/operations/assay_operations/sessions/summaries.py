@@ -1,4 +1,7 @@
-"""Rows of the view `sessions`, from a part of the tables: the view itself reads every event that was ever captured."""
+"""Read rows as the view `sessions` has them, from a part of the tables.
+
+The view itself reads every event that was ever captured.
+"""
 
 from typing import Any
 
@@ -99,7 +102,7 @@ def newest_sessions(
     limit: int,
     rows_first: int = ROWS_FIRST,
 ) -> list[dict[str, Any]]:
-    """Return the sessions that changed last within a range, the newest first, with the columns of the view.
+    """Return the sessions that changed last within a range, the newest first.
 
     Of captured events it reads about the newest `rows_first` before the end of the range and a day after it, and more while these have
     fewer than `limit` sessions of the range. A session that began before these has the counts of the events that were read.
@@ -119,7 +122,10 @@ def newest_sessions(
 
 
 def sessions_of_id(queries: Queries, session_id: str, project: str) -> list[dict[str, Any]]:
-    """Return the rows of an id: one for each project that has it. The indexes of `session_id` lead to its events."""
+    """Return the rows of an id: one for each project that has it.
+
+    The indexes of `session_id` lead to its events.
+    """
     return _judged(queries, queries.named(_ONE, {"session": session_id, "project": project}), 0)
 
 
