@@ -4,6 +4,7 @@ import json
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,8 @@ def sent(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sen
 
 def send(data: Path, port: int) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]], str]:
     """Send all texts over HTTP: ten in each answer, and the first of the ten in an event of each other kind."""
-    key = apply(plan_create(data, KeyKind.INGEST, "default"), local_actor()).key
+    with ThreadPoolExecutor(1) as thread:  # the browser's driver runs an event loop in this one
+        key = thread.submit(apply, plan_create(data, KeyKind.INGEST, "default"), local_actor()).result().key
     answers: dict[str, tuple[str, ...]] = {}
     others: dict[str, tuple[str, ...]] = {}
     events: list[Json] = []

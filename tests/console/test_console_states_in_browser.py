@@ -46,19 +46,18 @@ def away(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Awa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_whose_store_is_away_says_so_and_is_accessible(
-    browser: "Browser", away: Away, name: str, dark: bool
-) -> None:
-    with window(browser, away.console, dark=dark) as opened:
+def test_a_page_whose_store_is_away_says_so_and_is_accessible(browser: "Browser", away: Away, name: str) -> None:
+    with window(browser, away.console) as opened:
         page = opened.open(path_of(name, away.rows))
         text = page.locator("main").inner_text()
         assert name in _ASKS_NOTHING or "store" in text, "the page does not say what it does not know"
         assert "Traceback" not in text
+        assert violations(page) == []
+        page.emulate_media(color_scheme="dark")
+        assert violations(page) == []
         assert [each for each in opened.complaints if "503" not in each] == []
         assert opened.foreign == []
-        assert violations(page) == []
 
 
 #: Every element whose colour stands for a state.
@@ -66,8 +65,10 @@ _STATES = ".badge, .verdict, .notice, .kind"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_state_is_told_without_its_colour(browser: "Browser", shop: Shop, name: str) -> None:
-    with window(browser, shop.console, forced_colors="active") as opened:
+def test_states_are_told_without_colours_and_nothing_moves_for_those_who_asked(
+    browser: "Browser", shop: Shop, name: str
+) -> None:
+    with window(browser, shop.console, forced_colors="active", reduced_motion="reduce") as opened:
         page = opened.open(path_of(name, shop.rows))
         silent = page.evaluate(
             f"[...document.querySelectorAll('{_STATES}')].filter(e => !e.innerText.trim() && !e.ariaLabel).map(e => e.outerHTML)"
@@ -75,12 +76,6 @@ def test_a_state_is_told_without_its_colour(browser: "Browser", shop: Shop, name
         assert silent == []
         page.keyboard.press("Tab")
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_moves_for_those_who_asked_for_no_motion(browser: "Browser", shop: Shop, name: str) -> None:
-    with window(browser, shop.console, reduced_motion="reduce") as opened:
-        page = opened.open(path_of(name, shop.rows))
         moving = page.evaluate(
             "[...document.querySelectorAll('*')].filter(e => { const s = getComputedStyle(e);"
             " return s.animationName !== 'none' || parseFloat(s.transitionDuration) > 0 || s.scrollBehavior === 'smooth' })"

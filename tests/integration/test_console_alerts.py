@@ -23,6 +23,7 @@ from tests.support.redis import RedisServer
 from tests.support.sample_rows import answer, by_column, lines
 from tests.support.sample_rows import score as score_row
 from tests.support.store import PASSWORD, StoreServer
+from tests.support.wait import until_async
 
 OTHER = uuid.UUID("00000000-0000-4000-8000-000000000002")
 
@@ -156,9 +157,12 @@ async def test_an_operator_acknowledges_an_episode_after_a_second_page(
         submitted = asyncio.create_task(pages.post(f"{path}/acknowledge", comment="new model"))
         async with AsyncRedis(port=redis_server.port) as client:
             service = ShardState(client, QUICK, 0, 1, HASHED)
-            while not submitted.done():
+
+            async def taken() -> bool:
                 await service.tick(lambda _: None, START_MS)
-                await asyncio.sleep(0.05)
+                return submitted.done()
+
+            await until_async(taken, "the console does not see that the drift service closed the episode")
         answered = await submitted
         assert answered.headers["location"] == path
         assert "Accepted:" in await pages.html(path)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from assay_console.people import Role
-from assay_operations.labelling.queues import Queue
+from assay_console.shown_verdicts import ShownVerdicts
+from assay_operations.labelling.queues import Queue, left_out, next_items
 from assay_operations.labelling.submit import submit
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import new_event_id
@@ -95,6 +96,47 @@ async def test_the_verdict_is_in_neither_page_nor_document_until_the_answer_is_l
         assert JUDGE in page
         assert "no passage says it" in page
         assert missing(opened["item"]["value"]["verdicts"], page) == []
+
+
+@pytest.mark.parametrize(
+    "by", ["/events/{event}?project=shop", "/events?project=shop&t=30d", "/labels?project=shop&item={event}"]
+)
+async def test_an_answer_whose_verdict_a_person_has_seen_is_not_labelled_by_that_person(
+    settings: Settings, owner: Client, judged: list[str], by: str
+) -> None:
+    refresh_rollups(owner)
+    async with console(settings) as pages:
+        event = (await pages.json("/labels?project=shop"))["item"]["value"]["event_id"]
+        if by.startswith("/labels"):  # it shows the verdict once there is a label
+            await give(pages, event)
+        shown = await pages.json(by.format(event=event))
+        assert event in str(shown)
+        refused = await pages.post("/labels", 409, project="shop", event_id=event, label="bad")
+        assert "would not be blind" in refused.text
+        document, page = await pages.json("/labels?project=shop"), await pages.html(f"/label?project=shop&item={event}")
+        seen = ANSWERS if by.startswith("/events?") else 1
+        assert document["left_out"] == (0 if by.startswith("/labels") else seen)
+        assert 'name="label"' not in page
+        following = document["item"]["value"]
+        assert following is None if seen == ANSWERS else following["event_id"] != event
+        if by.startswith("/labels"):
+            await pages.post("/labels/undo", project="shop", event_id=event)
+            await give(pages, event, status=409)
+            assert (await pages.json("/labels?project=shop"))["left_out"] == 1
+    assert stored(owner) == []
+
+
+async def test_what_one_person_has_seen_does_not_keep_others_from_labelling(
+    settings: Settings, owner: Client, judged: list[str]
+) -> None:
+    seen = ShownVerdicts()
+    seen.add("ada", judged)
+    assert (len(seen.to("ada")), seen.to("bob")) == (ANSWERS, ())
+    reader = connect(settings.store)
+    assert next_items(reader, Queue("shop"), "ada", seen=seen.to("ada")) == []
+    assert left_out(reader, Queue("shop"), "ada", seen.to("ada")) == ANSWERS
+    assert len(next_items(reader, Queue("shop"), "bob", count=ANSWERS, seen=seen.to("bob"))) == ANSWERS
+    assert left_out(reader, Queue("shop"), "bob", seen.to("bob")) == 0
 
 
 async def test_a_form_that_is_sent_twice_counts_once_and_undo_brings_the_answer_back(

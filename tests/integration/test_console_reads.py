@@ -7,6 +7,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
+import pytest
+from starlette.requests import Request
+
+from assay_console.attendance import ClientLeftError, while_there
 from assay_console.frame import Frame, frame_of
 from assay_console.page import Ask, Panel
 from assay_console.people import Person, Role
@@ -15,10 +19,11 @@ from assay_console.scope import Scope
 from assay_operations.errors import OperationError
 from assay_operations.overview.flow import FlowHistory
 from assay_runtime.connection import connect as connect_redis
-from assay_runtime.store import Client
+from assay_runtime.store import Client, connect
 from assay_schema.settings import RedisSettings, Settings
 from tests.support.redis import RedisServer
 from tests.support.store import StoreServer
+from tests.support.wait import until_async
 
 #: Long enough that an answer never ends being current within a test.
 LONG_S = 3_600.0
@@ -225,5 +230,99 @@ def test_an_unexpected_error_leaves_a_frame_without_content(migrated: StoreServe
         reads.close()  # its threads refuse further work
         frame = await frame_with(reads, migrated.settings("console"), redis_server)
         assert frame == Frame(problem="the state of the system is not known")
+
+    asyncio.run(look())
+
+
+def endless(client: Client, salt: int) -> int:
+    """Run for hours, and read nothing."""
+    sql = f"SELECT count() FROM numbers(100000000000000) WHERE sipHash64(number) = {salt} SETTINGS max_threads = 1"
+    return int(client.query(sql).result_rows[0][0])
+
+
+def running_with(owner: Client, salt: int) -> int:
+    """Return how many of these queries run."""
+    found = owner.query(
+        f"SELECT count() FROM system.processes WHERE query LIKE '%= {salt}%' AND query NOT LIKE '%system.processes%'"
+    )
+    return int(found.result_rows[0][0])
+
+
+def test_a_read_is_cancelled_in_the_store_when_the_last_who_waits_for_it_leaves(own_store: StoreServer) -> None:
+    async def look() -> None:
+        # The owner has no limit of time: only a cancellation ends such a query within the test.
+        reads = Reads(own_store.settings().store, 2)
+        with connect(own_store.settings().store) as owner:
+
+            async def number(wanted: int) -> bool:
+                return await asyncio.to_thread(running_with, owner, 7_000_001) == wanted
+
+            first, second = (asyncio.create_task(reads.ask(endless, 7_000_001)) for _ in range(2))
+            await until_async(lambda: number(1), "no query runs")
+            first.cancel()
+            assert isinstance((await asyncio.gather(first, return_exceptions=True))[0], asyncio.CancelledError)
+            assert (await reads.ask(counted)).value == 1000
+            assert await number(1), "the other one waits"
+            second.cancel()
+            await until_async(lambda: number(0), "the query runs on")
+            again = asyncio.create_task(reads.ask(endless, 7_000_001))
+            await until_async(lambda: number(1), "who asks later got the cancelled read")
+            again.cancel()
+            assert (await reads.ask(counted)).value == 1000, "the connection of the cancelled read is not used again"
+            await until_async(lambda: number(0), "the query runs on")
+        reads.close()
+
+    asyncio.run(look())
+
+
+def test_a_read_that_waits_for_its_turn_never_asks_the_store_when_nobody_waits(own_store: StoreServer) -> None:
+    async def look() -> None:
+        reads = Reads(own_store.settings().store, 1)
+        with connect(own_store.settings().store) as owner:
+            blocking = asyncio.create_task(reads.ask(endless, 7_000_002))
+            await until_async(lambda: asyncio.to_thread(running_with, owner, 7_000_002), "it does not run")
+            asked = list[int]()
+
+            def noting(_: Client) -> int:
+                asked.append(1)
+                return 1
+
+            leaving = asyncio.create_task(reads.ask(noting))
+            await asyncio.sleep(0)
+            leaving.cancel()
+            await asyncio.gather(leaving, return_exceptions=True)
+            blocking.cancel()
+            assert (await reads.ask(counted)).value == 1000
+            assert asked == []
+        reads.close()
+
+    asyncio.run(look())
+
+
+def test_the_work_on_an_answer_ends_when_its_client_leaves() -> None:
+    async def look() -> None:
+        left, ended = asyncio.Event(), asyncio.Event()
+        first = [{"type": "http.request", "body": b"", "more_body": False}]
+
+        async def receive() -> dict[str, Any]:
+            if first:
+                return first.pop()
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        async def work() -> None:
+            try:
+                left.set()
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        request = Request({"type": "http", "method": "GET", "headers": []}, receive)
+        async with asyncio.timeout(60):
+            with pytest.raises(ClientLeftError):
+                await while_there(request, work())
+        assert ended.is_set()
+        left.clear()
+        assert await while_there(request, asyncio.sleep(0, "answer")) == "answer"
 
     asyncio.run(look())

@@ -19,6 +19,7 @@ from assay_operations.labelling.agreement import (
     verdicts_of,
 )
 from assay_operations.labelling.queues import Queue, item, next_items
+from assay_operations.labelling.standing import standing
 from assay_operations.labelling.submit import NOTE_CHARS, submit, undo
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import new_event_id
@@ -288,6 +289,38 @@ def test_stored_labels_are_compared_with_the_judge_as_those_of_a_file(
     assert (found.rates, found.lacks, found.live) == (of_file.rates, of_file.lacks, ANSWERS)
     with pytest.raises(OperationError, match="0 of 0 labelled answers"):
         judge_agreement(console, tmp_path, DriftSettings(), Queue(name="other"))
+
+
+class Recorded:
+    """A client that notes the size of each answer and its SQL."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.answers: list[tuple[str, int]] = []
+
+    def query(self, sql: str, **options: Any) -> Any:
+        answer = self._client.query(sql, **options)
+        self.answers.append((sql, len(answer.result_set)))
+        return answer
+
+    def of_verdicts(self) -> list[int]:
+        return [size for sql, size in self.answers if "base_probability" in sql]
+
+
+def test_verdicts_are_read_only_once_enough_answers_are_labelled_and_are_counted_in_the_store(
+    migrated: StoreServer, owner: Client, console: Client, judged: list[str]
+) -> None:
+    drift = DriftSettings.model_validate({"calibration_labels": 3})
+    for place, (label, enough) in enumerate((("good", False), ("bad", False), ("unsure", False), ("good", True))):
+        put(migrated, console, judged[place], label)
+        recorded = Recorded(console)
+        found = standing(recorded, QUEUE, drift)  # type: ignore[arg-type]
+        assert (found.calibration is not None) is enough, found.why
+        assert bool(recorded.of_verdicts()) is enough
+    assert found.calibration is not None
+    assert found.calibration.live == ANSWERS
+    labelled, live = recorded.of_verdicts()
+    assert (labelled, live) == (3, 2), "one line for the good verdicts, one for the bad"
 
 
 def test_the_judge_is_calibrated_by_stored_labels(

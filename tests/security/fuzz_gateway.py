@@ -22,11 +22,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from assay_access.api_keys import KeyKind
 from assay_schema.streams import CAPTURE
 from tests.security.gateway_requests import CLOSED, Attack, attack
-from tests.security.openapi_client import DocumentedClient
+from tests.security.openapi_client import DocumentedClient, operations
 from tests.support.gateway import Gateway, event, redis_with_identities
 from tests.support.wait import until
 
@@ -221,8 +222,12 @@ def _document(
     port: int, seed: int, examples: int, keys: dict[str, str]
 ) -> tuple[collections.Counter[str], int, list[str]]:
     """Return the number of answers by operation and status, the number of accepted events, and the faults."""
-    client = DocumentedClient(port, keys)
-    faults = client.send_all(examples=examples, seed=seed)
+
+    def headers(operation: Any) -> dict[str, str]:
+        return {"Authorization": f"Bearer {keys['feedback' if operation.path == '/v1/feedback' else 'ingest']}"}
+
+    client = DocumentedClient(f"http://127.0.0.1:{port}", headers)
+    faults = client.send_all(operations("gateway"), examples=examples, seed=seed)
     return client.answers, client.accepted, faults
 
 

@@ -1,7 +1,8 @@
-"""Send a gateway what its OpenAPI document allows, and what it does not: every answer has a status and a form that it lists."""
+"""Send a service what its OpenAPI document allows, and what it does not: every answer has a status and a form that it lists."""
 
 import json
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi" / "gateway.json"
+DOCUMENTS = Path(__file__).parents[2] / "docs" / "openapi"
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -29,34 +30,44 @@ CHECKS = [
 ]
 
 
-def operations() -> list[Any]:
-    """Return the operations of the document."""
-    schema = schemathesis.openapi.from_dict(json.loads(DOCUMENT.read_text()))
+def operations(service: str) -> list[Any]:
+    """Return the operations of the document of a service."""
+    schema = schemathesis.openapi.from_dict(json.loads((DOCUMENTS / f"{service}.json").read_text()))
     return [found.ok() for found in schema.get_all_operations()]
 
 
 class DocumentedClient:
     """A client that knows the document only."""
 
-    def __init__(self, port: int, keys: dict[str, str]) -> None:
-        self._url = f"http://127.0.0.1:{port}"
-        self._keys = keys
+    def __init__(self, url: str, headers: Callable[[Any], Mapping[str, str]]) -> None:
+        self._url = url
+        #: Returns the headers of a request to an operation.
+        self._headers = headers
         #: Number of answers by operation and status.
         self.answers: Counter[str] = Counter()
-        #: Number of events that the gateway says to have accepted.
+        #: Number of events that a gateway says to have accepted.
         self.accepted = 0
 
-    def send_all(self, *, examples: int, seed: int) -> list[str]:
+    def send_all(self, wanted: Iterable[Any], *, examples: int, seed: int) -> list[str]:
         """Send so many requests to each operation, right and wrong ones. Return what is wrong with the answers."""
         faults = []
         with requests.Session() as session:
-            for operation in operations():
+            for operation in wanted:
                 for mode in GenerationMode if len(operation.body) else [GenerationMode.POSITIVE]:
                     try:
                         self._send(operation, mode, session, examples, seed)
                     except FailureGroup as group:
                         faults += [f"{operation.label}: {each}" for each in group.exceptions]
         return faults
+
+    def send(self, case: Any) -> list[str]:
+        """Send one request. Return what is wrong with the answer."""
+        with requests.Session() as session:
+            try:
+                self._attempt(case, session)
+            except FailureGroup as group:
+                return [f"{case.operation.label}: {each}" for each in group.exceptions]
+        return []
 
     def _send(self, operation: Any, mode: GenerationMode, session: requests.Session, examples: int, seed: int) -> None:
         @seeded(seed)
@@ -69,15 +80,16 @@ class DocumentedClient:
         )
         @given(case=operation.as_strategy(mode))
         def attempt(case: Any) -> None:
-            key = self._keys["feedback" if operation.path == "/v1/feedback" else "ingest"]
-            answer = case.call(
-                base_url=self._url, session=session, headers={"Authorization": f"Bearer {key}"}, timeout=60
-            )
-            self.answers[f"{operation.label} {answer.status_code}"] += 1
-            self.accepted += _accepted(answer.status_code, answer.content)
-            case.validate_response(answer, checks=CHECKS)
+            self._attempt(case, session)
 
         attempt()
+
+    def _attempt(self, case: Any, session: requests.Session) -> None:
+        headers = dict(self._headers(case.operation))
+        answer = case.call(base_url=self._url, session=session, headers=headers, timeout=60)
+        self.answers[f"{case.operation.label} {answer.status_code}"] += 1
+        self.accepted += _accepted(answer.status_code, answer.content)
+        case.validate_response(answer, checks=CHECKS)
 
 
 def _accepted(status: int, content: bytes) -> int:

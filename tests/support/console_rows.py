@@ -207,3 +207,69 @@ def path_of(name: str, rows: Filled | None) -> str:
         "label": "?project=shop", "review": "?project=shop", "differs": "?kind=retrieval&latency%3E=30", "compare": runs, "case": runs,
     }.get(name, "")  # fmt: skip
     return re.sub(r"\{(\w+)(?::path)?\}", lambda place: ids.get(place[1], "none"), page.path) + query
+
+
+#: Is in every name and text of the neighbour's rows, and nowhere else.
+SECRET = "zq-neighbour-zq"
+NEIGHBOUR = "neighbour"
+
+
+def fill_neighbour(owner: Client, beside: Filled, *, now_ms: int | None = None) -> list[str]:
+    """Insert rows of another project that share what they can with a filled one: questions, sessions, datasets, targets.
+
+    Returns the ids of these rows.
+    """
+    now_ms = now_ms or int(time.time() * 1000)
+    rows: dict[str, list[dict[str, Any]]] = {
+        name: [] for name in ("candidates", "answers", "scores", "feedback", "tool_calls")
+    }
+    ids = []
+    own = {"project": NEIGHBOUR, "service": SECRET, "session_id": beside.session}
+    for place in range(12):
+        at = now_ms - 150_000 - place * _HOUR_MS
+        found, replied, voted, called = (event_id_at(at + later) for later in (0, 900, 60_000, 300))
+        ids += [found, replied, voted, called]
+        text = _QUESTIONS[place % len(_QUESTIONS)]
+        rows["candidates"].append(
+            candidate(
+                **own, event_id=found, query=text, retrieved_slugs=[SECRET], source_ids=[SECRET], embedding_model=SECRET
+            )
+        )
+        rows["answers"].append(
+            answer(
+                **own, event_id=replied, query=text, retrieval_event_id=beside.retrieval if place == 0 else found,
+                answer=f"Ask {SECRET}.", model=SECRET,
+                contexts=[{"id": SECRET, "source_id": SECRET, "text": SECRET, "score": 0.9}],
+                citations=[{"context_id": SECRET, "claim": SECRET}],
+            )
+        )  # fmt: skip
+        rows["scores"].append(
+            score(faithfulness=0.1, project=NEIGHBOUR, event_id=replied, judged_at=iso(at + 2000), model=SECRET)
+        )
+        target = beside.answer if place == 0 else replied
+        rows["feedback"].append(
+            feedback(**own, event_id=voted, target_event_id=target, verdict="negative", text=f"as {SECRET} says")
+        )
+        rows["tool_calls"].append(
+            tool_call(
+                **own, event_id=called, tool_name=SECRET, args_summary=SECRET, result_summary=SECRET, status="error"
+            )
+        )
+    part = session_part(project=NEIGHBOUR, session_id=beside.session, title=SECRET, model=SECRET, request=SECRET)
+    rows["session_parts"] = [part]
+    rows["capture_failures"] = [failure(project=NEIGHBOUR, service=SECRET, detail=SECRET) for _ in range(3)]
+    rows["labels"] = [label(project=NEIGHBOUR, event_id=ids[1], labeller=SECRET, note=SECRET)]
+    rows["dataset_cases"] = [
+        dataset_case(1, project=NEIGHBOUR, query=SECRET, expected_slugs=[SECRET], event_id=ids[0], reviewer=SECRET),
+        dataset_case(7, project=NEIGHBOUR, dataset=SECRET),
+    ]
+    alert_id = str(uuid5(UUID(int=0), SECRET))
+    told = {"project": NEIGHBOUR, "summary": SECRET, "query": SECRET, "series": SECRET, "group": SECRET}
+    rows["alerts"] = [alert_row(alert_id, now_ms) | told]
+    for table, made in rows.items():
+        insert_json_rows(owner, f"assay_base.{table}", lines(made), len(made))
+    config = RunConfig("golden", "2", "f" * 64, SECRET, project=NEIGHBOUR, branch=SECRET, code_version="0123abcd")
+    result = CaseResult("case-1", "technical", [SECRET], 20.0, {"mrr": 0.1, "recall@10": 0.1}, SECRET)
+    store_run(owner, StoreSettings(), Run(SECRET, config, iso(now_ms - 100_000), iso(now_ms - 90_000), [result]))
+    refresh_rollups(owner)
+    return [*ids, alert_id]

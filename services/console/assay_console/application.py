@@ -18,6 +18,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from assay_console.answers import STATUS, is_api, json_answer, problem, timing
+from assay_console.attendance import ClientLeftError, while_there
 from assay_console.event_stream import stream
 from assay_console.frame import frame_of
 from assay_console.guard import Guard, from_own_page
@@ -32,6 +33,7 @@ from assay_console.reads import Reads
 from assay_console.rendering import render
 from assay_console.scope import Scope, scope_of
 from assay_console.shell import data_option, shell_of
+from assay_console.shown_verdicts import ShownVerdicts
 from assay_console.views import live as live_page
 from assay_operations.errors import OperationError, explain
 from assay_operations.overview.flow import FlowHistory
@@ -61,6 +63,7 @@ class Console:
         self.live = Live(settings.redis)
         self._sql = Reads(settings.store, 1)
         self._flow = FlowHistory()
+        self._shown = ShownVerdicts()
 
     async def close(self) -> None:
         """End the viewers of the live tail, and start no more SQL."""
@@ -98,7 +101,7 @@ class Console:
             if ask.person.project is not None:  # the frame of a page names all projects
                 raise OperationError("refused", "a key reads documents, not pages", f"GET {page.api_path}")
             ask.notice = self._login.noted(request, ask.person)
-            return await self._rendered(page, ask, page.read(ask))
+            return await while_there(request, self._rendered(page, ask, page.read(ask)))
 
         return answer
 
@@ -110,6 +113,7 @@ class Console:
         document, frame = await asyncio.gather(work, frame_of(ask))
         shell = shell_of(page, ask)
         text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, refused=refused, **shell)
+        self._note_verdicts(ask.person, document)
         status = STATUS[refused.kind] if refused else document.http_status
         shown = HTMLResponse(text, status, headers=timing(ask, started))
         if ask.notice:
@@ -120,14 +124,19 @@ class Console:
         async def answer(request: Request) -> Response:
             ask = await self._ask(page, request)
             started = time.perf_counter()
-            document = await page.read(ask)
+            document = await while_there(request, page.read(ask))
+            self._note_verdicts(ask.person, document)
             return json_answer(document, document.http_status, headers=timing(ask, started))
 
         return answer
 
+    def _note_verdicts(self, person: Person, document: Document) -> None:
+        if person.role >= Role.LABELLER:
+            self._shown.add(person.name, document.judged_answers)
+
     def _file(self, page: Page, export: Callable[[Ask], Awaitable[File]]) -> Answer:
         async def answer(request: Request) -> Response:
-            file = await export(await self._ask(page, request))
+            file = await while_there(request, export(await self._ask(page, request)))
             headers = {"content-disposition": f'attachment; filename="{file.name}"'}
             return StreamingResponse(file.parts, media_type=file.media_type, headers=headers)
 
@@ -211,6 +220,7 @@ class Console:
         return Ask(
             parameters, request.path_params, scope, person,
             self._settings, self._reads, self._redis, self.live, self._sql, self._flow,
+            shown_verdicts=self._shown.to(person.name) if person.role >= Role.LABELLER else (),
             same_origin=from_own_page(request.headers),
         )  # fmt: skip
 
@@ -227,6 +237,8 @@ class Console:
                     "you are not signed in",
                     f"open the link that this command prints: assay console url{data_option(self._settings)}",
                 )
+            except ClientLeftError:
+                return Response(status_code=499)  # no client reads it
             except OperationError as error:
                 return problem(request, STATUS[error.kind], error.message, error.fix)
             except Exception as error:  # noqa: BLE001  # a page that fails must not show what it was working on

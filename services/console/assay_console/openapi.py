@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from assay_console.page import Action, Page, Parameter
+from assay_console.page import Action, Document, Page, Parameter
 from assay_console.scope import RANGES
 
 _REF = "#/components/schemas/{model}"
@@ -71,6 +71,10 @@ def _get(page: Page, schema: dict[str, Any]) -> dict[str, Any]:
             Parameter("from", "Start of the range, ISO 8601, UTC; instead of `t`."),
             Parameter("to", "End of the range, exclusive; without it: now."),
         ]
+    missing = _ERROR
+    if page.document.http_status is not Document.http_status:  # the document itself says why something is not here
+        either = {"anyOf": [schema, {"$ref": "#/components/schemas/Error"}]}
+        missing = {"description": "Why it is not here.", "content": {"application/json": {"schema": either}}}
     return {
         "operationId": page.name,
         "summary": page.question,
@@ -78,6 +82,7 @@ def _get(page: Page, schema: dict[str, Any]) -> dict[str, Any]:
         "responses": {
             "200": {"description": page.title, "content": {"application/json": {"schema": schema}}},
             **dict.fromkeys(("401", "403", "404", "422", "503"), _ERROR),
+            "404": missing,
         },
     }
 

@@ -39,6 +39,11 @@ class Document(BaseModel):
         """Status of the answer: 404 if the document says why something is not here."""
         return 200
 
+    @property
+    def judged_answers(self) -> tuple[str, ...]:
+        """Event ids of the answers on which this shows a judge's verdict: a label given afterwards is not blind."""
+        return ()
+
 
 class Panel(Document, Generic[T]):
     """A part of a page that can fail by itself.
@@ -99,6 +104,8 @@ class Ask:
     sql_reads: Reads
     #: What this process has seen of the way of an event, for rates.
     flow: FlowHistory
+    #: Answers on which this person was shown a judge's verdict.
+    shown_verdicts: tuple[str, ...] = ()
     #: True if a page of this console asked, and not a link from elsewhere.
     same_origin: bool = False
     #: What an action of this person did just now, for the page that it led to. No link can set it.

@@ -2,7 +2,7 @@
 
 A page asks with a function of the operations and its arguments. The same question that is in flight is asked once; an
 answer may be kept for some seconds. At most `limit` reads run at a time, because every further one would slow the
-store for those who write to it.
+store for those who write to it. A read whose last client has left is cancelled, in the store too.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 import orjson
 from urllib3.exceptions import HTTPError
 
+from assay_console.running import Running, note_requests
 from assay_operations.clients import store_errors
 from assay_operations.errors import OperationError
 from assay_runtime.store import Client, connect
@@ -98,6 +99,14 @@ class _Metered:
         return getattr(self._client, name)
 
 
+@dataclass
+class _Flight:
+    """A read in flight, and the number of those who wait for it."""
+
+    task: asyncio.Task[Answer[Any]]
+    waiting: int = 0
+
+
 class Reads:
     """Asks the store on behalf of pages."""
 
@@ -108,7 +117,7 @@ class Reads:
         self._slots = asyncio.Semaphore(limit)
         self._threads = ThreadPoolExecutor(limit, thread_name_prefix="reads")
         self._waiting = 0
-        self._in_flight: dict[Hashable, asyncio.Task[Answer[Any]]] = {}
+        self._in_flight: dict[Hashable, _Flight] = {}
         self._kept: OrderedDict[Hashable, Answer[Any]] = OrderedDict()
         self._kept_bytes = 0
 
@@ -137,12 +146,19 @@ class Reads:
         self, key: Hashable, keep: bool, function: Callable[..., T], arguments: Any, options: Any
     ) -> Answer[T]:
         """Ask, or wait for the same question that is in flight."""
-        task = self._in_flight.get(key)
-        if task is None:
-            task = asyncio.create_task(self._read(function, arguments, options))
-            self._in_flight[key] = task
-            task.add_done_callback(lambda _: self._in_flight.pop(key, None))
-        answer = cast("Answer[T]", await asyncio.shield(task))
+        flight = self._in_flight.get(key)
+        if flight is None:
+            flight = _Flight(asyncio.create_task(self._read(function, arguments, options)))
+            self._in_flight[key] = flight
+        flight.waiting += 1
+        try:
+            answer = cast("Answer[T]", await asyncio.shield(flight.task))
+        finally:
+            flight.waiting -= 1
+            if (flight.task.done() or not flight.waiting) and self._in_flight.get(key) is flight:
+                del self._in_flight[key]
+            if not flight.waiting:
+                flight.task.cancel()  # nothing if it is done
         if keep:
             self._remember(key, answer)
         return answer
@@ -175,9 +191,13 @@ class Reads:
             await self._slots.acquire()
         finally:
             self._waiting -= 1
+        running = Running()
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, self._call, function, arguments, options)
+            return await loop.run_in_executor(self._threads, self._call, running, function, arguments, options)
+        except asyncio.CancelledError:
+            running.cancel()
+            raise
         finally:
             self._slots.release()
 
@@ -194,9 +214,9 @@ class Reads:
             _, oldest = self._kept.popitem(last=False)
             self._kept_bytes -= oldest.size + _ENTRY_BYTES
 
-    def _call(self, function: Callable[..., T], arguments: Any, options: Any) -> Answer[T]:
+    def _call(self, running: Running, function: Callable[..., T], arguments: Any, options: Any) -> Answer[T]:
         started = time.perf_counter()
-        with store_errors(self._settings, answered=self._client is not None):
+        with running.here(), store_errors(self._settings, answered=self._client is not None):
             metered = _Metered(self._connected())
             value = function(cast("Client", metered), *arguments, **options)
         took_ms = (time.perf_counter() - started) * 1000
@@ -206,7 +226,7 @@ class Reads:
         """Return the client that all reads share; its pool opens connections again that the store has closed."""
         with self._connecting:
             if self._client is None:
-                self._client = connect(self._settings)
+                self._client = note_requests(connect(self._settings))
             return self._client
 
 

@@ -3,7 +3,8 @@
 Positive means good: a person labels the answer good, and the judge gives it `threshold` or more. Rates are shares of
 good answers. Sources: prediction-powered inference (PPI): Angelopoulos et al. 2023; Rogan-Gladen with the interval of
 Lang and Reiczigel 2014; kappa: Cohen 1960, its standard error Fleiss, Cohen and Everitt 1969; intervals of shares:
-Wilson 1927. Answers are weighted by the inverse of their inclusion probability (Hajek).
+Wilson 1927. Answers are weighted by the inverse of their inclusion probability (Hajek). Equal answers may be given once,
+with their `counts`.
 """
 
 from collections.abc import Sequence
@@ -125,13 +126,23 @@ class Mean(NamedTuple):
     variance: float
 
 
-def mean_of(values: Floats, weights: Floats | None = None) -> Mean:
+def mean_of(values: Floats, weights: Floats | None = None, counts: Floats | None = None) -> Mean:
     """Return the weighted mean and its variance."""
-    shares = np.ones(len(values)) if weights is None else weights
-    value = float(np.average(values, weights=shares))
-    count = float(shares.sum() ** 2 / np.sum(shares**2))  # effective sample size
-    spread = float(np.sum(shares**2 * (values - value) ** 2) / shares.sum() ** 2)
+    shares, times = _ones(values, weights), _ones(values, counts)
+    value = float(np.average(values, weights=times * shares))
+    count = effective_size(values, weights, counts)
+    spread = float(np.sum(times * shares**2 * (values - value) ** 2) / np.sum(times * shares) ** 2)
     return Mean(value, spread * count / (count - 1) if count > 1 else 0.25)
+
+
+def effective_size(values: Floats, weights: Floats | None = None, counts: Floats | None = None) -> float:
+    """Return the number of equally weighted answers that say as much."""
+    shares, times = _ones(values, weights), _ones(values, counts)
+    return float(np.sum(times * shares) ** 2 / np.sum(times * shares**2))
+
+
+def _ones(values: Floats, given: Floats | None) -> Floats:
+    return np.ones(len(values)) if given is None else given
 
 
 def rectifier(labels: Floats, verdicts: Floats, weights: Floats | None = None) -> Mean:
@@ -145,12 +156,12 @@ def rectifier(labels: Floats, verdicts: Floats, weights: Floats | None = None) -
     return mean_of(errors, np.concatenate([shares, np.full(4, shares.mean())]))
 
 
-def raw(judged: Floats, weights: Floats | None = None) -> Estimate:
+def raw(judged: Floats, weights: Floats | None = None, counts: Floats | None = None) -> Estimate:
     """Return the judge's own rate.
 
     Its interval covers sampling error only, not the judge's errors, so it is wrong for a biased judge.
     """
-    return _rate(judged, weights)
+    return _rate(judged, weights, counts)
 
 
 def human(labels: Floats, weights: Floats | None = None) -> Estimate:
@@ -158,25 +169,27 @@ def human(labels: Floats, weights: Floats | None = None) -> Estimate:
     return _rate(labels, weights)
 
 
-def ppi(judged: Floats, correction: Mean, weights: Floats | None = None) -> Estimate:
+def ppi(judged: Floats, correction: Mean, weights: Floats | None = None, counts: Floats | None = None) -> Estimate:
     """Return the judge's rate, corrected by a random labelled subset (see `rectifier`).
 
     This is published.
     """
-    rate = mean_of(judged, weights)
+    rate = mean_of(judged, weights, counts)
     return _normal(rate.value + correction.value, rate.variance + correction.variance)
 
 
-def rogan_gladen(judged: Floats, confusion: Confusion, weights: Floats | None = None) -> Estimate | None:
+def rogan_gladen(
+    judged: Floats, confusion: Confusion, weights: Floats | None = None, counts: Floats | None = None
+) -> Estimate | None:
     """Return the rate corrected by the judge's error rates.
 
     Valid even if the labels come from a different mix than the traffic. None for a judge that cannot discriminate.
     """
     good = confusion.true_positives + confusion.false_negatives
     bad = confusion.n - good
-    effective_size = len(judged) if weights is None else float(weights.sum() ** 2 / np.sum(weights**2))
-    n = effective_size + Z * Z
-    share = (mean_of(judged, weights).value * effective_size + Z * Z / 2) / n
+    size = effective_size(judged, weights, counts)
+    n = size + Z * Z
+    share = (mean_of(judged, weights, counts).value * size + Z * Z / 2) / n
     sensitivity, specificity = (confusion.true_positives + 1) / (good + 2), (confusion.true_negatives + 1) / (bad + 2)
     youden = sensitivity + specificity - 1
     if youden <= 0:
@@ -190,13 +203,13 @@ def rogan_gladen(judged: Floats, confusion: Confusion, weights: Floats | None = 
     return Estimate(min(1.0, max(0.0, value)), max(0.0, middle - half), min(1.0, middle + half))
 
 
-def _rate(values: Floats, weights: Floats | None) -> Estimate:
+def _rate(values: Floats, weights: Floats | None, counts: Floats | None = None) -> Estimate:
     """Return the rate of zeros and ones at their effective sample size.
 
     Its interval is not empty even if all values are equal.
     """
-    n = len(values) if weights is None else float(weights.sum() ** 2 / np.sum(weights**2))
-    estimate = wilson(mean_of(values, weights).value * n, n)
+    n = effective_size(values, weights, counts)
+    estimate = wilson(mean_of(values, weights, counts).value * n, n)
     assert estimate is not None
     return estimate
 

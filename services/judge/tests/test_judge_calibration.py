@@ -86,6 +86,18 @@ def test_answers_count_by_the_inverse_of_their_probability() -> None:
     assert mean_of(values, np.full(4, 7.0)) == pytest.approx(mean_of(values))
 
 
+def test_answers_that_are_alike_may_be_given_once_with_their_number() -> None:
+    values, weights, counts = np.array([1.0, 0.0, 1.0]), np.array([1.0, 5.0, 20.0]), np.array([40.0, 7.0, 3.0])
+    times = counts.astype(int)
+    all_values, all_weights = np.repeat(values, times), np.repeat(weights, times)
+    table, correction = Confusion(20, 3, 2, 15), Mean(-0.02, 0.001)
+    assert mean_of(values, weights, counts) == pytest.approx(mean_of(all_values, all_weights))
+    assert raw(values, weights, counts) == pytest.approx(raw(all_values, all_weights))
+    assert ppi(values, correction, weights, counts) == pytest.approx(ppi(all_values, correction, all_weights))
+    assert rogan_gladen(values, table, weights, counts) == pytest.approx(rogan_gladen(all_values, table, all_weights))
+    assert raw(values, None, counts) == pytest.approx(raw(all_values))
+
+
 def test_no_rate_leaves_what_is_possible() -> None:
     assert ppi(np.ones(100), Mean(0.1, 0.01))[:3] == (1.0, pytest.approx(1 + 0.1 - 0.196, abs=1e-3), 1.0)
 

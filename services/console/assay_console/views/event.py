@@ -21,6 +21,7 @@ from assay_console.evidence import (
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.pieces import SHOWN_CHARS, Text, text_of
 from assay_console.scope import link
+from assay_console.views.events import judged_of
 from assay_operations.events.one import Event, MissingEvent, one_event
 from assay_operations.events.rows import EventRow, unix_ms
 from assay_operations.events.same_question import EarlierList, documents_of, other_documents
@@ -172,6 +173,13 @@ class One(Document):
     def http_status(self) -> int:
         """404 for an event that is not here."""
         return 404 if self.missing else 200
+
+    @property
+    def judged_answers(self) -> tuple[str, ...]:
+        """The answer itself, and rows that show a score."""
+        own = (self.event_id,) if self.scores else ()
+        target = (self.target,) if self.target else ()
+        return own + judged_of((*self.answers, *target, *self.tool_calls, *self.related))
 
 
 async def read(ask: Ask) -> One:

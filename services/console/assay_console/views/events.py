@@ -2,7 +2,7 @@
 
 import asyncio
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -121,6 +121,16 @@ class Events(Document):
     #: SQL that lists the same events, and the values of its parameters.
     sql: str
     sql_parameters: dict[str, str]
+
+    @property
+    def judged_answers(self) -> tuple[str, ...]:
+        """The rows that show a score."""
+        return judged_of(self.listed.value.rows) if self.listed.value else ()
+
+
+def judged_of(rows: Iterable[EventRow]) -> tuple[str, ...]:
+    """Return the ids of the rows that show what a judge found. Pure."""
+    return tuple(row.event_id for row in rows if row.judged == "scored")
 
 
 def wanted_of(ask: Ask) -> EventFilter:

@@ -12,7 +12,7 @@ from assay_console.views.label_standing import Standing, standing_of
 from assay_console.views.one_project import project_of
 from assay_operations.errors import OperationError
 from assay_operations.labelling import standing as standings
-from assay_operations.labelling.queues import DEFAULT_QUEUE, Item, Queue, item, next_items
+from assay_operations.labelling.queues import DEFAULT_QUEUE, Item, Queue, item, left_out, next_items
 from assay_operations.labelling.submit import NOTE_CHARS, submit, undo
 from assay_schema.ids import new_event_id
 
@@ -69,7 +69,17 @@ class Label(Document):
     label_id: str
     #: The answer that this person labelled just now.
     last: str
+    #: Answers that this person cannot label: the judge's verdict on them was shown here, so that a label would not be blind.
+    left_out: int
+    #: The answer that the link names is one of these.
+    seen: bool
     may_label: bool
+
+    @property
+    def judged_answers(self) -> tuple[str, ...]:
+        """The answer, once this person has labelled it."""
+        found = self.item.value
+        return (found.event_id,) if found and found.verdicts else ()
 
 
 async def read(ask: Ask) -> Label:
@@ -85,6 +95,7 @@ async def read(ask: Ask) -> Label:
         found, state = await asyncio.gather(_fresh(_sampled(ask, queue)), _fresh(_standing(ask, queue)))
     if found.state == state.state == "ready" and found.value is None and not ask.text("item") and state.value:
         state = Panel(state="ready", value=await _standing(ask, queue, all_labelled=True))
+    hidden = await _fresh(_left_out(ask, queue)) if project and ask.shown_verdicts else None
     people = state.value.labellers if state.value else ()
     mine = [each.good + each.bad + each.unsure for each in people if each.name == ask.person.name]
     return Label(
@@ -96,6 +107,8 @@ async def read(ask: Ask) -> Label:
         mine=sum(mine),
         label_id=new_event_id(),
         last=ask.notice,
+        left_out=hidden.value or 0 if hidden else 0,
+        seen=found.value is not None and found.value.event_id in ask.shown_verdicts,
         may_label=ask.person.role >= Role.LABELLER,
     )
 
@@ -113,8 +126,12 @@ async def _fresh(work: Awaitable[T]) -> Panel[T]:
 async def _sampled(ask: Ask, queue: Queue) -> Sampled | None:
     if named := ask.text("item"):
         return shown_of(await ask.store(item, queue, ask.person.name, named), ask)
-    found = await ask.store(next_items, queue, ask.person.name)
+    found = await ask.store(next_items, queue, ask.person.name, seen=ask.shown_verdicts)
     return shown_of(found[0], ask) if found else None
+
+
+async def _left_out(ask: Ask, queue: Queue) -> int:
+    return await ask.store(left_out, queue, ask.person.name, ask.shown_verdicts)
 
 
 async def _standing(ask: Ask, queue: Queue, *, all_labelled: bool = False) -> Standing:
@@ -144,7 +161,13 @@ def shown_of(found: Item, ask: Ask) -> Sampled:
 
 async def label(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Store a label and go to the next answer."""
-    event = fields.get("event_id", "")
+    event = fields.get("event_id", "").lower()
+    if event in ask.shown_verdicts:
+        raise OperationError(
+            "conflict",
+            "you have seen the judge's verdict on this answer, so that a label of yours would not be blind",
+            "label another answer; a label that you gave before can be taken back",
+        )
     await ask.store(
         submit, ask.settings.store, _queue(fields), ask.person.name, event, fields.get("label", ""),
         note=fields.get("note", ""), label_id=fields.get("label_id", ""),

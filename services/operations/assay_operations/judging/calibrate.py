@@ -114,7 +114,7 @@ def _compared(
     drift: DriftSettings,
     given: dict[str, bool],
     known: dict[str, tuple[float, float]],
-    live: list[tuple[bool, float]],
+    live: list[tuple[bool, float, int]],
     replaces: str,
     about: tuple[str, Metric, str, float],
 ) -> Calibration:
@@ -131,7 +131,7 @@ def _compared(
     lacks = confusion.lacks(drift)
     row["pages"] = not lacks
     rates = _rates(live, correction, confusion, np.array(people, dtype=np.float64), weights)
-    return Calibration(data, row, confusion, rates, len(live), lacks, replaces)
+    return Calibration(data, row, confusion, rates, sum(count for _, _, count in live), lacks, replaces)
 
 
 def _latest(store: "Store", row: dict[str, Any]) -> str:
@@ -171,15 +171,21 @@ def _values(
     return {str(event_id): (float(value), float(weight)) for event_id, value, weight in rows}
 
 
-def _live(store: "Store", project: str, fingerprint: str, metric: str, threshold: float) -> list[tuple[bool, float]]:
-    """Read the verdicts on the base stream of the last 30 days, with their weights."""
+def _live(
+    store: "Store", project: str, fingerprint: str, metric: str, threshold: float
+) -> list[tuple[bool, float, int]]:
+    """Read the verdicts on the base stream of the last 30 days: each verdict with its weight, and how many are alike.
+
+    The store counts them, so that the answer is short however many there are: a weight is the inverse of a sampling rate.
+    """
     rows = store.query(
-        "SELECT metrics[{metric:String}] >= {threshold:Float64}, 1 / base_probability FROM scores WHERE project = {project:String} AND base"
+        "SELECT metrics[{metric:String}] >= {threshold:Float64} AS good, 1 / base_probability AS weight, count()"
+        " FROM scores WHERE project = {project:String} AND base"
         " AND status = 'scored' AND fingerprint = {fingerprint:String} AND mapContains(metrics, {metric:String})"
-        " AND event_time >= now() - INTERVAL 30 DAY",
+        " AND event_time >= now() - INTERVAL 30 DAY GROUP BY good, weight ORDER BY good, weight",
         parameters={"project": project, "fingerprint": fingerprint, "metric": metric, "threshold": threshold},
     ).result_rows
-    return [(bool(good), float(weight)) for good, weight in rows]
+    return [(bool(good), float(weight), int(count)) for good, weight, count in rows]
 
 
 def _calibration_row(
@@ -210,20 +216,20 @@ def _calibration_row(
 
 
 def _rates(
-    live: list[tuple[bool, float]], correction: "Mean", confusion: "Confusion", labels: "Floats", weights: "Floats"
+    live: list[tuple[bool, float, int]], correction: "Mean", confusion: "Confusion", labels: "Floats", weights: "Floats"
 ) -> dict[str, "Estimate | None"]:
     """Estimate the share of good answers, by method; empty without answers."""
     import numpy as np
 
     from assay_judge.calibration import human, ppi, raw, rogan_gladen
 
-    if len(live) < 2:
+    if sum(count for _, _, count in live) < 2:
         return {}
-    judged, drawn = (np.array(column, dtype=np.float64) for column in zip(*live, strict=True))
+    judged, drawn, counts = (np.array(column, dtype=np.float64) for column in zip(*live, strict=True))
     return {
-        "raw": raw(judged, drawn),
-        "ppi": ppi(judged, correction, drawn),
-        "rogan_gladen": rogan_gladen(judged, confusion, drawn),
+        "raw": raw(judged, drawn, counts),
+        "ppi": ppi(judged, correction, drawn, counts),
+        "rogan_gladen": rogan_gladen(judged, confusion, drawn, counts),
         "human": human(labels, weights),
     }
 

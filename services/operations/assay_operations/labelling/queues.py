@@ -1,7 +1,7 @@
 """The sample that people label: judged answers in random order, shown without the judge's verdict."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,13 @@ WHERE event_id NOT IN (
 )
 ORDER BY sipHash64({{queue:String}}, event_id), event_id
 LIMIT {{count:UInt32}} OFFSET {{skip:UInt32}}
+"""  # noqa: S608 - constants
+
+_LEFT_OUT = f"""
+SELECT count() FROM ({JUDGED})
+WHERE event_id IN {{seen:Array(UUID)}} AND event_id NOT IN (
+    SELECT event_id FROM labels WHERE project = {{project:String}} AND queue = {{queue:String}} AND labeller = {{labeller:String}}
+)
 """  # noqa: S608 - constants
 
 _ANSWERS = """
@@ -131,18 +138,30 @@ class Item:
     verdicts: tuple[Verdict, ...] = ()
 
 
-def next_items(store: "Store", queue: Queue, labeller: str, *, count: int = 1) -> list[Item]:
+def next_items(
+    store: "Store", queue: Queue, labeller: str, *, count: int = 1, seen: Collection[str] = ()
+) -> list[Item]:
     """Return the next answers that a labeller has not labelled, in the order of the queue.
 
-    Two people get the same answers in the same order. Answers that are not stored any more are skipped.
+    Two people get the same answers in the same order, without those on which a person has seen the judge's verdict (`seen`): a label
+    of these would not be blind. Answers that are not stored any more are skipped.
     """
-    labeller, found = checked_labeller(labeller), list[Item]()
-    for keys in _unlabelled(store, queue, labeller):
+    labeller, found, known = checked_labeller(labeller), list[Item](), frozenset(seen)
+    for unlabelled in _unlabelled(store, queue, labeller):
+        keys = [key for key in unlabelled if key not in known]
         items = _items(store, queue.project, keys)
         found += [items[key] for key in keys if key in items]
         if len(found) >= count:
             break
     return found[:count]
+
+
+def left_out(store: "Store", queue: Queue, labeller: str, seen: Collection[str]) -> int:
+    """Count the answers of a queue that a person cannot label any more: not labelled, but the judge's verdict was seen."""
+    if not seen:
+        return 0
+    asked = queue.parameters | {"labeller": checked_labeller(labeller), "seen": list(seen)}
+    return int(store.query(_LEFT_OUT, parameters=asked).result_rows[0][0])
 
 
 def item(store: "Store", queue: Queue, labeller: str, event_id: str) -> Item:

@@ -1,0 +1,181 @@
+"""Actions of people: each role that may take one takes it, which its effect shows, and each role below changes nothing."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay_console.pages import ACTIONS
+from assay_console.people import Role
+from assay_runtime.store import Client, connect
+from assay_schema.streams import CAPTURE, DEAD, FIELD
+from tests.support.console import Console
+from tests.support.console_rows import Filled, fill
+from tests.support.gateway import redis_with_identities
+from tests.support.redis import RedisServer
+from tests.support.store import PASSWORD, StoreServer
+
+
+@dataclass(frozen=True)
+class Place:
+    """A console with an operator's credentials, on a filled store."""
+
+    console: Console
+    redis: RedisServer
+    owner: Client
+    rows: Filled
+
+    def found(self, sql: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self.owner.query(sql).result_rows]
+
+    def state(self) -> dict[str, Any]:
+        """Return all that actions can change."""
+        with self.redis.client() as client:
+            streams = {key: client.xlen(key) for key in (CAPTURE.key(), DEAD.key())}
+            hashes = sorted(key for key in client.keys("*") if client.type(key) == b"hash")
+        tables = ("labels", "dataset_cases", "operations")
+        return {**streams, "hashes": hashes} | {
+            each: self.found(f"SELECT count() FROM assay_base.{each}") for each in tables
+        }
+
+
+@pytest.fixture(scope="module")
+def place(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    directory = tmp_path_factory.mktemp("console")
+    redis = redis_with_identities(directory)
+    with StoreServer(tmp_path_factory.mktemp("store"), tables=tables) as store:
+        file = directory / "secrets" / "operator.toml"
+        file.parent.mkdir()
+        file.write_text(
+            f'[redis]\nurl = "redis://operator:operator-password@127.0.0.1:{redis.port}/0"\n'
+            f'[store]\nurl = "{store.url}"\nuser = "operator"\npassword = "{PASSWORD}"\n'
+        )
+        file.chmod(0o600)
+        with connect(store.settings().store) as owner:
+            rows = fill(owner)
+            console = Console(directory, redis, store.url, ASSAY_CONSOLE_OPERATOR_CONFIG=str(file)).start()
+            try:
+                yield Place(console, redis, owner, rows)
+            finally:
+                console.kill()
+                redis.stop()
+
+
+def post(place: Place, role: Role | None, path: str, **form: str) -> int:
+    return place.console.post(path, form, role=role and role.name).status
+
+
+def label(place: Place, role: Role | None) -> int:
+    given = "bad" if role is Role.OPERATOR else "good"
+    status = post(place, role, "/labels", project="shop", event_id=place.rows.answer, label=given)
+    mine = f"labeller = 'jo' AND event_id = '{place.rows.answer}'"
+    assert (status == 303) == (place.found(f"SELECT label FROM labels WHERE {mine}") == [(given,)])
+    return status
+
+
+def undo(place: Place, role: Role | None) -> int:
+    assert label(place, Role.LABELLER) == 303
+    status = post(place, role, "/labels/undo", project="shop", event_id=place.rows.answer)
+    left = place.found("SELECT count() FROM labels WHERE labeller = 'jo'")
+    assert left == [(0 if status == 303 else 1,)]
+    return status
+
+
+def save(place: Place, role: Role | None) -> int:
+    dataset = f"by-{role}".lower().replace(".", "-")
+    status = post(place, role, f"/datasets/{dataset}/cases", project="shop", event_id=place.rows.retrieval, ranks="1")
+    saved = place.found(f"SELECT version, reviewer FROM dataset_cases WHERE dataset = '{dataset}'")
+    assert saved == ([(1, "jo")] if status == 303 else [])
+    return status
+
+
+def retire(place: Place, role: Role | None) -> int:
+    dataset, case = f"retired-by-{role}".lower().replace(".", "-"), f"event-{place.rows.retrieval}"
+    form = {"project": "shop", "event_id": place.rows.retrieval, "ranks": "1"}
+    assert post(place, Role.LABELLER, f"/datasets/{dataset}/cases", **form) == 303
+    status = post(place, role, f"/datasets/{dataset}/cases/{case}/retire", project="shop", base_version="1")
+    left = place.found(f"SELECT count() FROM dataset_cases WHERE dataset = '{dataset}'")
+    assert left == [(0 if status == 303 else 1,)]
+    return status
+
+
+def requeue(place: Place, role: Role | None) -> int:
+    dead = {"stream": CAPTURE.key(), "entry_id": "1-0", "stage": "scrubber", "reason": "other", "error_class": "X"}
+    with place.redis.client() as client:
+        client.delete(DEAD.key(), CAPTURE.key())
+        client.xadd(DEAD.key(), {FIELD: b"{}", **dead})
+        seen = place.console.get("/api/v1/failures/requeue", role="OPERATOR").json
+        status = post(place, role, "/failures/requeue", reason="", stage="", expected=seen["digest"], comment="")
+        assert (client.xlen(DEAD.key()), client.xlen(CAPTURE.key())) == ((0, 1) if status == 303 else (1, 0))
+    return status
+
+
+def drop(place: Place, role: Role | None) -> int:
+    dead = {"stream": CAPTURE.key(), "entry_id": "1-0", "stage": "scrubber", "reason": "other", "error_class": "X"}
+    with place.redis.client() as client:
+        client.delete(DEAD.key(), CAPTURE.key())
+        client.xadd(DEAD.key(), {FIELD: b"{}", **dead})
+        seen = place.console.get("/api/v1/failures/drop", role="OPERATOR").json
+        status = post(
+            place, role, "/failures/drop", reason="", stage="", expected=seen["digest"], typed="1", comment=""
+        )
+        assert (client.xlen(DEAD.key()), client.xlen(CAPTURE.key())) == ((0, 0) if status == 303 else (1, 0))
+    return status
+
+
+def together(place: Place, role: Role | None) -> int:
+    """The drift service knows no such episode, so all of the chosen are closed for it."""
+    answer = place.console.post(
+        f"/alerts/{place.rows.alert}/together", {"episodes": place.rows.alert, "comment": ""}, role=role and role.name
+    )
+    assert ("closed already" in answer.text) == (answer.status == 409)
+    return answer.status
+
+
+def acknowledge(place: Place, role: Role | None) -> int:
+    """The drift service knows no such episode: an operator gets as far as that.
+
+    tests/integration/test_console_alerts.py acknowledges one that it knows.
+    """
+    path = f"/alerts/{place.rows.alert}/acknowledge"
+    answer = place.console.post(path, {}, role=role and role.name)
+    assert ("can be acknowledged" in answer.text) == (answer.status == 404)
+    return answer.status
+
+
+TAKEN: dict[str, Callable[[Place, Role | None], int]] = {
+    "/labels": label,
+    "/labels/undo": undo,
+    "/datasets/{name}/cases": save,
+    "/datasets/{name}/cases/{case_id}/retire": retire,
+    "/failures/requeue": requeue,
+    "/failures/drop": drop,
+    "/alerts/{alert_id}/together": together,
+    "/alerts/{alert_id}/acknowledge": acknowledge,
+}
+
+
+@pytest.mark.parametrize("role", [None, *Role], ids=lambda role: role.name.lower() if role else "nobody")
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.path)
+def test_an_action_has_its_effect_for_its_role_and_those_above_only(
+    place: Place, action: Any, role: Role | None
+) -> None:
+    expected = 401 if role is None else 403 if role < action.role else 303
+    if action.path.endswith("/acknowledge") and expected == 303:
+        expected = 404
+    if action.path.endswith("/together") and expected == 303:
+        expected = 409
+    assert TAKEN[action.path](place, role) == expected
+
+
+@pytest.mark.parametrize("role", [None, Role.VIEWER])
+def test_those_who_may_do_nothing_leave_everything_as_it_is(place: Place, role: Role | None) -> None:
+    before = place.state()
+    for action in ACTIONS:
+        path = re.sub(r"\{[^}]+\}", "x", action.path)
+        for prefix in ("", "/api/v1"):
+            assert post(place, role, prefix + path) == (403 if role else 401), path
+    assert place.state() == before
