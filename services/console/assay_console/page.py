@@ -258,5 +258,5 @@ class Action:
     role: Role
     apply: Callable[[Ask, Mapping[str, str]], Awaitable[Done]]
     fields: tuple[Parameter, ...] = ()
-    #: Where the fields are corrected; None: a refusal is a page of its own.
+    #: Where the fields are corrected; None: a refusal has a separate page.
     form: Form | None = None

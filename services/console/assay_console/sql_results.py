@@ -66,7 +66,7 @@ def _cell(value: object) -> str:
 
 
 def _is_number(text: str) -> bool:
-    """Return if a text is a plain number, which is no formula."""
+    """Return if a text is a plain number, which is not a formula."""
     return re.fullmatch(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", text, re.ASCII) is not None
 
 
