@@ -46,6 +46,10 @@ SHARDING_KEYS = {
     "operations_audit": "cityHash64(operation_id)",
     "labels": "cityHash64(event_id)",
     "dataset_cases": "cityHash64(case_id)",
+    "audit_rows": "cityHash64(log)",
+    "audit_leaves": "cityHash64(log)",
+    "audit_disclosures": "cityHash64(log)",
+    "audit_checkpoints": "cityHash64(log)",
     "watermarks": "cityHash64(shard)",
     "schema_migrations": "cityHash64(version)",
 }

@@ -109,5 +109,7 @@ def _toml(value: Any) -> str:
     Strings, numbers and booleans are as in JSON; the page uses the same form.
     """
     return (
-        str(value) if isinstance(value, int | float) and not isinstance(value, bool) else orjson.dumps(value).decode()
+        str(value)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        else orjson.dumps(value, default=str).decode()  # a path is text
     )

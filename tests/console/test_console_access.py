@@ -335,6 +335,22 @@ def test_settings_that_would_let_others_in_stop_the_start(
         redis.stop()
 
 
+def test_a_password_that_would_cross_a_network_in_clear_is_warned_about_at_the_start(
+    migrated: StoreServer, tmp_path: Path
+) -> None:
+    redis = redis_with_identities(tmp_path)
+    try:
+        # A name of another host, which does not resolve: the console starts without the store.
+        console = Console(tmp_path, redis, "http://store.invalid:8123").start()
+        log = console.log()
+        assert "the password of the store is sent to store.invalid unencrypted" in log
+        assert "password of Redis" not in log, "it is on loopback"
+        assert 0 < console.metric("assay_memory_peak_bytes") < console.metric("assay_memory_bound_bytes")
+        console.kill()
+    finally:
+        redis.stop()
+
+
 def test_it_serves_people_while_redis_and_the_store_are_away(tmp_path: Path, own_store: StoreServer) -> None:
     with running_console(tmp_path, own_store) as console:
         assert console.get("/alerts").status == 200

@@ -46,5 +46,6 @@ def test_every_answer_is_one_that_the_openapi_document_lists(shop: Shop, client:
     assert {name.rpartition(" ")[0] for name in client.answers} == {each.label for each in OPERATIONS}
     statuses = {name.rpartition(" ")[2] for name in client.answers}
     assert {"200", "404", "422"} <= statuses <= {"200", "403", "404", "409", "422"}
+    assert shop.console.metric("assay_memory_peak_bytes") < shop.console.metric("assay_memory_bound_bytes")
     assert "a page failed" not in shop.console.log()
     assert "Traceback" not in shop.console.log()

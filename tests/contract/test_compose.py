@@ -35,7 +35,7 @@ REACH_OUT = {"judge", "notifier", "otlp_exporter"}
 ADDRESSES = {
     "redis.url", "redis.password_file", "redis.tls_ca_file", "store.url", "store.user", "store.password_file",
     "store.tls_ca_file", "telemetry.host", "gateway.listen_host",
-    "console.listen_host", "console.public_url", "console.session_key_file",
+    "auditor.directory", "console.listen_host", "console.public_url", "console.session_key_file",
 }  # fmt: skip
 BOTH = pytest.mark.parametrize("document", [PLAIN, WITH_TLS], ids=["plain", "tls"])
 EACH = pytest.mark.parametrize("name", SERVICES)
@@ -298,6 +298,7 @@ def test_services_start_after_what_they_need_and_stop_before_it() -> None:
         "migrate": {"condition": "service_completed_successfully"},
     }
     assert SERVICES["console"]["depends_on"] == SERVICES["writer"]["depends_on"]
+    assert SERVICES["auditor"]["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}
     for name in {*CONSUMERS, "gateway"} - {"writer"}:
         assert SERVICES[name]["depends_on"] == {"redis": {"condition": "service_healthy"}}
 
@@ -321,6 +322,7 @@ def test_monitoring_is_a_profile_of_its_own() -> None:
         "migrate",
         "gateway",
         "console",
+        "auditor",
         *CONSUMERS,
     } - {"otlp_exporter"}
     assert profiles["otlp_exporter"] == ["otlp"]

@@ -105,6 +105,7 @@ def test_its_packages_are_those_the_services_are_made_of() -> None:
             "drift",
             "notifier",
             "otlp-exporter",
+            "auditor",
             "console",
             "evals",
             "sessions",

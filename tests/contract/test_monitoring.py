@@ -140,6 +140,7 @@ def test_prometheus_scrapes_services_of_compose_at_the_ports_they_serve() -> Non
         "assembler": 9107,
         "otlp_exporter": 9108,
         "console": 9109,
+        "auditor": 9110,
     }
     for name in reached:
         assert str(reached[name]) in " ".join(SERVICES[name]["healthcheck"]["test"])

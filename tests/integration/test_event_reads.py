@@ -258,9 +258,9 @@ def test_the_histogram_counts_each_event_once_in_buckets_without_gaps(empty: Cli
         last = found.buckets[-1]
         if span == EVERYTHING:
             assert sum(bucket.events.get("retrieval", 0) for bucket in found.buckets) == 49
-            assert sum(bucket.negative for bucket in found.buckets) == 1
+            assert sum(bucket.events.get("feedback", 0) for bucket in found.buckets) == 1
         elif found.unit != "minute":
-            assert (last.without_result, last.tool_errors, last.negative) == (1, 1, 1)
+            assert (last.events["feedback"], last.events["tool_call"]) == (1, 2)
             assert counted_to(sre) is not None
     only = histogram(sre, EventFilter(services=("other",), text="x"), EVERYTHING)
     assert sum(sum(bucket.events.values()) for bucket in only.buckets) == 1

@@ -208,6 +208,31 @@ def test_settings_of_a_request_end_with_it(server: StoreServer) -> None:
     assert (status, headers["x-clickhouse-exception-code"]) == (404, "115")
 
 
+def test_a_query_leaves_nothing_for_the_next_one_of_its_role(server: StoreServer) -> None:
+    sre = {"Authorization": "Basic " + base64.b64encode(f"sre:{PASSWORD}".encode()).decode()}
+
+    def asked(sql: bytes, **url: str) -> bytes:
+        return _post(server, sql, sre, **url)[2]
+
+    state = b"SELECT groupArray((name, value)), currentDatabase(), currentRoles() FROM system.settings WHERE name != 'log_comment'"
+    usual = asked(state)
+    assert b"max_block_size" in usual
+    for sql, url in (
+        (b"SELECT 1 SETTINGS max_block_size = 77", {}),
+        (b"SELECT x FROM (SELECT 1 AS x SETTINGS max_block_size = 78)", {}),
+        (b"SELECT 1", {"max_block_size": "79"}),
+        (b"SELECT {value:UInt8}", {"param_value": "5"}),
+        (b"SELECT 1", {"database": "default"}),
+        (b"SELECT throwIf(1) SETTINGS max_block_size = 80", {}),
+        (b"SET max_block_size = 81", {}),
+        (b"USE default", {}),
+        (b"SET ROLE owner", {}),
+    ):
+        asked(sql, **url)
+        assert [asked(state) for _ in range(3)] == [usual] * 3, sql
+    assert b"`value` is not set" in asked(b"SELECT {value:UInt8}")
+
+
 def test_a_session_keeps_settings_and_temporary_tables_and_nobody_else_sees_them(server: StoreServer) -> None:
     ask = b"SELECT getSetting('max_block_size')"
     session = {"session_id": "mine"}

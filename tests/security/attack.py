@@ -18,7 +18,7 @@ from backports import zstd
 
 from tests.support.store import PASSWORD, ROLES
 
-READERS = ("sre", "exporter", "evaluator", "operator", "console")
+READERS = ("sre", "exporter", "evaluator", "operator", "console", "auditor")
 LONGEST = 100_000
 """Beyond the longest statement of a reader."""
 

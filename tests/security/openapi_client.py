@@ -86,6 +86,7 @@ class DocumentedClient:
 
     def _attempt(self, case: Any, session: requests.Session) -> None:
         headers = dict(self._headers(case.operation))
+        case.headers.pop("Authorization", None)  # a made-up key would be all that is refused
         answer = case.call(base_url=self._url, session=session, headers=headers, timeout=60)
         self.answers[f"{case.operation.label} {answer.status_code}"] += 1
         self.accepted += _accepted(answer.status_code, answer.content)

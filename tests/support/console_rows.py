@@ -191,24 +191,6 @@ def alert_row(alert_id: str, now_ms: int | None = None) -> dict[str, Any]:
     }
 
 
-def path_of(name: str, rows: Filled | None) -> str:
-    """Return the address of a page; without rows its ids lead to nothing."""
-    page = next(each for each in PAGES if each.name == name)
-    ids = {
-        "event_id": rows.answer if rows else "01a21b4e-9db4-7d2a-bb5a-03118d49108c",
-        "alert_id": rows.alert if rows else "1e72826b-6b49-50e8-a0a4-8f2105c112ec",
-        "session_id": rows.session if rows else "none",
-        "name": rows.dataset if rows else "none",
-        "run_id": rows.runs[0] if rows else "none",
-        "case_id": rows.case if rows else "none",
-    }
-    runs = f"?base={rows.runs[0]}&change={rows.runs[1]}" if rows else ""
-    query = {
-        "label": "?project=shop", "review": "?project=shop", "differs": "?kind=retrieval&latency%3E=30", "compare": runs, "case": runs,
-    }.get(name, "")  # fmt: skip
-    return re.sub(r"\{(\w+)(?::path)?\}", lambda place: ids.get(place[1], "none"), page.path) + query
-
-
 #: Is in every name and text of the neighbour's rows, and nowhere else.
 SECRET = "zq-neighbour-zq"
 NEIGHBOUR = "neighbour"
@@ -273,3 +255,21 @@ def fill_neighbour(owner: Client, beside: Filled, *, now_ms: int | None = None) 
     store_run(owner, StoreSettings(), Run(SECRET, config, iso(now_ms - 100_000), iso(now_ms - 90_000), [result]))
     refresh_rollups(owner)
     return [*ids, alert_id]
+
+
+def path_of(name: str, rows: Filled | None) -> str:
+    """Return the address of a page; without rows its ids lead to nothing."""
+    page = next(each for each in PAGES if each.name == name)
+    ids = {
+        "event_id": rows.answer if rows else "01a21b4e-9db4-7d2a-bb5a-03118d49108c",
+        "alert_id": rows.alert if rows else "1e72826b-6b49-50e8-a0a4-8f2105c112ec",
+        "session_id": rows.session if rows else "none",
+        "name": rows.dataset if rows else "none",
+        "run_id": rows.runs[0] if rows else "none",
+        "case_id": rows.case if rows else "none",
+    }
+    runs = f"?base={rows.runs[0]}&change={rows.runs[1]}" if rows else ""
+    query = {
+        "label": "?project=shop", "review": "?project=shop", "differs": "?kind=retrieval&latency%3E=30", "compare": runs, "case": runs,
+    }.get(name, "")  # fmt: skip
+    return re.sub(r"\{(\w+)(?::path)?\}", lambda place: ids.get(place[1], "none"), page.path) + query

@@ -16,7 +16,7 @@ from assay_runtime.store import Client
 from assay_schema.settings import RetentionSettings, Settings, StoreSettings
 from tests.support.ports import free_port
 
-ROLES = ("owner", "writer", "sre", "exporter", "evaluator", "operator", "console")
+ROLES = ("owner", "writer", "sre", "exporter", "evaluator", "operator", "console", "auditor")
 PASSWORD = "test"
 #: The views that keep the rollups, in the order of the data.
 ROLLUP_REFRESHES = (

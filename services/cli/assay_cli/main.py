@@ -28,6 +28,7 @@ class _Commands(LazyGroup):
             *("up", "migrate", "export", "doctor", "prune", "query", "tail", "scrub", "replay", "gate"),
             *(
                 "alerts",
+                "audit",
                 "bench",
                 "console",
                 "dataset",

@@ -101,16 +101,21 @@ class Console:
             if ask.person.project is not None:  # the frame of a page names all projects
                 raise OperationError("refused", "a key reads documents, not pages", f"GET {page.api_path}")
             ask.notice = self._login.noted(request, ask.person)
-            return await while_there(request, self._rendered(page, ask, page.read(ask)))
+            return await self._rendered(request, page, ask, page.read(ask))
 
         return answer
 
     async def _rendered(
-        self, page: Page, ask: Ask, work: Awaitable[Document], refused: OperationError | None = None
+        self,
+        request: Request,
+        page: Page,
+        ask: Ask,
+        work: Awaitable[Document],
+        refused: OperationError | None = None,
     ) -> Response:
         """Return a page as HTML. `refused`: why the form that it shows again was not accepted."""
         started = time.perf_counter()
-        document, frame = await asyncio.gather(work, frame_of(ask))
+        document, frame = await while_there(request, asyncio.gather(work, frame_of(ask)))
         shell = shell_of(page, ask)
         text = render(page.template_name, doc=document, page=page, ask=ask, frame=frame, refused=refused, **shell)
         self._note_verdicts(ask.person, document)
@@ -152,7 +157,7 @@ class Console:
             except OperationError as refused:
                 if action.form is None or is_api(request) or refused.kind not in ("invalid", "conflict"):
                     raise
-                return await self._form_again(action.form, ask, body, refused)
+                return await self._form_again(request, action.form, ask, body, refused)
             if is_api(request):
                 return json_answer({"location": done.path})
             onward = RedirectResponse(done.path, 303)
@@ -162,13 +167,15 @@ class Console:
 
         return answer
 
-    async def _form_again(self, form: Form, ask: Ask, body: Mapping[str, str], refused: OperationError) -> Response:
+    async def _form_again(
+        self, request: Request, form: Form, ask: Ask, body: Mapping[str, str], refused: OperationError
+    ) -> Response:
         """Return the page of a form with what was sent, and why it is refused."""
         try:
             parameters = checked_parameters(form.page, list(form.parameters(ask, body).items()))
             scope = scope_of(parameters, _now_ms(), form.page.span or "24h")
             again = replace(ask, parameters=parameters, scope=scope)
-            return await self._rendered(form.page, again, form.read(again, body), refused)
+            return await self._rendered(request, form.page, again, form.read(again, body), refused)
         except OperationError:
             raise refused from None
 

@@ -14,7 +14,9 @@ class ClientLeftError(Exception):
 
 
 async def while_there(request: Request, work: Awaitable[T]) -> T:
-    """Await work for the answer to a GET; cancel it when the client leaves. Raises `ClientLeftError` then.
+    """Await work for the answer to a GET, and cancel it when the client leaves.
+
+    Raises `ClientLeftError` then.
 
     Never for an action: it would be cancelled half-way.
     """

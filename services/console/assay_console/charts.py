@@ -1,4 +1,4 @@
-"""Charts over time as SVG, drawn here: no script, no colour in the drawing, a table behind each. Pure.
+"""Charts over time as SVG, without script and without colour, and with a table behind each. Pure.
 
 A chart is a `<figure>`: an SVG with a title, classes that the stylesheet colours in light, dark and forced colours, and
 a `<details>` with the numbers as a table. `static/console.js` adds the crosshair and arrow keys from the `data-` attributes.
@@ -68,7 +68,10 @@ def bars(
     unit: str = "",
     brush: bool = True,
 ) -> Markup:
-    """Draw stacked bars over time, of which people can choose a range (`brush`). The numbers are in a table below."""
+    """Draw stacked bars over time, of which people can choose a range (`brush`).
+
+    The numbers are in a table below.
+    """
     totals = [sum(row.values[place] or 0 for row in series) for place in range(len(starts_ms))]
     if not any(totals):
         return Markup("")

@@ -1,4 +1,4 @@
-"""The evidence of one event: hits, passages, citations and claims, each with its place in the texts. Pure."""
+"""The evidence of one event: hits, passages, citations and claims, with their places in texts. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -41,7 +41,7 @@ class Document(BaseModel):
 
     @property
     def judged_answers(self) -> tuple[str, ...]:
-        """Event ids of the answers on which this shows a judge's verdict: a label given afterwards is not blind."""
+        """Event ids of the answers whose verdict this shows: a label given afterwards is not blind."""
         return ()
 
 
@@ -233,7 +233,10 @@ class Page:
 
 @dataclass(frozen=True)
 class Form:
-    """A page with a form, shown again if what was sent is refused: `read` returns its document with what was sent."""
+    """A page with a form, which is shown again if what was sent is refused.
+
+    `read` returns its document with what was sent.
+    """
 
     page: Page
     #: Parameters of the page, from the request and the fields that were sent.
@@ -243,7 +246,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Done:
-    """Where a person goes after an action, and what that page says about it, once."""
+    """The page that follows an action, and the notice that it shows once."""
 
     path: str
     notice: str = ""

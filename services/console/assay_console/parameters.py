@@ -1,4 +1,4 @@
-"""What a URL or a form gives: read, and checked against what the page or action takes."""
+"""Read the parameters of a URL and the fields of a form, and check them against the page or action."""
 
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
@@ -13,7 +13,7 @@ from assay_operations.errors import OperationError
 
 
 def checked_parameters(page: Page, given: list[tuple[str, str]]) -> dict[str, str]:
-    """Return the parameters of a URL. Several of a name are joined with commas where the page allows that."""
+    """Return the parameters of a URL. Those with one name are joined with commas where a page allows it."""
     known = {each.name: each for each in page.parameters}
     known_names = {*known, "project", "t", "from", "to"}  # a page without a range keeps it for the next one
     found: dict[str, str] = {}

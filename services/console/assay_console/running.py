@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
@@ -15,7 +16,7 @@ from urllib3.exceptions import HTTPError
 
 from assay_runtime.store import Client
 
-_THREAD = threading.local()
+_READ: ContextVar["Running | None"] = ContextVar("read", default=None)
 
 
 class CancelledReadError(HTTPError):
@@ -23,49 +24,64 @@ class CancelledReadError(HTTPError):
 
 
 class Running:
-    """One read in a thread, which may make several requests to the store."""
+    """One read in a thread, which may make several requests to the store, also in further threads."""
 
     def __init__(self) -> None:
         self._changing = threading.Lock()
-        self._connection: HTTPConnection | None = None
+        self._connections: set[HTTPConnection] = set()
         self._cancelled = False
 
     @contextmanager
     def here(self) -> Iterator[None]:
-        """Count the requests of this thread as those of the read."""
-        _THREAD.running = self
+        """Count the requests of this context as those of the read."""
+        token = _READ.set(self)
         try:
             yield
         finally:
-            with self._changing:
-                self._connection = None
-            _THREAD.running = None
+            _READ.reset(token)
 
     def asks(self, connection: HTTPConnection) -> None:
         """Note the connection of the next request. Raises `CancelledReadError` after `cancel`."""
         with self._changing:
             if self._cancelled:
                 raise CancelledReadError
-            self._connection = connection
+            self._connections.add(connection)
+
+    def answered(self, connection: HTTPConnection) -> None:
+        """Forget a connection whose request has ended: another read may use it next."""
+        with self._changing:
+            self._connections.discard(connection)
 
     def cancel(self) -> None:
-        """End the request that runs, and refuse further ones. Safe from any thread."""
+        """End the requests that run, and refuse further ones. Safe from any thread."""
         with self._changing:
             self._cancelled = True
-            connection = self._connection
-            if connection is not None and connection.sock is not None:
-                with suppress(OSError):  # it has ended meanwhile
-                    connection.sock.shutdown(socket.SHUT_RDWR)
+            for connection in self._connections:
+                if connection.sock is not None:
+                    with suppress(OSError):  # it has ended meanwhile
+                        connection.sock.shutdown(socket.SHUT_RDWR)
 
 
 class _Noted:
-    """A connection that tells the read of its thread about each request."""
+    """A connection that tells its read about each request."""
+
+    read: Running | None = None
 
     def request(self, *arguments: Any, **options: Any) -> None:
-        running: Running | None = getattr(_THREAD, "running", None)
-        if running is not None:
-            running.asks(self)  # type: ignore[arg-type]
+        self.read = _READ.get()
+        if self.read is not None:
+            self.read.asks(self)  # type: ignore[arg-type]
         super().request(*arguments, **options)  # type: ignore[misc]
+
+
+class _Noting:
+    """A pool that tells a read when its request has ended."""
+
+    def _put_conn(self, conn: Any) -> None:
+        if conn is not None and conn.read is not None:
+            conn.read.answered(conn)
+            conn.read = None
+        super()._put_conn(conn)  # type: ignore[misc]
 
 
 class _Connection(_Noted, HTTPConnection):
@@ -76,16 +92,16 @@ class _SecureConnection(_Noted, HTTPSConnection):
     pass
 
 
-class _Pool(HTTPConnectionPool):
+class _Pool(_Noting, HTTPConnectionPool):
     ConnectionCls = _Connection
 
 
-class _SecurePool(HTTPSConnectionPool):
+class _SecurePool(_Noting, HTTPSConnectionPool):
     ConnectionCls = _SecureConnection
 
 
 def note_requests(client: Client) -> Client:
-    """Make the requests of a client known to the `Running` of their thread."""
+    """Make the requests of a client known to the `Running` of their context."""
     pools: Any = client.http  # type: ignore[attr-defined]
     pools.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
     pools.clear()  # the connection of the driver's first question

@@ -71,7 +71,10 @@ def link(path: str, *parts: Mapping[str, object]) -> str:
 
 
 def values_of(text: str) -> list[str]:
-    """Return the values of a parameter that has several: separated by commas, and a comma in a value is `\\,`. Pure."""
+    """Return the values of a parameter that has several, separated by commas. Pure.
+
+    A comma in a value is `\\,`.
+    """
     parts = [[""]]
     for piece in _SEPARATOR.split(text):
         if piece == ",":

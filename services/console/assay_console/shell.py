@@ -1,4 +1,4 @@
-"""What surrounds the document of a page: navigation, and its link, JSON, SQL and command."""
+"""The shell of a page: navigation, and the link, JSON, SQL and command of its document."""
 
 import shlex
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Which answers each person has seen a judge's verdict on: a label of these would not be blind. Pure."""
+"""Remember the verdicts that each person has seen: labels of these answers would not be blind. Pure."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ PEOPLE_MAX, ANSWERS_MAX = 100, 2_000
 
 
 class ShownVerdicts:
-    """What this console has shown since it started, to people who may label."""
+    """The verdicts that this console has shown to people who may label, since it started."""
 
     def __init__(self) -> None:
         self._of: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()

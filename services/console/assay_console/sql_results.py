@@ -45,7 +45,10 @@ def ndjson(found: SqlRows) -> Iterator[bytes]:
 
 
 def csv_lines(found: SqlRows) -> Iterator[bytes]:
-    """Yield a table as CSV (RFC 4180). A text that a spreadsheet would run as a formula begins with an apostrophe; NULL is empty."""
+    """Yield a table as CSV (RFC 4180).
+
+    A text that a spreadsheet would run as a formula begins with an apostrophe; NULL is empty.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow([_cell(name) for name, _ in found.columns])
@@ -66,7 +69,7 @@ def _cell(value: object) -> str:
 
 
 def _is_number(text: str) -> bool:
-    """Return if a text is a plain number, which is not a formula."""
+    """Return if a text is a plain number, and not a formula."""
     return re.fullmatch(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", text, re.ASCII) is not None
 
 

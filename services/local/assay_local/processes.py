@@ -1,7 +1,7 @@
 """Processes of the local system: order, identity, and readiness of each.
 
 A process starts after those that it writes to, so that stopping in reverse order drains the system: producer, gateway, assembler,
-scrubber, judge, OTLP exporter, drift, writer, notifier, store, Redis.
+scrubber, judge, OTLP exporter, drift, writer, notifier, auditor, store, Redis.
 """
 
 import json
@@ -35,6 +35,7 @@ _OWN = {
     ("gateway", "listen_port"),
     ("assembler", "port"),
     ("otlp_exporter", "port"),
+    ("auditor", "port"),
     ("console", "port"),
     ("console", "listen_port"),
     ("telemetry", "host"),
@@ -51,7 +52,18 @@ _INHERITED = {
 _INHERITED_PREFIXES = ("ASSAY_", "LC_", "LD_", "OTEL_", "PYTHON", "XDG_")
 #: Services that judge, monitor and notify: capturing and storing needs none of them.
 QUALITY = ("judge", "drift", "notifier")
-_CORE = ("redis", "store", "scrubber", "writer", "gateway_http", "gateway", "assembler", "console_http", "console")
+_CORE = (
+    "redis",
+    "store",
+    "scrubber",
+    "writer",
+    "gateway_http",
+    "gateway",
+    "assembler",
+    "console_http",
+    "console",
+    "auditor",
+)
 #: Name of the key that `assay up` makes.
 GATEWAY_KEY_NAME = "assay up"
 #: Deadline of a clean stop, in seconds.
@@ -65,6 +77,7 @@ _STOP_DEADLINES_S = {
     "assembler": 15.0,
     "otlp_exporter": 15.0,
     "console": 10.0,
+    "auditor": 15.0,
 }
 
 
@@ -172,6 +185,7 @@ class LocalStack:
         names = [
             name
             for name in (
+                "auditor",
                 "notifier",
                 "writer",
                 "drift",

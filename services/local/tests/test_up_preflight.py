@@ -209,6 +209,7 @@ def test_ports_follow_from_their_base() -> None:
         "otlp_exporter",
         "console_http",
         "console",
+        "auditor",
     )
     assert vars(Ports.from_base(9200)) == {name: 9200 + place for place, name in enumerate(names)}
 

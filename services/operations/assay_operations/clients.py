@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from assay_runtime.store import Client
 
 Result = TypeVar("Result")
-Identity = Literal["producer", "sre", "exporter", "operator", "owner", "judge", "notifier", "evaluator", "console"]
+Identity = Literal[
+    "producer", "sre", "exporter", "operator", "owner", "judge", "notifier", "evaluator", "console", "auditor"
+]
 
 DEFAULT_DATA = Path("data")
 

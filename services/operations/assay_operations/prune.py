@@ -199,8 +199,8 @@ class TablePruning:
 
         for condition in self._late_conditions():
             copies = self._stored(condition)
-            self._delete("", condition)
-            done(copies)
+            delete_rows(self._client, self._base, f"WHERE {condition}", copies, attempt)
+            seen.rows += copies
         whole, mixed = sort_out(self._parts())
         for part in whole:
             if self._drop(part):
@@ -208,8 +208,9 @@ class TablePruning:
             else:
                 mixed[part.partition] = mixed.get(part.partition, 0) + part.doomed
         for partition, rows in mixed.items():
-            self._delete(f"IN PARTITION ID {literal(partition)}", self._where)
-            done(rows)
+            where = f"IN PARTITION ID {literal(partition)} WHERE {self._where}"
+            delete_rows(self._client, self._base, where, rows, attempt)
+            seen.rows += rows
         return Pruned(self.target.name, self.visible, attempt.changed - before, self.left())
 
     def _stored(self, condition: str) -> int:
@@ -244,27 +245,26 @@ class TablePruning:
             raise
         return True
 
-    def _delete(self, where_at: str, condition: str) -> None:
-        """Rewrite parts without some rows, which leave the disk minutes later with the replaced parts.
 
-        The engine works asynchronously and is polled, so that a long rewrite is not mistaken for a store that does not answer.
-        """
-        self._client.command(
-            f"ALTER TABLE {self._base} DELETE {where_at} WHERE {condition}", settings={"mutations_sync": 0}
-        )
-        database, _, table = self._base.partition(".")
-        still_at_work = (
-            "SELECT latest_fail_reason FROM system.mutations"  # noqa: S608 - quoted
-            f" WHERE database = {literal(database)} AND table = {literal(table)} AND NOT is_done AND NOT is_killed"
-        )
-        pause_s = _PAUSE_FIRST_S
-        while unfinished := self._rows(still_at_work):
-            if reasons := [str(reason) for (reason,) in unfinished if reason]:
-                raise OperationError(
-                    "unavailable", f"store: cannot delete rows of {self._base}: {engine_message(reasons[0])}"
-                )
-            time.sleep(pause_s)
-            pause_s = min(2 * pause_s, _PAUSE_MAX_S)
+def delete_rows(client: "Client", table: str, where: str, rows: int, attempt: Attempt) -> None:
+    """Rewrite parts of a base table without some rows, and count these in the audit record.
+
+    The rows leave the disk minutes later, with the replaced parts. `where` is a WHERE clause, after a partition if one is named. The
+    engine works asynchronously and is polled, so that a long rewrite is not mistaken for a store that does not answer.
+    """
+    client.command(f"ALTER TABLE {table} DELETE {where}", settings={"mutations_sync": 0})
+    database, _, name = table.partition(".")
+    still_at_work = (
+        "SELECT latest_fail_reason FROM system.mutations"  # noqa: S608 - quoted
+        f" WHERE database = {literal(database)} AND table = {literal(name)} AND NOT is_done AND NOT is_killed"
+    )
+    pause_s = _PAUSE_FIRST_S
+    while unfinished := client.query(still_at_work).result_rows:
+        if reasons := [str(reason) for (reason,) in unfinished if reason]:
+            raise OperationError("unavailable", f"store: cannot delete rows of {table}: {engine_message(reasons[0])}")
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _PAUSE_MAX_S)
+    attempt.changed += rows
 
 
 @dataclass(frozen=True)

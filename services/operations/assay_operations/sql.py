@@ -102,7 +102,7 @@ def sql_answer(client: "Client", sql: str, values: Mapping[str, str]) -> SqlAnsw
 
 
 def sql_rows(client: "Client", sql: str, values: Mapping[str, str]) -> SqlRows | SqlError:
-    """Return the rows of an answer for a file, as `sql_answer` does: at most `FILE_ROWS_MAX` and `FILE_BYTES_MAX`."""
+    """Return the rows of an answer for a file: at most `FILE_ROWS_MAX` and `FILE_BYTES_MAX`."""
     if names_a_format(sql):
         raise OperationError("invalid", "leave out FORMAT: choose the form of the file instead")
     found = _lines(client, sql, values, FILE_ROWS_MAX, FILE_BYTES_MAX)

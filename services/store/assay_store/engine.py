@@ -3,7 +3,9 @@
 The engine knows a single user. Rights are roles defined in its users file, and a *handle* (one engine connection) takes
 one role, with that role's limits, before a client's statement reaches it. The engine then checks every access itself. A
 handle can be used from any thread, one call at a time. Outside sessions it serves one request and is discarded, so that
-nothing of a request (its database, settings, tables or changes of its role) can reach another.
+nothing of a request (its database, settings, tables or changes of its role) can reach another. One exception: a handle that
+ran only queries, each to its end, which leave nothing on it, may run another query of the same role with the same
+settings and database.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import contextlib
 import importlib
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,12 @@ _READY_PER_ROLE = 4
 
 Creating one takes 2 ms, most of it for the limits of the role.
 """
+
+_KEPT_PER_ROLE = 4
+"""Used handles kept for further queries of a role."""
+
+_QUERIES_MAX = 500
+"""Queries that run on one handle at most: nothing that the engine may collect for it grows without bound."""
 
 _PARSER_SECONDS = 10
 """Maximum seconds for a query about a text."""
@@ -57,6 +65,10 @@ class Handle:
         """The settings with which every request of this handle begins."""
         self.own_settings = False
         """True if a client's SET changed settings of this handle (in a session)."""
+        self.asked: Hashable = None
+        """The settings and database of the request that it serves; None if others must not use it."""
+        self.queries = 0
+        """Queries that ran on it to their end, and left it as it was."""
 
     def query(self, sql: str, output_format: str = "Null", params: Mapping[str, str] | None = None) -> Any:
         """Run a statement to its end.
@@ -146,6 +158,7 @@ class Engine:
         self._keep_free_bytes = keep_free_bytes
         self.limits = dict(limits)
         self._ready: dict[Role, list[Handle]] = {role: [] for role in Role}
+        self._kept: dict[Role, list[Handle]] = {role: [] for role in Role}
         self._parsers: list[Handle] = []
         self._lock = threading.Lock()
         self._names = itertools.count(1)
@@ -196,8 +209,10 @@ class Engine:
         """Close every handle and the engine, which flushes its data."""
         with self._lock:
             control, self._control = self._control, None
-            handles = [handle for ready in self._ready.values() for handle in ready] + self._parsers
-            self._ready, self._parsers = {role: [] for role in Role}, []
+            handles = [
+                handle for of in (self._ready, self._kept) for some in of.values() for handle in some
+            ] + self._parsers
+            self._ready, self._kept, self._parsers = {role: [] for role in Role}, {role: [] for role in Role}, []
         for handle in handles:
             handle.close()
         if control is not None:
@@ -212,6 +227,23 @@ class Engine:
             if self._ready[role]:
                 return self._ready[role].pop()
         return self._new(role)
+
+    def acquire_kept(self, role: Role, asked: Hashable) -> Handle | None:
+        """Return a handle of this role that was kept after a query with the same settings and database; None without one."""
+        with self._lock:
+            kept = self._kept[role]
+            place = next((place for place, handle in enumerate(kept) if handle.asked == asked), None)
+            return None if place is None else kept.pop(place)
+
+    def keep(self, handle: Handle) -> Handle | None:
+        """Keep a handle that ran one query to its end. Returns the one to release instead, if any."""
+        handle.queries += 1
+        with self._lock:
+            if handle.queries >= _QUERIES_MAX or self._control is None:
+                return handle
+            kept = self._kept[handle.role]
+            kept.append(handle)
+            return kept.pop(0) if len(kept) > _KEPT_PER_ROLE else None
 
     def release(self, handle: Handle) -> None:
         """Discard a used handle, and prepare a new one for the next request of its role."""

@@ -12,7 +12,7 @@ from assay_store.answer import Answer
 from assay_store.body import Body
 from assay_store.engine import Handle
 from assay_store.errors import StoreError
-from assay_store.execute import applied, apply, creation, load, loaded, prepared
+from assay_store.execute import applied, apply, asking, creation, load, loaded, prepared
 from assay_store.request import QueryRequest
 from assay_store.roles import Role
 from assay_store.runtime import Lane, Runtime
@@ -34,12 +34,19 @@ class Lease:
         self._lane = lane
         self._undo: contextlib.ExitStack | None = None
         self._reusable = True
+        self._completed = False
         self.session: Session | None = None
         self.handle: Handle | None = None
 
-    def take(self, user: User, request: QueryRequest, settings: Mapping[str, str]) -> Handle:
-        """Return a handle with the request's settings, database and tables. Blocks."""
+    def take(self, user: User, request: QueryRequest, settings: Mapping[str, str], *, queries: bool = False) -> Handle:
+        """Return a handle with the request's settings, database and tables. Blocks.
+
+        `queries`: the statement is a query, which leaves nothing on the handle, so that one that served another may serve it.
+        """
         runtime = self._runtime
+        if queries and user.role.restricted and not request.session_id and not request.externals:
+            handle = self.handle = asking(runtime.engine, user.role, settings, request.database)
+            return handle
         session = self._enter(user, request) if request.session_id else None
         for table in request.externals:
             runtime.sql_policy.check_table(creation(table))
@@ -70,12 +77,17 @@ class Lease:
         if undo is not None:
             undo.close()
 
+    def complete(self) -> None:
+        """Note that the statement ran to its end, without an error."""
+        self._completed = True
+
     def spoil(self) -> None:
         """Note that the handle's state is unknown, so that nothing else uses it."""
         self._reusable = False
 
     async def kill(self) -> None:
-        """Cancel what runs on the handle."""
+        """Cancel what runs on the handle. Nothing else uses it afterwards: it would be cancelled in its place."""
+        self.spoil()
         if self.handle is not None:
             await self._runtime.run_control(functools.partial(self._runtime.engine.kill, self.handle))
 
@@ -105,6 +117,8 @@ class Lease:
         """Settle, and give up a handle that is left."""
         await self.settle()
         handle, self.handle = self.handle, None
+        if handle is not None and handle.asked is not None and self._completed and self._reusable:
+            handle = self._runtime.engine.keep(handle)
         if handle is not None:
             self._runtime.discard(handle)
 
@@ -147,6 +161,6 @@ class Exchange:
         self.answer.kind = verdict.kind.lower()
         return verdict
 
-    def take(self, settings: Mapping[str, str]) -> Handle:
+    def take(self, settings: Mapping[str, str], *, queries: bool = False) -> Handle:
         """Return a handle for the request: see `Lease.take`."""
-        return self.lease.take(self.user, self.request, settings)
+        return self.lease.take(self.user, self.request, settings, queries=queries)

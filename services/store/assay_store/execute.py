@@ -406,6 +406,24 @@ def apply(handle: Handle, settings: Mapping[str, str], database: str) -> None:
         handle.use(database)
 
 
+def asking(engine: Engine, role: Role, settings: Mapping[str, str], database: str) -> Handle:
+    """Return a handle for a query with these settings in this database, which another such query may have used.
+
+    Raises StoreError.
+    """
+    asked = tuple(sorted(allowed(role, settings, database).items())), database
+    handle = engine.acquire_kept(role, asked)
+    if handle is None:
+        handle = engine.acquire(role)
+        try:
+            apply(handle, settings, database)
+        except BaseException:
+            engine.release(handle)
+            raise
+        handle.asked = asked
+    return handle
+
+
 @contextlib.contextmanager
 def applied(handle: Handle, settings: Mapping[str, str], database: str) -> Iterator[None]:
     """Run with a request's settings and database, and restore the old ones."""

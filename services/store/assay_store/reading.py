@@ -13,7 +13,7 @@ from assay_store import definitions, formats, native, writes
 from assay_store.engine import Handle
 from assay_store.errors import SYNTAX_ERROR, TOO_MANY_ROWS_OR_BYTES, StoreError
 from assay_store.exchange import Exchange
-from assay_store.execute import CHUNK_BYTES, FIRST_BYTES, Block, Stream, Whole, apply
+from assay_store.execute import CHUNK_BYTES, FIRST_BYTES, Block, Stream, Whole, asking
 from assay_store.roles import Role
 from assay_store.runtime import Runtime
 from assay_store.sql_policy import refuse_on_get
@@ -42,6 +42,7 @@ async def run_query(exchange: Exchange, sql: str, first_keyword: str) -> None:
         except BaseException:
             await reading.abandon()
             raise
+        exchange.lease.complete()
         await exchange.lease.settle()
     if whole is not None:
         # No other request waits for the thread of a client that reads slowly.
@@ -164,7 +165,7 @@ class _Reading:
         settings = dict(request.settings)
         if not streams:
             settings.setdefault("max_result_bytes", str(exchange.runtime.options.max_result_buffer_bytes))
-        handle = exchange.take(settings)
+        handle = exchange.take(settings, queries=streams and verdict.reads_only)
         if verdict.keeps_state or (not verdict.reads_only and exchange.lease.session is not None):
             handle.own_settings = True
         rewrite = None
@@ -196,12 +197,12 @@ class _Reading:
             return [tuple(json.loads(line)[:2]) for line in bytes(found.bytes()).splitlines()]
 
         def ask_another() -> Types:
-            other = engine.acquire(role)
-            try:
-                apply(other, settings, request.database)
-                return ask(other)
-            finally:
-                engine.release(other)
+            other = asking(engine, role, settings, request.database)
+            types = ask(other)
+            discarded = engine.keep(other) if types and role.restricted else other
+            if discarded is not None:
+                engine.release(discarded)
+            return types
 
         if request.externals or mine.own_settings:
             # Its tables and settings are private, so it is asked before its query begins.

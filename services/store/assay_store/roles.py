@@ -22,6 +22,12 @@ REVIEW_TABLES = ("labels", "dataset_cases")
 AUDIT_TABLE = "operations_audit"
 """Audit records of operations. No role can delete or change a row: not an operator, which inserts records, nor the owner."""
 
+AUDIT_LOG_TABLES = ("audit_rows", "audit_leaves", "audit_disclosures", "audit_checkpoints")
+"""Tables of the audit log. Of all services only the auditor inserts into them."""
+
+AUDITED_VIEWS = ("tool_calls", "server_events", "capture_failures", "operations_audit", "watermark")
+"""Views of which the auditor writes the log."""
+
 MERGE_TREE_ENGINES = (
     "MergeTree",
     "ReplacingMergeTree",
@@ -45,6 +51,7 @@ class Role(StrEnum):
     EVALUATOR = "evaluator"
     OPERATOR = "operator"
     CONSOLE = "console"
+    AUDITOR = "auditor"
 
     @property
     def restricted(self) -> bool:
@@ -102,6 +109,7 @@ NAMED_SETTINGS: dict[Role, frozenset[str]] = {
     Role.EVALUATOR: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
     Role.OPERATOR: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
     Role.CONSOLE: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
+    Role.AUDITOR: READER_SETTINGS | INPUT_SETTINGS | INSERT_SETTINGS,
     Role.SRE: READER_SETTINGS | INPUT_SETTINGS,
     Role.EXPORTER: READER_SETTINGS | INPUT_SETTINGS,
 }
@@ -149,7 +157,7 @@ GRANTS: dict[str, tuple[str, ...]] = {
         f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",
         "GRANT CREATE TEMPORARY TABLE ON *.*",
         "GRANT TABLE ENGINE ON Memory",
-        f"REVOKE INSERT ON {BASE_DATABASE}.{AUDIT_TABLE}",
+        *(f"REVOKE INSERT ON {BASE_DATABASE}.{table}" for table in (AUDIT_TABLE, *AUDIT_LOG_TABLES)),
     ),
     Role.SRE: (f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",),
     Role.EXPORTER: (f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",),
@@ -165,6 +173,10 @@ GRANTS: dict[str, tuple[str, ...]] = {
     Role.CONSOLE: (
         f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",
         *(f"GRANT INSERT ON {BASE_DATABASE}.{table}" for table in REVIEW_TABLES),
+    ),
+    Role.AUDITOR: (
+        *(f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.{view}" for view in (*AUDITED_VIEWS, *AUDIT_LOG_TABLES)),
+        *(f"GRANT INSERT ON {BASE_DATABASE}.{table}" for table in AUDIT_LOG_TABLES),
     ),
     STAGING_ROLE: ("GRANT CREATE TEMPORARY TABLE ON *.*", "GRANT TABLE ENGINE ON Memory"),
 }
@@ -190,5 +202,6 @@ def limits(max_memory_bytes: int, max_query_seconds: int) -> dict[Role, Limits]:
             seconds=min(max_query_seconds, CONSOLE_SECONDS),
             result_rows=1_000_000,
         ),
+        Role.AUDITOR: Limits(memory_bytes=max_memory_bytes // 2, seconds=max_query_seconds * 10),
         Role.EXPORTER: Limits(memory_bytes=max_memory_bytes * 3 // 4, seconds=max_query_seconds * 120, result_rows=0),
     }

@@ -118,6 +118,7 @@ ROOTS = {
     Role.EVALUATOR: _READING | {"InsertQuery"},
     Role.OPERATOR: _READING | {"InsertQuery"},
     Role.CONSOLE: _READING | {"InsertQuery"},
+    Role.AUDITOR: _READING | {"InsertQuery"},
     Role.SRE: _READING,
     Role.EXPORTER: _READING,
 }

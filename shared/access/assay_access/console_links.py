@@ -56,7 +56,10 @@ class Signer:
         return self._signed({"use": "notice", "text": text, "name": name, "path": path, "until": now + NOTICE_S})
 
     def noticed(self, cookie: str, name: str, path: str, now: float) -> str:
-        """Return the text of a notice. Raises `RefusedLinkError` if it is for another person or page, or expired."""
+        """Return the text of a notice.
+
+        Raises `RefusedLinkError` if it is for another person or page, or expired.
+        """
         claims = self._claims(cookie, "notice")
         if (claims["name"], claims["path"]) != (name, path) or now >= float(str(claims["until"])):
             raise RefusedLinkError("this notice is not for this page")

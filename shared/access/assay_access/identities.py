@@ -238,6 +238,11 @@ IDENTITIES = (
         ),
         store_role="console",
     ),
+    Identity(
+        "auditor",
+        "Writes the audit log from stored tool calls, failures and records; has no Redis user, and deletes nothing.",
+        store_role="auditor",
+    ),
     Identity("exporter", "Exports from the store; has no Redis user.", store_role="exporter"),
     Identity(
         "evaluator",

@@ -38,6 +38,7 @@ class Ports:
     console_http: int
     #: Health of the console.
     console: int
+    auditor: int
 
     @classmethod
     def from_base(cls, base: int) -> "Ports":
@@ -83,6 +84,7 @@ def settings_text(
         if service in ("redis", "store"):
             continue
         sections[service] = sections.get(service, {}) | {"port": getattr(ports, service)}
+    sections["auditor"].setdefault("directory", str(spool.with_name("audit-log")))
     sections["gateway"]["listen_port"] = ports.gateway_http
     sections["console"]["listen_port"] = ports.console_http
     if session_key is not None:

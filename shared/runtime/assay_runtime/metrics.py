@@ -114,6 +114,15 @@ OPEN_TRACES = Gauge("assay_assembler_open_traces", "Traces that wait for more sp
 #: as a failure), `otlp_origin` (not sent, because it came over OTLP).
 EXPORTED_SPANS = Counter("assay_otlp_exporter_spans", "Spans of events and verdicts, by outcome", ["outcome"])
 EXPORT_UP = Gauge("assay_otlp_exporter_up", "1 while the backend takes spans, 0 after a failure")
+#: Work of the auditor. The newest checkpoint covers `assay_audit_checkpoint_leaves` of `assay_audit_leaves` leaves.
+AUDIT_LEAVES = Gauge("assay_audit_leaves", "Leaves of the audit log")
+AUDIT_CHECKPOINT_LEAVES = Gauge("assay_audit_checkpoint_leaves", "Leaves that the newest signed checkpoint covers")
+AUDIT_CHECKPOINT_SECONDS = Gauge(
+    "assay_audit_checkpoint_seconds", "Unix time at which the newest checkpoint was known to cover all leaves"
+)
+AUDIT_WRITES = Gauge(
+    "assay_audit_writes", "1 while this auditor writes the log, 0 while another one does or a problem stops it"
+)
 #: Results of the drift service, by project and metric; an evidence of 1 raises an alert.
 TRANSITIONS = Counter(
     "assay_alert_transitions", "Transitions of alert episodes published, by kind and state", ["kind", "state"]

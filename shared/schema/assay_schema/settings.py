@@ -609,6 +609,41 @@ class OtlpExporterSettings(Section):
     port: int = Field(9108, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 
+class AuditorSettings(Section):
+    """The auditor service, and how `assay audit` verifies its log."""
+
+    origin: str = Field(
+        "assay/audit",
+        min_length=1,
+        max_length=200,
+        pattern=r"^[^\s+]+$",
+        examples=["example.com/assay"],
+        description="Name of the log in its checkpoints, without spaces and plus signs. Choose one that is yours before the first start: "
+        "another name is another log.",
+    )
+    directory: Path = Field(
+        Path("data/audit-log"),
+        description="Directory of the log's key and of its file of checkpoints. Auditors of the same log share it; one of them writes.",
+    )
+    checkpoint_leaves: int = Field(
+        1_000, ge=1, description="Leaves after which a checkpoint is signed, before `checkpoint_s` has passed."
+    )
+    checkpoint_s: float = Field(
+        60.0, gt=0, le=86_400, description="Seconds after which a checkpoint is signed if the log has grown."
+    )
+    batch_rows: int = Field(2_000, ge=1, le=100_000, description="Maximum number of rows written at once.")
+    max_unanchored_s: float = Field(
+        0.0,
+        ge=0,
+        description="`assay audit verify` exits 3 if leaves are without a signed checkpoint for more seconds than this; 0: never.",
+    )
+    vkey: str = Field(
+        "",
+        description="Public key that `assay audit verify` trusts, as `assay audit key` prints it; empty: that of the key file.",
+    )
+    port: int = Field(9110, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
+
+
 class ConsoleSettings(Section):
     """The console service: web pages and the read API at `/api/v1`."""
 
@@ -866,6 +901,7 @@ class Settings(Section):
     drift: DriftSettings = DriftSettings()
     notifier: NotifierSettings = NotifierSettings()
     otlp_exporter: OtlpExporterSettings = OtlpExporterSettings()
+    auditor: AuditorSettings = AuditorSettings()
     console: ConsoleSettings = ConsoleSettings()
     judge: JudgeSettings = JudgeSettings()
     evals: EvalsSettings = EvalsSettings()

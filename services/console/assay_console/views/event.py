@@ -22,7 +22,7 @@ from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.pieces import SHOWN_CHARS, Text, text_of
 from assay_console.scope import link
 from assay_console.views.events import judged_of
-from assay_operations.events.one import Event, MissingEvent, one_event
+from assay_operations.events.one import Event, MissingEvent, cited_ids, one_event
 from assay_operations.events.rows import EventRow, unix_ms
 from assay_operations.events.same_question import EarlierList, documents_of, other_documents
 from assay_schema.fields import Kind
@@ -248,10 +248,7 @@ async def _cited(ask: Ask, found: Event) -> frozenset[str] | None:
         return frozenset(str(each["context_id"]) for each in found.record["citations"])
     if not found.answers:
         return None
-    answer = await ask.store(one_event, found.answers[0].event_id, project=found.answers[0].project)
-    if isinstance(answer, MissingEvent) or answer.kind is not Kind.ANSWER:
-        return None
-    return frozenset(str(each["context_id"]) for each in answer.record["citations"])
+    return await ask.store(cited_ids, found.answers[0].event_id, found.answers[0].project)
 
 
 async def _earlier(ask: Ask, retrieval: Mapping[str, Any] | None) -> Panel[tuple[EarlierList, ...]] | None:

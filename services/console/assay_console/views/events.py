@@ -79,7 +79,7 @@ class Choices(Document):
 
 
 class Counted(Document):
-    """What the facets count: whole buckets of `unit`, so more than the range at both ends."""
+    """The time that facets count: whole buckets of `unit`, so more than the range at both ends."""
 
     from_time: datetime
     to_time: datetime

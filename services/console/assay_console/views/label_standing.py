@@ -1,4 +1,4 @@
-"""The state of a queue for the page of labels: progress, agreement of people, and of the judge with them. Pure."""
+"""The state of a queue of labels: progress, agreement of people, and of the judge with them. Pure."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING

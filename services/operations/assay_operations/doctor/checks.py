@@ -624,6 +624,31 @@ def otlp_exporter(problems: Sequence[str], notes: Sequence[str]) -> Finding:
     return Finding(check, Status.OK, "the backend takes spans")
 
 
+#: Seconds without a checkpoint of new leaves after which the audit log is worth a warning.
+UNANCHORED_S = 900.0
+
+
+def audit_log(leaves: int, covered: int, unanchored_s: float, behind_s: float) -> Finding:
+    """Check the audit log: leaves, those that the newest checkpoint covers, and two ages in seconds.
+
+    `unanchored_s`: since the first leaf without a checkpoint was written. `behind_s`: how long the newest event that the log lacks has
+    been below the watermark; 0 if it lacks none.
+    """
+    name, hint = "audit log", "is the auditor running? see its log, and docs/audit.md"
+    if not leaves:
+        status = Status.WARN if behind_s > UNANCHORED_S else Status.OK
+        return Finding(name, status, "empty", hint if status is Status.WARN else "")
+    summary = f"{leaves:,} leaves, {covered:,} covered by a signed checkpoint"
+    problems = []
+    if unanchored_s > UNANCHORED_S:
+        problems.append(f"the others have none for {age(unanchored_s)}")
+    if behind_s > UNANCHORED_S:
+        problems.append(f"stored events of {age(behind_s)} ago are not in it")
+    if problems:
+        return Finding(name, Status.WARN, f"{summary}; {'; '.join(problems)}", hint)
+    return Finding(name, Status.OK, summary)
+
+
 def disk(free: int, total: int, where: str) -> Finding:
     """Check the free space for the store, Redis's append-only file and the spool."""
     summary = f"{size(free)} free of {size(total)} at {where}"

@@ -221,6 +221,11 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
             lambda: _operations(settings, data, probes.unended_operations(client, names.database)),
             hint,
         )
+        patient.check(
+            "audit log",
+            lambda: checks.audit_log(*probes.audit_log(client, names.database, settings.auditor.origin)),
+            hint,
+        )
         patient.check("clock of the store", lambda: checks.clock("the store", probes.store_ahead_s(client)), hint)
 
 

@@ -371,3 +371,40 @@ def judged_lately(client: "Store") -> tuple[int, dict[str, int], str]:
     errors = {str(failed): int(count) for error, failed, count in found if error}
     scored = sum(int(count) for error, _, count in found if not error)
     return scored, errors, str(stopped[0][0]) if stopped else ""
+
+
+def audit_log(client: "Store", database: str, origin: str) -> tuple[int, int, float, float]:
+    """Return the leaves of the audit log, those that a checkpoint covers, and two waiting times.
+
+    These are in seconds: since the first leaf without a checkpoint was written, and since the first event without a leaf was received.
+    """
+    wanted = {"log": origin}
+    leaves, place = client.query(
+        f"SELECT if(count() = 0, 0, max(leaf_index) + 1), maxIf(place, kind IN ('tool_call', 'server_event')) FROM {database}.audit_leaves "  # noqa: S608
+        "WHERE log = {log:String}",
+        parameters=wanted,
+    ).result_rows[0]
+    covered = int(
+        client.query(
+            f"SELECT max(size) FROM {database}.audit_checkpoints WHERE log = {{log:String}}",  # noqa: S608
+            parameters=wanted,
+        ).result_rows[0][0]
+    )
+    unanchored_s = 0.0
+    if covered < leaves:
+        rows = client.query(
+            f"SELECT toFloat64(max(dateDiff('second', stored_at, now64(6, 'UTC')))) FROM {database}.audit_leaves "  # noqa: S608
+            "WHERE log = {log:String} AND leaf_index = {place:UInt64}",
+            parameters={"log": origin, "place": covered},
+        ).result_rows
+        unanchored_s = max(0.0, float(rows[0][0]))
+    behind_s = max(
+        float(
+            client.query(
+                f"SELECT toFloat64(if(count() = 0, 0, max(dateDiff('second', created_at, now64(3, 'UTC'))))) FROM {database}.{table} "  # noqa: S608
+                f"WHERE id > {int(place)} AND id <= (SELECT watermark FROM {database}.watermark)"
+            ).result_rows[0][0]
+        )
+        for table in ("tool_calls", "server_events")
+    )
+    return int(leaves), covered, unanchored_s, behind_s

@@ -83,7 +83,7 @@ def apply(plan: Plan, actor: Actor) -> bool:
 
 
 def apply_together(plans: Sequence[Plan], actor: Actor) -> bool:
-    """Acknowledge episodes of one data directory, each with its own audit record, and wait for the service once.
+    """Acknowledge episodes, each with an audit record, and wait for the service once.
 
     Return True if it has processed all of them. Raises `OperationError`; the episodes before the error are acknowledged.
     """

@@ -108,7 +108,7 @@ class EpisodeList:
 
 @dataclass(frozen=True)
 class Incident:
-    """Episodes of one project that began together and can be acknowledged; at least two, the first one first."""
+    """At least two episodes of one project that began together and can be acknowledged, oldest first."""
 
     project: str
     began: datetime
@@ -183,7 +183,10 @@ def incidents(rows: Iterable[Episode]) -> tuple[Incident, ...]:
 
 
 def raised_against(episode: Episode, steps: tuple[Transition, ...]) -> float | None:
-    """Return the baseline that an episode was raised against: a closed one may have a newer baseline. Pure."""
+    """Return the baseline that an episode was raised against. Pure.
+
+    A closed one may have a newer baseline.
+    """
     raised = (step.baseline for step in reversed(steps) if step.state in ("warn", "critical"))
     return next(raised, episode.baseline)
 

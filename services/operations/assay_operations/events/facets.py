@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from assay_operations.events.bounds import Unit, rollup_parameters
+from assay_operations.events.bounds import DAY, HOUR, MINUTE, Unit, rollup_parameters
 from assay_operations.events.filters import STATUSES, EventFilter, Range
-from assay_operations.events.histogram import counted_span, not_applied, width_of
+from assay_operations.events.histogram import counted_span, not_applied
 from assay_operations.events.queries import Queries
 from assay_operations.events.rows import EventRow
 from assay_schema.fields import Kind
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Values of a facet, those with the most events first.
 VALUES_MAX = 20
+#: Buckets of a rollup that a range must have to be counted by it.
+_UNITS_LEAST = 20
 Source = Literal["all counted events", "of the rows shown"]
 #: The dimensions of the rollups: the names of the parameters and columns.
 _DIMENSIONS = ("project", "service", "kind", "tool")
@@ -56,7 +58,8 @@ class Facets:
 def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[EventRow] = ()) -> Facets:
     """Return counts of the values that a filter could choose. Raises `OperationError`.
 
-    The values of a field are counted without the filter's condition on this field. The rollups count whole buckets of the range. A field
+    The values of a field are counted without the filter's condition on this field. The rollups count every minute, hour or day that the
+    range touches: hours from a range of 20 hours on, and days from 20 days on, because a day has far more minutes to read. A field
     that they do not have, and every field if they do not know a condition of the filter, is counted on the rows shown.
     """
     queries = Queries(client)
@@ -68,11 +71,16 @@ def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[E
     if not names:
         return Facets(tuple(of_rows(name, shown) for name in all_names), queries.rows_read)
     span = counted_span(queries, EventFilter(), span)
-    _, unit = width_of(span)
+    unit = _unit_of(span)
     counted = _of_rollups(queries, wanted, span, unit, names)
     found = tuple(counted.get(name) or of_rows(name, shown) for name in all_names)
     edges = unit.buckets(span.from_ms, span.to_ms)
     return Facets(found, queries.rows_read, Range(edges["first_ms"], edges["last_ms"]), unit.column)
+
+
+def _unit_of(span: Range) -> Unit:
+    """Return the coarsest rollup with which the ends of a range weigh little. Pure."""
+    return next((unit for unit in (DAY, HOUR) if span.to_ms - span.from_ms >= _UNITS_LEAST * unit.width_ms), MINUTE)
 
 
 def of_rows(name: str, shown: Sequence[EventRow]) -> Facet:

@@ -31,18 +31,10 @@ _WIDTHS = (
 
 @dataclass(frozen=True)
 class Bucket:
-    """The events of one bucket. Each outcome is counted alone: an event can have several."""
+    """The events of one bucket by kind; kinds without events are left out."""
 
     start: datetime
-    #: Events by kind; kinds without events are left out.
     events: dict[str, int]
-    without_result: int
-    #: Tool calls with the status `error` or `refused`.
-    tool_errors: int
-    positive: int
-    negative: int
-    #: Events in which personal data was found and removed.
-    pii: int
 
 
 @dataclass(frozen=True)
@@ -72,7 +64,7 @@ def histogram(client: "Client", wanted: EventFilter, span: Range) -> Histogram:
     first_ms = span.from_ms // width_ms * width_ms
     found = _buckets(queries, wanted, unit, Range(first_ms, -(-span.to_ms // width_ms) * width_ms), width_ms)
     starts = range(first_ms, span.to_ms, width_ms)
-    buckets = tuple(found.get(start) or Bucket(from_unix_ms(start), {}, 0, 0, 0, 0, 0) for start in starts)
+    buckets = tuple(found.get(start) or Bucket(from_unix_ms(start), {}) for start in starts)
     return Histogram(buckets, width_ms // 1_000, unit.column, not_applied(wanted), queries.rows_read)
 
 
@@ -119,13 +111,11 @@ def width_of(span: Range) -> tuple[int, Unit]:
 def _buckets(queries: Queries, wanted: EventFilter, unit: Unit, span: Range, width_ms: int) -> dict[int, Bucket]:
     where = " AND ".join([*unit.within(), *narrowed(wanted)])
     sql = (
-        f"SELECT intDiv({unit.start}, {{width_ms:Int64}}) * {{width_ms:Int64}} AS start,"  # noqa: S608 - constants
-        " CAST(sumMap(map(toString(kind), events)), 'Map(String, UInt64)'), sum(without_result),"
-        " sum(statuses['error'] + statuses['refused']), sum(positive), sum(negative), sum(pii_events)"
-        f" FROM {unit.view} WHERE {where} GROUP BY start"
+        f"SELECT intDiv({unit.start}, {{width_ms:Int64}}) * {{width_ms:Int64}} AS start, kind, sum(events) AS counted"  # noqa: S608
+        f" FROM {unit.view} WHERE {where} GROUP BY start, kind HAVING counted > 0 ORDER BY kind"
     )
     values = rollup_parameters(wanted) | unit.buckets(span.from_ms, span.to_ms) | {"width_ms": width_ms}
-    return {
-        int(start): Bucket(from_unix_ms(int(start)), dict(events), *map(int, counts))
-        for start, events, *counts in queries.rows(sql, values)
-    }
+    found: dict[int, Bucket] = {}
+    for start, kind, counted in queries.rows(sql, values):
+        found.setdefault(int(start), Bucket(from_unix_ms(int(start)), {})).events[str(kind)] = int(counted)
+    return found

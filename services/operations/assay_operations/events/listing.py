@@ -112,8 +112,9 @@ def list_events(
         following, searched_ms = None, span.from_ms
     else:
         following, searched_ms = str(Position(upper_ms) if walk.moved else start), upper_ms
+    walk.rows |= {row.position: row for row in rows_at(queries, [key for key in keys if key not in walk.rows])}
     return Page(
-        with_verdicts(queries, tuple(walk.rows[key] for key in keys) if walk.rows else rows_at(queries, keys)),
+        with_verdicts(queries, tuple(walk.rows[key] for key in keys if key in walk.rows)),
         following,
         from_unix_ms(searched_ms),
         walk.complete,
@@ -148,6 +149,8 @@ class _Walk:
     def _lower(self) -> tuple[int, bool]:
         """Return the lower bound of the next range, and whether the rollups say that it is small."""
         bounds = self._bounds
+        if bounds.wanted.session_id is not None or bounds.wanted.trace_id is not None:
+            return bounds.span.from_ms, False  # an index leads to its events
         edge = bounds.lower(self.upper_ms, self._limit + 1 - len(self.found), self._rows)
         top = min(self.upper_ms, bounds.now_ms)
         if not edge.rows:
@@ -168,7 +171,7 @@ class _Walk:
         while True:
             left = self._deadline - time.monotonic()
             try:
-                self.found += self._keys(low_ms, None if small else left * _PART_OF_TIME)
+                self.found += self._keys(low_ms, None if small else left * _PART_OF_TIME, small)
             except OutOfTimeError:
                 # A search that never moves would never end: the first range becomes as narrow as it has to be.
                 top = min(self.upper_ms, self._bounds.now_ms)
@@ -179,14 +182,14 @@ class _Walk:
             self.upper_ms, self.moved = low_ms, True
             return True
 
-    def _keys(self, low_ms: int, seconds: float | None) -> list[Position]:
+    def _keys(self, low_ms: int, seconds: float | None, small: bool) -> list[Position]:
         wanted = self._bounds.wanted
         where = {
             kind: [*within(), *after(self._start, kind), *conditions(wanted, kind)] for kind in wanted.possible_kinds
         }
         values = parameters(wanted) | position_parameters(self._start)
         values |= {"low_ms": low_ms, "upper_ms": self.upper_ms, "limit": self._limit + 1 - len(self.found)}
-        if len(where) == 1:  # of one kind, rows cost no more than keys
+        if small or len(where) == 1:  # rows cost no more than keys, and another query less
             rows = [event_row(row) for row in self._queries.rows(select_newest(where), values, seconds=seconds)]
             self.rows |= {row.position: row for row in rows}
             return [row.position for row in rows]

@@ -123,6 +123,15 @@ def one_event(
     return event
 
 
+def cited_ids(client: "Client", answer_id: str, project: str) -> frozenset[str]:
+    """Return the ids of the passages that an answer cites; none if it is not stored. Raises `OperationError`."""
+    at_ms = event_ms(UUID(answer_id))
+    values = {"event_id": answer_id, "project": project, "low_ms": at_ms, "upper_ms": at_ms + 1}
+    where = " AND ".join([*within(), "e.project = {project:String}", "e.event_id = {event_id:UUID}"])
+    rows = Queries(client).rows(f"SELECT e.citations.context_id FROM answers AS e WHERE {where}", values)  # noqa: S608
+    return frozenset(str(each) for (ids,) in rows for each in ids)
+
+
 def _id(event_id: str) -> str:
     try:
         wanted = UUID(event_id)
@@ -152,22 +161,23 @@ def _with_chain(queries: Queries, found: Position) -> Event | None:
     if not records:
         return None
     record = records[0]
-    retrieval, target = None, None
-    if kind is Kind.ANSWER and record["retrieval_event_id"]:
-        retrieval = _linked(queries, "candidates", record["retrieval_event_id"], found.project)
-    if kind is Kind.FEEDBACK:
-        target = _target(queries, record["target_event_id"], found.project)
-    feedback: list[dict[str, Any]] = []
-    if kind is not Kind.FEEDBACK:
-        since = key | {"low_ms": ms - FEEDBACK_BEFORE_MS, "upper_ms": None}
-        feedback = _records(queries, "feedback", "target_event_id = {event_id:UUID}", since, RELATED_MAX + 1)
-    scores = (
-        _records(queries, "scores", "event_id = {event_id:UUID} AND session_id IS NULL", key, order="judged_at")
-        if kind is Kind.ANSWER
-        else []
-    )
-    answers = _answers(queries, found) if kind is Kind.RETRIEVAL else ()
-    related = _related(queries, found, (record["traceparent"] or "")[3:35], record["session_id"] or "")
+    trace_id, session_id = (record["traceparent"] or "")[3:35], record["session_id"] or ""
+    retrieval_id = record["retrieval_event_id"] if kind is Kind.ANSWER else None
+    target_id = record["target_event_id"] if kind is Kind.FEEDBACK else None
+    said = "target_event_id = {event_id:UUID}", key | {"low_ms": ms - FEEDBACK_BEFORE_MS, "upper_ms": None}
+    scored = "event_id = {event_id:UUID} AND session_id IS NULL", key, RELATED_MAX, "judged_at"
+    with queries.threads() as threads:
+        others = threads.submit(_related, queries, found, trace_id, session_id)
+        linked = threads.submit(_linked, queries, "candidates", retrieval_id, found.project)
+        built = threads.submit(_answers, queries, found) if kind is Kind.RETRIEVAL else None
+        meant = threads.submit(_target, queries, target_id, found.project)
+        judged = threads.submit(_records, queries, "scores", *scored) if kind is Kind.ANSWER else None
+        comments = (
+            None if kind is Kind.FEEDBACK else threads.submit(_records, queries, "feedback", *said, RELATED_MAX + 1)
+        )
+    related, retrieval, target = others.result(), linked.result(), meant.result()
+    answers = built.result() if built else ()
+    scores, feedback = (each.result() if each else [] for each in (judged, comments))
     shown = related[:RELATED_MAX]
     return Event(
         event_id,
@@ -201,10 +211,10 @@ def _records(
     return queries.objects(sql, {name: value for name, value in key.items() if value is not None} | {"limit": limit})
 
 
-def _linked(queries: Queries, view: str, event_id: str, project: str) -> dict[str, Any] | None:
-    """Return the record of a linked event; None if it is not stored, or if the link is no id of an event."""
-    linked = UUID(event_id)
-    if linked.version != 7:
+def _linked(queries: Queries, view: str, event_id: str | None, project: str) -> dict[str, Any] | None:
+    """Return the record of a linked event; None without a link, if it is not stored, or if the link is no id of an event."""
+    linked = UUID(event_id) if event_id else None
+    if linked is None or linked.version != 7:
         return None
     ms = event_ms(linked)
     key = {"event_id": event_id, "project": project, "low_ms": ms, "upper_ms": ms + 1}
@@ -212,7 +222,9 @@ def _linked(queries: Queries, view: str, event_id: str, project: str) -> dict[st
     return found[0] if found else None
 
 
-def _target(queries: Queries, event_id: str, project: str) -> EventRow | None:
+def _target(queries: Queries, event_id: str | None, project: str) -> EventRow | None:
+    if event_id is None:
+        return None
     target = UUID(event_id)
     found = _find(queries, event_id, event_ms(target), project) if target.version == 7 else None
     rows = with_verdicts(queries, rows_at(queries, [found])) if found else ()
@@ -227,7 +239,7 @@ def _answers(queries: Queries, found: Position) -> tuple[EventRow, ...]:
         "low_ms": found.ms - _CHAIN_MS,
         "upper_ms": found.ms + _CHAIN_MS,
     }
-    sql = f"SELECT * FROM ({select({Kind.ANSWER: where})}) ORDER BY ms LIMIT {RELATED_MAX + 1}"  # noqa: S608
+    sql = f"SELECT * FROM ({select({Kind.ANSWER: where})}) ORDER BY time LIMIT {RELATED_MAX + 1}"  # noqa: S608
     return with_verdicts(queries, _oldest_first([event_row(each) for each in queries.rows(sql, values)]))
 
 

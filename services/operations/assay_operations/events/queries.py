@@ -1,7 +1,12 @@
 """Queries of the store about events: time limits, counted rows, and errors with a fix."""
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import orjson
 
@@ -11,10 +16,17 @@ from assay_operations.errors import OperationError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from clickhouse_connect.driver.query import QueryResult
+
     from assay_runtime.store import Client
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: The engine's error code of a query that reached `max_execution_time`.
 _TIMEOUT = 159
+#: Queries of one operation that run at a time: the store plans each of them on one core.
+_AT_ONCE = 2
 #: Longest limit that is set, in seconds. The store refuses one that is longer than the user's.
 _SECONDS_MAX = 5
 
@@ -30,12 +42,21 @@ class Queries:
     client: "Client"
     #: Rows that the engine read for them, by its own summary.
     rows_read: int = field(default=0, init=False)
+    _counting: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def rows(self, sql: str, parameters: "Mapping[str, Any]", *, seconds: float | None = None) -> list[tuple[Any, ...]]:
         """Return the rows of a query. Raises `OutOfTimeError` after `seconds`, else `OperationError`.
 
         The limit is in whole seconds, from 1 to 5: the store accepts no shorter one, and no longer one than the user's.
         """
+        return [tuple(row) for row in self._query(sql, parameters, seconds).result_rows]
+
+    def named(self, sql: str, parameters: "Mapping[str, Any]") -> list[dict[str, Any]]:
+        """Return the rows of a query by the names of their columns. Raises as `rows`."""
+        answer = self._query(sql, parameters, None)
+        return [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
+
+    def _query(self, sql: str, parameters: "Mapping[str, Any]", seconds: float | None) -> "QueryResult":
         from clickhouse_connect.driver.exceptions import ClickHouseError
 
         settings = {} if seconds is None else {"max_execution_time": min(max(1, round(seconds)), _SECONDS_MAX)}
@@ -43,8 +64,9 @@ class Queries:
             answer = self.client.query(sql, parameters=dict(parameters), settings=settings)
         except ClickHouseError as error:
             raise _failed(error) from error
-        self.rows_read += int(answer.summary.get("read_rows", 0))
-        return [tuple(row) for row in answer.result_rows]
+        with self._counting:
+            self.rows_read += int(answer.summary.get("read_rows", 0))
+        return answer
 
     def objects(self, sql: str, parameters: "Mapping[str, Any]") -> list[dict[str, Any]]:
         """Return the rows of a query as JSON objects. Times are ISO 8601, ids are text."""
@@ -56,6 +78,17 @@ class Queries:
         except ClickHouseError as error:
             raise _failed(error) from error
         return [orjson.loads(line) for line in answer.splitlines() if line]
+
+    def threads(self) -> ThreadPoolExecutor:
+        """Return threads for queries that do not depend on each other; on exit they have ended. The longest should begin first."""
+        return _Threads(_AT_ONCE, thread_name_prefix="queries")
+
+
+class _Threads(ThreadPoolExecutor):
+    """Threads whose work has the context variables of the thread that began it."""
+
+    def submit(self, function: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> Future[T]:
+        return super().submit(partial(copy_context().run, function, *arguments, **options))
 
 
 def _failed(error: Exception) -> Exception:

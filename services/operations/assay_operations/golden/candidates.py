@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay_operations.evaluations.mine import mine, read_rows
 from assay_operations.golden.datasets import cases_of, in_file_form
+from assay_operations.time_bounds import utc
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client as Store
@@ -90,7 +91,7 @@ def _retrievals(store: "Store", project: str, ids: list[str]) -> dict[str, dict[
 def _candidate(project: str, row: dict[str, Any], question: Any, probability: float) -> Candidate:
     return Candidate(
         row["event_id"],
-        row["event_time"],
+        utc(row["event_time"]),
         project,
         question.query,
         tuple(row["retrieved_slugs"]),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay_operations.errors import OperationError
 from assay_operations.labelling.queues import checked_name
+from assay_operations.time_bounds import utc
 
 if TYPE_CHECKING:
     from assay_evals.dataset.model import Case, Dataset
@@ -142,4 +143,4 @@ def _read(store: "Store", *, project: str = "", dataset: str = "", case: str = "
     rows = store.query(_CASES, parameters={"project": project, "dataset": dataset, "case": case}).named_results()
     for row in rows:
         listed = {name: tuple(row[name]) for name in ("expected_slugs", "expected_chunk_ids")}
-        yield SavedCase(**(dict(row) | listed))
+        yield SavedCase(**(dict(row) | listed | {"at": utc(row["at"])}))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from assay_operations.errors import OperationError
 from assay_operations.events.one import RELATED_MS
 from assay_operations.labelling.queues import checked_event, checked_name
+from assay_operations.time_bounds import utc
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client as Store
@@ -81,7 +82,7 @@ def retrieval_of(store: "Store", project: str, event_id: str) -> Retrieval:
         values = {"project": project, "event": row["event_id"], "within": RELATED_MS}
         given = store.query(_GIVEN, parameters=values).result_rows
         documents = with_texts(documents, zip(*given[0], strict=True) if given else ())
-    return Retrieval(row["event_id"], row["event_time"], project, row["query"], documents, of_chunks)
+    return Retrieval(row["event_id"], utc(row["event_time"]), project, row["query"], documents, of_chunks)
 
 
 def _row(store: "Store", sql: str, project: str, event: str) -> dict[str, Any] | None:

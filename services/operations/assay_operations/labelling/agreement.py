@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from assay_operations.judging.calibrate import Calibration, compare
 from assay_operations.labelling.queues import JUDGED, Queue
+from assay_operations.time_bounds import utc
 from assay_schema.scores import Metric
 from assay_schema.settings import DriftSettings
 
@@ -87,7 +88,8 @@ def progress(store: "Store", queue: Queue) -> Progress:
     rows = store.query(_LABELS, parameters=queue.parameters).result_rows
     counts: dict[str, Counter[str]] = {}
     last: dict[str, datetime] = {}
-    for _, labeller, label, at in rows:
+    for _, labeller, label, given_at in rows:
+        at = utc(given_at)
         counts.setdefault(labeller, Counter())[label] += 1
         last[labeller] = max(at, last.get(labeller, at))
     answers = store.query(f"SELECT count() FROM ({JUDGED})", parameters=queue.parameters).result_rows  # noqa: S608 - a constant

@@ -9,6 +9,9 @@ from uuid import UUID
 
 from assay_operations.actor import NAME_CHARS
 from assay_operations.errors import OperationError
+from assay_operations.events.rows import from_unix_ms
+from assay_operations.time_bounds import utc
+from assay_schema.ids import event_ms
 from assay_schema.limits import PROJECT_PATTERN
 from assay_schema.printable import printable
 
@@ -45,11 +48,10 @@ WHERE event_id IN {{seen:Array(UUID)}} AND event_id NOT IN (
 """  # noqa: S608 - constants
 
 _ANSWERS = """
-WITH arrayMap(id -> UUIDv7ToDateTime(id, 'UTC'), {ids:Array(UUID)}) AS times
 SELECT toString(a.event_id) AS event_id, a.event_time AS event_time, query, answer,
     a.contexts.id AS ids, a.contexts.source_id AS sources, a.contexts.text AS texts
 FROM answers AS a
-WHERE a.project = {project:String} AND a.event_id IN {ids:Array(UUID)} AND a.event_time BETWEEN arrayMin(times) AND arrayMax(times)
+WHERE a.project = {project:String} AND a.event_time IN {times:Array(DateTime64(3, 'UTC'))} AND a.event_id IN {ids:Array(UUID)}
 """
 
 _LABEL = """
@@ -149,15 +151,19 @@ def next_items(
     labeller, found, known = checked_labeller(labeller), list[Item](), frozenset(seen)
     for unlabelled in _unlabelled(store, queue, labeller):
         keys = [key for key in unlabelled if key not in known]
-        items = _items(store, queue.project, keys)
-        found += [items[key] for key in keys if key in items]
+        # Answers of a sample are far from each other in the table, and each is read with all of its neighbours.
+        at_once = count
+        while keys and len(found) < count:
+            items = _items(store, queue.project, keys[:at_once])
+            found += [items[key] for key in keys[:at_once] if key in items]
+            keys, at_once = keys[at_once:], _KEYS_AT_ONCE
         if len(found) >= count:
             break
     return found[:count]
 
 
 def left_out(store: "Store", queue: Queue, labeller: str, seen: Collection[str]) -> int:
-    """Count the answers of a queue that a person cannot label any more: not labelled, but the judge's verdict was seen."""
+    """Count the answers of a queue that a person did not label before seeing the judge's verdict."""
     if not seen:
         return 0
     asked = queue.parameters | {"labeller": checked_labeller(labeller), "seen": list(seen)}
@@ -177,7 +183,7 @@ def item(store: "Store", queue: Queue, labeller: str, event_id: str) -> Item:
     if label is None:
         return bare
     rows = store.query(_VERDICTS, parameters={"project": queue.project, "event": event}).named_results()
-    verdicts = tuple(Verdict(**row) for row in rows)
+    verdicts = tuple(Verdict(**(dict(row) | {"judged_at": utc(row["judged_at"])})) for row in rows)
     return Item(**{name: getattr(bare, name) for name in _BARE}, label=label, verdicts=verdicts)
 
 
@@ -187,7 +193,10 @@ _BARE = ("event_id", "event_time", "project", "query", "answer", "passages")
 def label_of(store: "Store", queue: Queue, labeller: str, event_id: str) -> Given | None:
     """Return the label in force of a labeller on an answer, if any."""
     rows = store.query(_LABEL, parameters=queue.parameters | {"labeller": labeller, "event": event_id}).result_rows
-    return Given(*rows[0]) if rows else None
+    if not rows:
+        return None
+    label_id, label, at, note = rows[0]
+    return Given(label_id, label, utc(at), note)
 
 
 def checked_name(name: str, what: str) -> str:
@@ -235,10 +244,11 @@ def _unlabelled(store: "Store", queue: Queue, labeller: str) -> Iterator[list[st
 def _items(store: "Store", project: str, keys: Sequence[str]) -> dict[str, Item]:
     if not keys:
         return {}
-    rows = store.query(_ANSWERS, parameters={"project": project, "ids": list(keys)}).named_results()
+    times = [from_unix_ms(event_ms(UUID(key))) for key in keys]
+    rows = store.query(_ANSWERS, parameters={"project": project, "ids": list(keys), "times": times}).named_results()
     return {row["event_id"]: _item(project, row) for row in rows}
 
 
 def _item(project: str, row: dict[str, Any]) -> Item:
     passages = tuple(map(Passage, row["ids"], row["sources"], row["texts"]))
-    return Item(row["event_id"], row["event_time"], project, row["query"], row["answer"], passages)
+    return Item(row["event_id"], utc(row["event_time"]), project, row["query"], row["answer"], passages)

@@ -137,7 +137,7 @@ def _ms(entry: bytes) -> float | None:
 
 
 class FlowHistory:
-    """What one process has seen of the way of an event: readings of counters, and when Redis last answered."""
+    """The readings of counters that one process has made, and the time when Redis last answered."""
 
     def __init__(self) -> None:
         self._seen: dict[str, deque[tuple[float, int]]] = {}

@@ -9,22 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
-from assay_operations.events.filters import OPEN_END_MS
+from assay_operations.events.filters import OPEN_END_MS, Range
+from assay_operations.events.queries import Queries
 from assay_operations.sessions.stored import Chosen, Seen, documents
+from assay_operations.sessions.summaries import newest_sessions, sessions_of_id
 from assay_operations.time_bounds import moment_ms
 from assay_schema.limits import SAFE_INTEGER_MAX
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client
 
-_LIST = """SELECT last_at, source, session_id, status, complete, turns, tools, tool_errors, cost_usd, positive, negative,
-    faithfulness, title, project
-FROM sessions
-WHERE last_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC') AND last_at < fromUnixTimestamp64Milli({until_ms:Int64}, 'UTC')
-  AND ({project:String} = '' OR project = {project:String}) AND ({source:String} = '' OR source = {source:String})
-  AND ({subagents:Bool} OR parent_session_id IS NULL)
-ORDER BY last_at DESC
-LIMIT {limit:UInt32}"""
+_COLUMNS = (
+    "last_at", "source", "session_id", "status", "complete", "turns", "tools", "tool_errors", "cost_usd", "positive", "negative",
+    "faithfulness", "title", "project",
+)  # fmt: skip
 #: Of the newest revision of each session, in its first part. In characters.
 _FIRST_PROMPTS = """SELECT project, session_id, argMax(substringUTF8(trimBoth(replaceRegexpAll(
     JSONExtractString(
@@ -33,8 +31,6 @@ _FIRST_PROMPTS = """SELECT project, session_id, argMax(substringUTF8(trimBoth(re
 FROM session_parts
 WHERE part = 1 AND (project, session_id) IN {sessions:Array(Tuple(String, String))}
 GROUP BY project, session_id"""
-_OF_ID = """SELECT * FROM sessions
-WHERE session_id = {session:String} AND ({project:String} = '' OR project = {project:String}) ORDER BY project"""
 _BY_PREFIX = """SELECT DISTINCT session_id FROM session_parts
 WHERE startsWith(session_id, {prefix:String}) AND ({project:String} = '' OR project = {project:String})
 ORDER BY session_id LIMIT {limit:UInt32}"""
@@ -66,25 +62,21 @@ def sessions_in(
     until_ms: int = OPEN_END_MS,
 ) -> list[dict[str, Any]]:
     """Return the sessions that changed last within a range, as `sessions` does, with an open client."""
-    answer = client.query(
-        _LIST,
-        parameters={
-            "since_ms": since_ms, "until_ms": until_ms, "project": project, "source": source, "subagents": subagents,
-            "limit": limit,
-        },
-    )  # fmt: skip
-    rows = [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
-    names = [(row["project"], row["session_id"]) for row in rows]
-    parameters = {"characters": _PROMPT_MAX, "sessions": names}
-    prompts = client.query(_FIRST_PROMPTS, parameters=parameters).result_rows if names else []
+    queries = Queries(client)
+    span = Range(max(0, since_ms), max(0, since_ms, until_ms))
+    rows = newest_sessions(queries, span, project=project, source=source, subagents=subagents, limit=limit)
+    names = [(row["project"], row["session_id"]) for row in rows if row["source"] != "capture"]
+    prompts = queries.rows(_FIRST_PROMPTS, {"characters": _PROMPT_MAX, "sessions": names}) if names else []
     said = {(project, session): prompt for project, session, prompt in prompts}
-    return [row | {"first_prompt": said.get(name, "")} for row, name in zip(rows, names, strict=True)]
+    return [
+        {name: row[name] for name in _COLUMNS} | {"first_prompt": said.get((row["project"], row["session_id"]), "")}
+        for row in rows
+    ]
 
 
 def summaries_of(client: "Client", session_id: str, project: str = "") -> list[dict[str, Any]]:
     """Return the rows of the view `sessions` with an id: one for each project that has it."""
-    answer = client.query(_OF_ID, parameters={"session": session_id, "project": project})
-    return [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
+    return sessions_of_id(Queries(client), session_id, project)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,81 @@
+"""The auditor service: writes the audit log, reports its health.
+
+Delivery: every stored tool call, server event, lost event and recorded operation has exactly one leaf, once the closed watermark has
+passed it. The service needs the store only. While it is away nothing else waits for it.
+"""
+
+import asyncio
+import logging
+import signal
+import sys
+
+from assay_auditor.auditor import Auditor
+from assay_auditor.keys import KeyFileError
+from assay_runtime import memory
+from assay_runtime.config import load_settings
+from assay_runtime.health import application, health_server, listen
+from assay_runtime.logs import configure_logs
+from assay_schema.settings import Settings, SettingsError
+
+log = logging.getLogger(__name__)
+
+NAME = "auditor"
+#: Seconds between passes that found nothing to do.
+PAUSE_S = 1.0
+
+
+async def serve(settings: Settings) -> int:
+    """Serve until SIGTERM or SIGINT, then sign what was appended. Returns the exit code."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    auditor = Auditor(settings)
+    inner = listen(settings.telemetry.host, settings.auditor.port, "ASSAY_AUDITOR_PORT")
+    started = False
+
+    def unready() -> list[str]:
+        return ["starting"] if not started else [auditor.problem] if auditor.problem else []
+
+    health = health_server(application(list, unready))
+    served = asyncio.create_task(health.serve(sockets=[inner]))
+    log.info("writing the log %s", settings.auditor.origin)
+    try:
+        while not stop.is_set():
+            more = await asyncio.to_thread(auditor.step)
+            started = True
+            if not more:
+                await _pause(stop)
+    finally:
+        await asyncio.to_thread(auditor.close)
+        health.should_exit = True
+        await served
+    log.info("stopped")
+    return 0
+
+
+async def _pause(stop: asyncio.Event) -> None:
+    try:
+        async with asyncio.timeout(PAUSE_S):
+            await stop.wait()
+    except TimeoutError:
+        return
+
+
+def run() -> None:
+    """Entry point of `python -m assay_auditor`."""
+    memory.share_one_heap()
+    try:
+        settings = load_settings()
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(2) from None
+    configure_logs(NAME, settings.telemetry)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    logging.getLogger("clickhouse_connect").setLevel(logging.CRITICAL)  # its messages quote statements
+    try:
+        code = asyncio.run(serve(settings))
+    except (SettingsError, KeyFileError, OSError) as error:
+        log.critical("cannot start: %s", error)
+        raise SystemExit(2) from None
+    raise SystemExit(code)

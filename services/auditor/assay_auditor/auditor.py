@@ -1,0 +1,131 @@
+"""Passes of the auditor: append new rows to the log, and sign a checkpoint if one is due.
+
+Nothing waits for the auditor. While it is away, or a problem stops it, the log has a gap at its end, which the next pass closes.
+"""
+
+import logging
+import time
+from pathlib import Path
+
+from assay_auditor.keys import KeyFileError, Lock, load_or_create
+from assay_auditor.log import Log, LogDamagedError
+from assay_auditor.sources import Sources
+from assay_runtime import metrics
+from assay_runtime.store import Client, connect, describe
+from assay_schema.ids import PLACES
+from assay_schema.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+#: Seconds between looks for events that were stored after the log had passed them, and the part of the log that they cover.
+LATE_EVERY_S = 600.0
+LATE_WITHIN_MS = 86_400_000
+
+
+class Auditor:
+    """Writes the log of one directory. Synchronous: run its passes one after another, in a thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        own = settings.auditor
+        self.signer, self._secret = load_or_create(own.directory, own.origin)
+        self._settings, self._directory = settings, Path(own.directory)
+        self._lock = Lock(self._directory)
+        self._client: Client | None = None
+        self._log: Log | None = None
+        self._sources: Sources | None = None
+        self._signed_at = self._late_at = 0.0
+        #: Why the log is not written; empty while it is.
+        self.problem = ""
+
+    def step(self) -> bool:
+        """Do one pass. True if there may be more to do at once.
+
+        Never raises for problems that an operator can fix: see `problem`.
+        """
+        try:
+            if not self._lock.held():
+                self._stand_by("another auditor of this directory writes the log")
+                return False
+            log, sources = self._resumed()
+            more = self._append(log, sources)
+            self._sign(log, more=more)
+        except (LogDamagedError, KeyFileError) as error:
+            self._stop(str(error))
+        except Exception as error:  # noqa: BLE001 - the store, the driver, the disk; the next pass starts from what is stored
+            name, detail = describe(error)
+            self._stop(f"{name}{': ' + detail if detail else ''}")
+        else:
+            self.problem = ""
+            metrics.AUDIT_WRITES.set(1)
+            metrics.AUDIT_LEAVES.set(log.tree.size)
+            metrics.AUDIT_CHECKPOINT_LEAVES.set(log.checkpoint_size)
+            metrics.AUDIT_CHECKPOINT_SECONDS.set(log.covered_at)
+            return more
+        return False
+
+    def close(self) -> None:
+        """Sign what was appended, and free the lock."""
+        if self._log is not None:
+            try:
+                self._log.sign()
+            except Exception as error:  # noqa: BLE001 - as above: the next start signs
+                logger.warning("the last checkpoint is not signed", extra={"error_class": type(error).__name__})
+        self._disconnect()
+        self._lock.release()
+
+    def _resumed(self) -> tuple[Log, Sources]:
+        if self._log is None or self._sources is None:
+            self._disconnect()
+            store, own = self._settings.store, self._settings.auditor
+            self._client = connect(store)
+            sources = Sources(self._client, own.origin)
+            log = Log(self._client, store.base_database, self.signer, self._secret, self._directory)
+            log.resume(sources)
+            self._log, self._sources = log, sources
+            logger.info("the log has %d leaves", log.tree.size)
+        return self._log, self._sources
+
+    def _append(self, log: Log, sources: Sources) -> bool:
+        most = self._settings.auditor.batch_rows
+        events = sources.events(log.places.get("event", 0), sources.watermark(), most)
+        log.append(events)
+        lost = sources.lost(log.places.get("lost", 0), most)
+        log.append(lost)
+        operations = sources.operations(log.places.get("operation", 0), most)
+        log.append(operations)
+        full = max(len(events), len(lost), len(operations)) >= most
+        if not full and time.monotonic() >= self._late_at:
+            reached = log.places.get("event", 0)
+            late = sources.late_events(max(0, reached - LATE_WITHIN_MS * PLACES), reached, most)
+            log.append(late)
+            if late:
+                logger.warning("%d events were stored after the log had passed them", len(late))
+            full = len(late) >= most
+            self._late_at = time.monotonic() + (0 if full else LATE_EVERY_S)
+        return full
+
+    def _sign(self, log: Log, *, more: bool) -> None:
+        own = self._settings.auditor
+        grown = log.tree.size - log.checkpoint_size
+        due = time.monotonic() - self._signed_at >= own.checkpoint_s or not self._signed_at
+        if (grown >= own.checkpoint_leaves or (due and not more) or not grown) and log.sign():
+            self._signed_at = time.monotonic()
+
+    def _stop(self, problem: str) -> None:
+        if problem != self.problem:
+            logger.error("the audit log is not written: %s", problem)
+        self.problem = problem
+        self._disconnect()
+        metrics.AUDIT_WRITES.set(0)
+
+    def _stand_by(self, why: str) -> None:
+        if self._log is not None or not self.problem:
+            logger.info("standing by: %s", why)
+        self._disconnect()
+        metrics.AUDIT_WRITES.set(0)
+
+    def _disconnect(self) -> None:
+        self._log = self._sources = None
+        if self._client is not None:
+            self._client.close()
+            self._client = None

@@ -1,0 +1,60 @@
+"""A proof that a row is in the log, which verifies without Assay and without its store. Pure."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from assay_auditor.disclosures import digest_of
+from assay_auditor.merkle import is_included, leaf_hash
+from assay_auditor.notes import Checkpoint, NoteError, Verifier
+
+FORM = "assay-audit-proof-1"
+
+
+def bundle_of(
+    leaf: bytes, index: int, proof: Sequence[bytes], note: str, vkey: str, disclosures: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the bundle of a leaf: data, inclusion proof, signed checkpoint, disclosures."""
+    return {
+        "form": FORM,
+        "leaf": leaf.decode(),
+        "leaf_index": index,
+        "inclusion": [base64.b64encode(each).decode() for each in proof],
+        "checkpoint": note,
+        "vkey": vkey,
+        "disclosures": list(disclosures),
+    }
+
+
+def problem_of(bundle: Mapping[str, Any], verifier: Verifier) -> str:
+    """Return why a bundle proves nothing; '' if it proves that its leaf is in the log.
+
+    `verifier`: a key that the reader trusts. The key in the bundle is not used. Never raises for a malformed bundle.
+    """
+    try:
+        leaf, index, note = bundle["leaf"].encode(), bundle["leaf_index"], bundle["checkpoint"]
+        proof = [base64.b64decode(each, validate=True) for each in bundle["inclusion"]]
+        digests = [digest_of(each) for each in bundle["disclosures"]]
+        if bundle["form"] != FORM or type(index) is not int or not isinstance(note, str):
+            return "not a proof of Assay's audit log"
+        named = set(_document(leaf)["sd"])
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return "the bundle is malformed"
+    try:
+        checkpoint = Checkpoint.verified(note, [verifier], verifier.name)
+    except NoteError as error:
+        return f"checkpoint: {error}"
+    if not is_included(leaf_hash(leaf), index, checkpoint.size, proof, checkpoint.root):
+        return "the leaf is not in the tree of the checkpoint"
+    if not set(digests) <= named:
+        return "a disclosure is not one of this leaf"
+    return ""
+
+
+def _document(leaf: bytes) -> dict[str, Any]:
+    found = orjson.loads(leaf)
+    if not isinstance(found, dict):
+        raise TypeError("not a document")
+    return found

@@ -1,0 +1,34 @@
+"""Canonical JSON: the one byte sequence of a document that is hashed. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+
+def canonical(document: Mapping[str, Any]) -> bytes:
+    """Return a document as JSON: sorted keys, no spaces, UTF-8 without escapes.
+
+    Numbers are integers, because floats have no single text form. Raises `ValueError` for a float, a text that is not Unicode, an
+    integer of more than 64 bits, or a type that JSON does not have.
+    """
+    _refuse_floats(document)
+    try:
+        return orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATETIME)
+    except TypeError as error:  # orjson's own class is a TypeError
+        raise ValueError(f"not canonical JSON: {error}") from None
+
+
+#: Types that cannot contain a float; `type` is compared first because rows are many.
+_PLAIN = frozenset((str, int, bool, type(None)))
+
+
+def _refuse_floats(value: Any) -> None:
+    if type(value) in _PLAIN:
+        return
+    if isinstance(value, float):
+        raise ValueError("not canonical JSON: a float")  # noqa: TRY004 - it is the value of the document that is wrong
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    for each in inner:
+        if type(each) not in _PLAIN:
+            _refuse_floats(each)

@@ -1,0 +1,50 @@
+"""Salted digests of fields that may be personal, and the disclosures that open them. Pure.
+
+Their form is that of RFC 9901, section 4.2. A leaf has the digests only.
+Deleting a disclosure erases the value and leaves every proof intact.
+"""
+
+import base64
+import hashlib
+import hmac
+from typing import Any
+
+import orjson
+
+_SALT_BYTES = 16
+
+
+def salt_of(secret: bytes, source: str, name: str) -> str:
+    """Return the salt of a field: 128 bits that only the holder of the secret can compute.
+
+    It is derived, not random, so that a batch that is written again has the same digests.
+    """
+    message = b"assay-audit-salt-1\x00" + source.encode() + b"\x00" + name.encode()
+    return _encoded(hmac.digest(secret, message, hashlib.sha256)[:_SALT_BYTES])
+
+
+def disclosure_of(salt: str, name: str, value: str) -> str:
+    """Return the disclosure of a field: base64url of the JSON array of salt, name and value."""
+    return _encoded(orjson.dumps([salt, name, value]))
+
+
+def digest_of(disclosure: str) -> str:
+    """Return the digest of a disclosure: base64url of its SHA-256."""
+    return _encoded(hashlib.sha256(disclosure.encode(errors="replace")).digest())
+
+
+def opened(disclosure: str) -> tuple[str, str] | None:
+    """Return name and value of a disclosure; None if it is malformed."""
+    try:
+        found: Any = orjson.loads(
+            base64.b64decode(disclosure + "=" * (-len(disclosure) % 4), altchars=b"-_", validate=True)
+        )
+    except ValueError:
+        return None
+    if isinstance(found, list) and len(found) == 3 and all(isinstance(each, str) for each in found):
+        return found[1], found[2]
+    return None
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -1,0 +1,164 @@
+"""The log's files on disk: the signer's key, the secret of the salts, and the file of checkpoints.
+
+All are private (0600). The directory is that of one log: two auditors of the same log share it, and `Lock` lets one of them write.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from assay_auditor.notes import NoteError, Signer
+
+KEY_FILE, SALT_FILE, CHECKPOINT_FILE, LOCK_FILE = "signer.key", "salts.key", "checkpoints.txt", "auditor.lock"
+#: The public key of `KEY_FILE`, for readers on this host.
+PUBLIC_FILE = "signer.vkey"
+_SECRET_BYTES = 32
+#: The end of a whole note in the file of checkpoints, and the bytes at the end of the file that are searched for it.
+_NOTE_END = re.compile(rb"(?:^|\n)\xe2\x80\x94 [^\n]+\n\n")
+_TAIL_BYTES = 65_536
+
+
+class KeyFileError(RuntimeError):
+    """A file of the log is missing, damaged or readable by others. The message names it and the fix."""
+
+
+def load_or_create(directory: Path, origin: str) -> tuple[Signer, bytes]:
+    """Return the signer and the secret of the salts. Raises `KeyFileError`.
+
+    The first start generates both.
+    """
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise KeyFileError(f"cannot create {directory} ({error.strerror}); see auditor.directory") from None
+    key = directory / KEY_FILE
+    _create(key, lambda: Signer(origin, secrets.token_bytes(32)).skey)
+    _create(directory / SALT_FILE, lambda: secrets.token_hex(_SECRET_BYTES))
+    try:
+        signer = Signer.parsed(_read(key))
+        salts = bytes.fromhex(_read(directory / SALT_FILE))
+    except NoteError as error:
+        raise KeyFileError(f"{key}: {error}; restore it from a backup") from None
+    except ValueError:
+        raise KeyFileError(f"{directory / SALT_FILE} is damaged; restore it from a backup") from None
+    if signer.name != origin:
+        raise KeyFileError(f"{key} signs for {signer.name!r}, not {origin!r}; see auditor.origin")
+    if len(salts) != _SECRET_BYTES:
+        raise KeyFileError(f"{directory / SALT_FILE} is damaged; restore it from a backup")
+    _create(directory / PUBLIC_FILE, lambda: signer.verifier.vkey)
+    return signer, salts
+
+
+def _create(path: Path, content: Callable[[], str]) -> None:
+    """Create a private file as a whole, unless it exists. Of two processes one wins."""
+    if path.exists():
+        return
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(content() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(draft)
+        _sync(path.parent)
+    except OSError as error:
+        raise KeyFileError(f"cannot write {path} ({error.strerror}); see auditor.directory") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_mode & 0o077:
+            raise KeyFileError(
+                f"other users can read {path}: run chmod 600 {path}, and rotate the key if they may have"
+            )
+        return path.read_text().strip()
+    except OSError as error:
+        raise KeyFileError(
+            f"cannot read {path} ({error.strerror}); restore it from a backup, or see auditor.directory"
+        ) from None
+
+
+class Lock:
+    """Lets one process write the log. The kernel frees it when the process ends, however it ends."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / LOCK_FILE
+        self._descriptor: int | None = None
+
+    def held(self) -> bool:
+        """Take the lock if it is free. True if this process holds it. Raises `OSError`."""
+        if self._descriptor is None:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return False
+            self._descriptor = descriptor
+        return True
+
+    def release(self) -> None:
+        """Free the lock."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def append_checkpoint(directory: Path, note: str) -> None:
+    """Append a note to the file of checkpoints, and wait until it is on the disk. Raises `OSError`."""
+    path = directory / CHECKPOINT_FILE
+    is_new = not path.exists()
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        _cut_torn_end(descriptor)
+        content = note.encode() + b"\n"
+        if os.write(descriptor, content) != len(content):
+            raise OSError(28, "No space left on device")
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    if is_new:
+        _sync(directory)
+
+
+def _cut_torn_end(descriptor: int) -> None:
+    """Remove a note whose writing was interrupted: it was never acknowledged."""
+    size = os.fstat(descriptor).st_size
+    start = max(0, size - _TAIL_BYTES)
+    tail = os.pread(descriptor, size - start, start)
+    ends = [match.end() for match in _NOTE_END.finditer(tail)]
+    end = start + (ends[-1] if ends else 0)
+    if end < size and (ends or not start):
+        os.ftruncate(descriptor, end)
+
+
+def notes_of(content: str) -> list[str]:
+    """Split a file of checkpoints into its notes, a torn last one included. Pure."""
+    found: list[str] = []
+    lines: list[str] = []
+    for line in content.split("\n"):
+        if line.startswith("\N{EM DASH} "):
+            lines.append(line)
+        elif lines and lines[-1].startswith("\N{EM DASH} "):
+            found.append("\n".join(lines) + "\n")
+            lines = [line] if line else []
+        elif line or lines:
+            lines.append(line)
+    if lines:
+        found.append("\n".join(lines) + "\n")
+    return found

@@ -1,0 +1,257 @@
+"""The log in the store: continues it, appends to it, signs it.
+
+One process at a time appends (`keys.Lock`). A batch is written as disclosures, rows, leaves: the leaves say how long the log is. An
+interrupted batch has rows without leaves; they are made again from their sources before anything else is appended.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from assay_auditor.chain import GENESIS, is_hash
+from assay_auditor.keys import CHECKPOINT_FILE, KEY_FILE, append_checkpoint, notes_of
+from assay_auditor.merkle import Tree
+from assay_auditor.notes import Checkpoint, NoteError, Signer
+from assay_auditor.rows import Leaf, Source, leaf_of
+from assay_auditor.sources import Sources
+from assay_runtime.store import Client, insert_json_rows
+
+log = logging.getLogger(__name__)
+
+#: Leaves that one query reads.
+_PAGE = 100_000
+
+
+class LogDamagedError(RuntimeError):
+    """The store contradicts itself or the file of checkpoints, so nothing may be appended."""
+
+
+class Log:
+    """A log that this process appends to.
+
+    Synchronous. Raises the driver's errors; after one, `resume` must be called again.
+    """
+
+    def __init__(self, client: Client, base_database: str, signer: Signer, secret: bytes, directory: Path) -> None:
+        self.origin = signer.name
+        self.tree = Tree()
+        #: Greatest place of the sources of each kind, events as one.
+        self.places: dict[str, int] = {}
+        self.checkpoint_size = 0
+        #: When the newest checkpoint was known to cover all leaves, by `time.time`; 0 if none ever did.
+        self.covered_at = 0.0
+        self._client, self._base = client, base_database
+        self._signer, self._secret, self._directory = signer, secret, directory
+        self._previous = GENESIS
+
+    def resume(self, sources: Sources) -> None:
+        """Read where the log ends, and complete an interrupted batch. Raises `LogDamagedError`."""
+        size = self._size()
+        anchors = [each for each in (self._in_file(), self._in_store()) if each]
+        anchor = max(anchors, key=lambda each: each.size, default=None)
+        if anchor and anchor.size > size:
+            raise LogDamagedError(
+                f"the store has {size} leaves, and a checkpoint of {anchor.size} is signed: leaves were lost, or an old backup was "
+                "restored. Restore a newer one, or see docs/audit.md"
+            )
+        if any(each.size == anchor.size and each.root != anchor.root for each in anchors if anchor):
+            raise LogDamagedError(
+                f"two checkpoints of {anchors[0].size} leaves have different roots: run assay audit verify"
+            )
+        self.tree = self._start(anchor)
+        self._previous = self._chain_hash(self.tree.size)
+        root_at_anchor = self.tree.root() if anchor and self.tree.size == anchor.size else None
+        while self.tree.size < size:
+            for leaf, chain in self._page(self.tree.size, min(size, self.tree.size + _PAGE)):
+                self.tree.append(leaf)
+                self._previous = chain
+                if anchor and self.tree.size == anchor.size:
+                    root_at_anchor = self.tree.root()
+        if anchor and anchor.size and root_at_anchor != anchor.root:
+            raise LogDamagedError(
+                f"the leaves in the store are others than those of the signed checkpoint of {anchor.size}: run assay audit verify"
+            )
+        in_file = self._in_file()
+        self.checkpoint_size = in_file.size if in_file else 0
+        rows = self._client.query(
+            "SELECT if(kind IN ('tool_call', 'server_event'), 'event', toString(kind)) AS source, max(place) FROM audit_leaves "
+            "WHERE log = {log:String} GROUP BY source",
+            parameters={"log": self.origin},
+        ).result_rows
+        self.places = {str(kind): int(place) for kind, place in rows}
+        self._complete(sources)
+
+    def append(self, found: Sequence[Source]) -> None:
+        """Append sources, in their order, in one batch."""
+        leaves: list[Leaf] = []
+        previous = self._previous
+        for source in found:
+            leaf = leaf_of(source, self.tree.size + len(leaves), previous, self._secret)
+            previous = leaf.chain_hash
+            leaves.append(leaf)
+        self._write(leaves)
+
+    def sign(self) -> bool:
+        """Sign a checkpoint if the log has grown. Raises `OSError` too.
+
+        It is in the file, on disk, before it is in the store.
+        """
+        if self.tree.size == self.checkpoint_size:
+            self.covered_at = time.time()
+            return False
+        checkpoint = Checkpoint(self.origin, self.tree.size, self.tree.root())
+        note = self._signer.signed(checkpoint.text)
+        append_checkpoint(self._directory, note)
+        row = {
+            "log": self.origin,
+            "size": checkpoint.size,
+            "root": checkpoint.root.hex(),
+            "note": note,
+            "edge": [each.hex() for each in self.tree.edge],
+        }
+        self._insert("audit_checkpoints", [row])
+        self.checkpoint_size, self.covered_at = checkpoint.size, time.time()
+        return True
+
+    def _size(self) -> int:
+        [[distinct, last]] = self._client.query(
+            "SELECT uniqExact(leaf_index), max(leaf_index) FROM audit_leaves WHERE log = {log:String}",
+            parameters={"log": self.origin},
+        ).result_rows
+        if distinct and last != distinct - 1:
+            raise LogDamagedError(
+                f"{last + 1 - distinct} leaf hashes are missing in the store: run assay audit verify --full"
+            )
+        return int(distinct)
+
+    def _in_store(self) -> Checkpoint | None:
+        """Return the newest checkpoint in the store. Raises `LogDamagedError` if this key signed none of the newest."""
+        stored = self._stored_checkpoints(2**63)
+        for _, note, _ in stored:
+            try:
+                return Checkpoint.verified(note, [self._signer.verifier], self.origin)
+            except NoteError:
+                continue
+        if stored:
+            raise LogDamagedError(
+                f"another key signed the checkpoints of {self.origin} in the store: restore {self._directory / KEY_FILE}, or start another "
+                "log with another auditor.origin"
+            )
+        return None
+
+    def _stored_checkpoints(self, most: int) -> list[tuple[int, str, list[str]]]:
+        rows = self._client.query(
+            "SELECT size, note, edge FROM audit_checkpoints WHERE log = {log:String} AND size <= {most:UInt64} "
+            "ORDER BY size DESC, note LIMIT 10",
+            parameters={"log": self.origin, "most": most},
+        ).result_rows
+        return [(int(size), str(note), list(edge)) for size, note, edge in rows]
+
+    def _in_file(self) -> Checkpoint | None:
+        """Return the newest checkpoint in the file. Raises `LogDamagedError` if it is not one of this log and key."""
+        path = self._directory / CHECKPOINT_FILE
+        try:
+            content = path.read_bytes().decode(errors="replace")
+        except FileNotFoundError:
+            return None
+        notes = notes_of(content)
+        for note in reversed(notes):
+            try:
+                return Checkpoint.verified(note, [self._signer.verifier], self.origin)
+            except NoteError as error:
+                if note is not notes[-1]:  # only the last one may be torn
+                    raise LogDamagedError(f"{path}: {error}; restore it from a backup") from None
+        return None
+
+    def _start(self, anchor: Checkpoint | None) -> Tree:
+        """Return the tree of the newest signed checkpoint whose edge is stored, no further than the anchor; otherwise an empty one."""
+        for size, note, edge in self._stored_checkpoints(anchor.size if anchor else 0):
+            try:
+                signed = Checkpoint.verified(note, [self._signer.verifier], self.origin)
+                tree = Tree(size, [bytes.fromhex(each) for each in edge])
+            except ValueError:
+                continue
+            if signed.size == size and tree.root() == signed.root:
+                return tree
+        return Tree()
+
+    def _chain_hash(self, size: int) -> bytes:
+        if not size:
+            return GENESIS
+        [(_, chain)] = self._page(size - 1, size)
+        return chain
+
+    def _page(self, start: int, end: int) -> list[tuple[bytes, bytes]]:
+        """Return the leaf hashes and chain hashes of a range. Raises `LogDamagedError` if a place has none, or two."""
+        rows = self._client.query(
+            "SELECT DISTINCT leaf_index, leaf_hash, chain_hash FROM audit_leaves "
+            "WHERE log = {log:String} AND leaf_index >= {start:UInt64} AND leaf_index < {end:UInt64} ORDER BY leaf_index",
+            parameters={"log": self.origin, "start": start, "end": end},
+        ).result_rows
+        if [row[0] for row in rows] != list(range(start, end)):
+            raise LogDamagedError(
+                f"leaves {start} to {end - 1} in the store are incomplete or double: run assay audit verify --full"
+            )
+        if not all(is_hash(leaf) and is_hash(chain) for _, leaf, chain in rows):
+            raise LogDamagedError(f"a hash of leaves {start} to {end - 1} is malformed: run assay audit verify --full")
+        return [(bytes.fromhex(leaf), bytes.fromhex(chain)) for _, leaf, chain in rows]
+
+    def _complete(self, sources: Sources) -> None:
+        """Write the leaves of rows that an interrupted batch left behind the end, if their sources say the same."""
+        rows = self._client.query(
+            "SELECT leaf_index, leaf_hash, toString(kind), toString(source_id), late FROM audit_rows "
+            "WHERE log = {log:String} AND leaf_index >= {size:UInt64} ORDER BY leaf_index, leaf_hash LIMIT 1 BY leaf_index LIMIT 200000",
+            parameters={"log": self.origin, "size": self.tree.size},
+        ).result_rows
+        if not rows:
+            return
+        stored = {(each.kind, each.source_id): each for each in sources.by_ids([(row[2], row[3]) for row in rows])}
+        leaves: list[Leaf] = []
+        previous = self._previous
+        for index, expected, kind, source_id, late in rows:
+            source = stored.get((kind, source_id))
+            if source is None or index != self.tree.size + len(leaves):
+                break
+            leaf = leaf_of(Source(**(vars(source) | {"late": late})), index, previous, self._secret)
+            if leaf.hash.hex() != expected:
+                break
+            previous = leaf.chain_hash
+            leaves.append(leaf)
+        if len(leaves) < len(rows):
+            log.error("rows behind the end of the log are not those of an interrupted batch: run assay audit verify")
+        self._write(leaves)
+
+    def _write(self, leaves: Sequence[Leaf]) -> None:
+        if not leaves:
+            return
+        hidden, rows, hashes = [], [], []
+        for leaf in leaves:
+            row = leaf.row
+            common = {"log": self.origin, "leaf_index": row["leaf_index"]}
+            hidden += [
+                common
+                | {"digest": digest, "disclosure": text, "project": row["project"], "created_at": row["created_at"]}
+                for digest, text in leaf.disclosures
+            ]
+            rows.append({"log": self.origin} | row | {"leaf_hash": leaf.hash.hex()})
+            hashes.append(
+                common
+                | {"leaf_hash": leaf.hash.hex(), "chain_hash": row["chain_hash"], "kind": row["kind"]}
+                | {"source_id": row["source_id"], "place": leaf.place}
+            )
+        self._insert("audit_disclosures", hidden)
+        self._insert("audit_rows", rows)
+        self._insert("audit_leaves", hashes)
+        for leaf in leaves:
+            self.tree.append(leaf.hash)
+            kind = "event" if leaf.row["kind"] in ("tool_call", "server_event") else leaf.row["kind"]
+            self.places[kind] = max(self.places.get(kind, 0), leaf.place)
+        self._previous = leaves[-1].chain_hash
+
+    def _insert(self, table: str, rows: Sequence[dict[str, Any]]) -> None:
+        payload = b"\n".join(map(orjson.dumps, rows))
+        insert_json_rows(self._client, f"{self._base}.{table}", payload, len(rows))

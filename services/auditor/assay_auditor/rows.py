@@ -1,0 +1,132 @@
+"""Rows of the audit log: the documents that are hashed, and what they are made from. Pure."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from assay_auditor.canonical import canonical
+from assay_auditor.chain import FINGERPRINT_VERSION, REFUSAL_REASONS, chain_hash, fingerprint
+from assay_auditor.disclosures import digest_of, disclosure_of, salt_of
+from assay_auditor.merkle import leaf_hash
+
+#: Separates the domain of these hashes from any other, and names the form of the row.
+VERSION = "assay-audit-1"
+#: Columns of a row that are hashed, in the order of the table. The leaf's document also has the key `v`.
+HASHED = (
+    "leaf_index", "kind", "source_id", "created_at", "project", "service", "server_session_id", "duration_us", "error_kind",
+    "pii_attempted", "pii_blocked", "late",
+    "id", "occurred_at", "source_connection_id", "caller_id", "tool_name", "status", "refusal_reason", "cost_class",
+    "pii_categories", "ast_shape_hash", "rule_id", "fingerprint", "fingerprint_version", "chain_hash", "sd",
+)  # fmt: skip
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The facts of which a row is made.
+
+    `place` orders the rows of a kind. `personal` has the fields whose values must be erasable: they enter the row as salted digests.
+    """
+
+    kind: str
+    source_id: str
+    place: int
+    occurred_at: str
+    created_at: str
+    project: str
+    service: str
+    tool_name: str
+    status: str
+    server_session_id: str | None = None
+    duration_us: int | None = None
+    error_kind: str | None = None
+    pii_attempted: Sequence[str] = ()
+    pii_blocked: Sequence[str] = ()
+    caller_id: str | None = None
+    personal: Mapping[str, str | None] | None = None
+    late: bool = False
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A row with its hash and the disclosures of its personal fields."""
+
+    row: Row
+    hash: bytes
+    chain_hash: bytes
+    disclosures: tuple[tuple[str, str], ...]
+    place: int
+
+
+def text_digest(text: str) -> str:
+    """Return the SHA-256 of a text in hex: what a leaf knows about arguments, results and messages."""
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
+
+
+def record_id(operation_id: str, outcome: str) -> str:
+    """Return the id of an operation's record as a UUID of version 8: the same for the same record."""
+    bits = int.from_bytes(hashlib.sha256(f"{operation_id} {outcome}".encode()).digest()[:16])
+    return str(UUID(int=bits & ~(0xF << 76 | 0x3 << 62) | 0x8 << 76 | 0x2 << 62))
+
+
+def leaf_of(source: Source, index: int, previous: bytes, secret: bytes) -> Leaf:
+    """Return the leaf of a source at a place of the log. Raises `ValueError`.
+
+    `previous`: the `chain_hash` of the row before.
+    """
+    disclosures = []
+    caller = None
+    for name, value in (("caller_id", source.caller_id), *(source.personal or {}).items()):
+        if value is None:
+            continue
+        text = value.encode(errors="replace").decode()
+        disclosure = disclosure_of(salt_of(secret, f"{source.kind} {source.source_id}", name), name, text)
+        disclosures.append((digest_of(disclosure), disclosure))
+        if name == "caller_id":
+            caller = disclosures[-1][0]
+    refused = source.status == "refused"
+    reason = source.error_kind if refused and source.error_kind in REFUSAL_REASONS else None
+    cost = "refused" if refused else "small"
+    attempted = sorted(set(source.pii_attempted))
+    row: Row = {
+        "leaf_index": index,
+        "kind": source.kind,
+        "source_id": source.source_id,
+        "created_at": source.created_at,
+        "project": source.project,
+        "service": source.service,
+        "server_session_id": source.server_session_id,
+        "duration_us": source.duration_us,
+        "error_kind": source.error_kind,
+        "pii_attempted": attempted,
+        "pii_blocked": sorted(set(source.pii_blocked)),
+        "late": source.late,
+        "id": index + 1,
+        "occurred_at": source.occurred_at,
+        "source_connection_id": source.service,
+        "caller_id": caller,
+        "tool_name": source.tool_name,
+        "status": source.status,
+        "refusal_reason": reason,
+        "cost_class": cost,
+        "pii_categories": ",".join(attempted),
+        "ast_shape_hash": None,
+        "rule_id": None,
+        "fingerprint": fingerprint(attempted, cost, reason),
+        "fingerprint_version": FINGERPRINT_VERSION,
+        "sd": sorted(digest for digest, _ in disclosures),
+    }
+    chained = chain_hash(previous, row)
+    row["chain_hash"] = chained.hex()
+    return Leaf(row, leaf_hash(leaf_data(row)), chained, tuple(disclosures), source.place)
+
+
+def leaf_data(row: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a leaf: the canonical document of its row.
+
+    Raises `ValueError`, and `KeyError` for a missing column.
+    """
+    return canonical({"v": VERSION} | {name: row[name] for name in HASHED})

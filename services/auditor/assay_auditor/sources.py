@@ -1,0 +1,264 @@
+"""Sources of rows, read from the views: tool calls, server events, losses, operations.
+
+Arguments, results and messages are not read: the store hashes them, however long they are.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from assay_auditor.rows import Source, record_id
+from assay_runtime.store import Client
+from assay_schema.ids import PLACES
+
+#: Services whose failures mean that an event is in no table.
+LOSING_STAGES = ("gateway", "assembler", "scrubber", "writer")
+#: Seconds before the newest record that are read again: an insert may become visible after one with a later `stored_at`.
+OVERLAP_S = 3_600
+_EVENT_TABLES = ("tool_calls", "server_events")
+#: Ids of events that belong to one hour.
+_HOUR = 3_600_000 * PLACES
+#: Identifiers that one query names.
+_NAMED_AT_ONCE = 5_000
+
+
+def _time(column: str) -> str:
+    return f"formatDateTime(toDateTime64({column}, 6, 'UTC'), '%Y-%m-%dT%H:%i:%S.%fZ', 'UTC')"
+
+
+def _digest(column: str) -> str:
+    return f"if(isNull({column}), NULL, lower(hex(SHA256(assumeNotNull({column})))))"
+
+
+_CALLS = f"""
+SELECT
+    'tool_call', toString(event_id), id, {_time("occurred_at")}, {_time("created_at")}, toString(project), service, toString(tool_name),
+    toString(status), server_session_id, toUInt64(least(round(duration_ms * 1000), 9e15)), toString(error_kind),
+    CAST(pii_attempted, 'Array(String)'), CAST(pii_blocked, 'Array(String)'), toString(agent_name), {_digest("args_summary")},
+    {_digest("result_summary")}, NULL
+FROM tool_calls
+"""  # noqa: S608 - constants
+_SERVER_EVENTS = f"""
+SELECT
+    'server_event', toString(event_id), id, {_time("occurred_at")}, {_time("created_at")}, toString(project), service,
+    toString(event_subtype), 'success', server_session_id, NULL, NULL,
+    CAST(pii_attempted, 'Array(String)'), CAST(pii_blocked, 'Array(String)'), toString(agent_name), {_digest("args_summary")},
+    {_digest("result_summary")}, {_digest("toNullable(message)")}
+FROM server_events
+"""  # noqa: S608 - constants
+_LOST = f"""
+SELECT
+    toString(failure_id), toUnixTimestamp64Micro(toDateTime64(stored_at, 6, 'UTC')), {_time("created_at")}, toString(project), service,
+    toString(stage), toString(reason), CAST(pii_attempted, 'Array(String)'), CAST(pii_blocked, 'Array(String)'),
+    toString(error_class), detail, toString(event_id), entry_id
+FROM capture_failures
+WHERE isNotNull(entry_id) AND stage IN {{stages:Array(String)}}
+"""  # noqa: S608 - constants
+_OPERATIONS = f"""
+SELECT
+    toString(operation_id), toString(outcome), toUnixTimestamp64Micro(stored_at), {_time("at")}, toString(operation), actor,
+    toString(error_kind), host, toString(identity), target, comment, toString(planned), toString(changed)
+FROM operations_audit
+"""  # noqa: S608 - constants
+
+
+def _event(row: Sequence[Any], *, late: bool = False) -> Source:
+    kind, event_id, place, occurred, created, project, service, tool, status, session, duration, error = row[:12]
+    attempted, blocked, agent, arguments, result, message = row[12:]
+    return Source(
+        kind=kind,
+        source_id=event_id,
+        place=place,
+        occurred_at=occurred,
+        created_at=created,
+        project=project,
+        service=service,
+        tool_name=tool,
+        status=status,
+        server_session_id=session,
+        duration_us=duration,
+        error_kind=error,
+        pii_attempted=attempted,
+        pii_blocked=blocked,
+        caller_id=agent,
+        personal={"args_sha256": arguments, "result_sha256": result, "message_sha256": message},
+        late=late,
+    )
+
+
+def _lost(row: Sequence[Any]) -> Source:
+    failure_id, place, created, project, service, stage, reason, attempted, blocked, error, detail, event, entry = row
+    return Source(
+        kind="lost",
+        source_id=failure_id,
+        place=place,
+        occurred_at=created,
+        created_at=created,
+        project=project,
+        service=service,
+        tool_name=stage,
+        status="lost",
+        error_kind=reason,
+        pii_attempted=attempted,
+        pii_blocked=blocked,
+        personal={"error_class": error, "detail": detail or None, "event_id": event, "entry_id": entry},
+    )
+
+
+def _operation(row: Sequence[Any]) -> Source:
+    operation_id, outcome, place, at, operation, actor, error, host, identity, target, comment, planned, changed = row
+    return Source(
+        kind="operation",
+        source_id=record_id(operation_id, outcome),
+        place=place,
+        occurred_at=at,
+        created_at=at,
+        project="",
+        service="assay",
+        tool_name=operation,
+        status=outcome,
+        error_kind=error or None,
+        caller_id=actor,
+        personal={
+            "operation_id": operation_id,
+            "host": host,
+            "identity": identity,
+            "target": target,
+            "comment": comment or None,
+            "planned": planned,
+            "changed": changed,
+        },
+    )
+
+
+class Sources:
+    """Reads sources that are not in the log yet. Synchronous; raises the driver's errors."""
+
+    def __init__(self, client: Client, log: str) -> None:
+        self._client = client
+        self._log = log
+
+    def watermark(self) -> int:
+        """Return the closed watermark of all shards.
+
+        Up to it, every captured event is stored or recorded as a failure.
+        """
+        rows = self._client.query("SELECT watermark FROM watermark").result_rows
+        return int(rows[0][0]) if rows else 0
+
+    def events(self, after: int, upto: int, most: int) -> list[Source]:
+        """Return the next events with `after < id <= upto`, in their order."""
+        if after >= upto:
+            return []
+        wanted = {"after": after, "upto": upto, "most": most}
+        found: list[Source] = []
+        for query in (_CALLS, _SERVER_EVENTS):
+            where = "WHERE id > {after:UInt64} AND id <= {upto:UInt64} ORDER BY id LIMIT {most:UInt64}"
+            found += [_event(row) for row in self._client.query(query + where, parameters=wanted).result_rows]
+        return sorted(found, key=_order)[:most]
+
+    def late_events(self, after: int, upto: int, most: int) -> list[Source]:
+        """Return events with `after < id <= upto` that were stored after the log had passed them.
+
+        The watermark promises that there are none. Rows that an operator inserts by hand are found here.
+        """
+        wanted = {"after": after, "upto": upto, "log": self._log}
+        missing: list[str] = []
+        leaves = "audit_leaves WHERE log = {log:String} AND kind IN ('tool_call', 'server_event')"
+        own = self._by_hour(
+            leaves + " AND place > {after:UInt64} AND place <= {upto:UInt64}", "source_id", "place", wanted
+        )
+        stored: Counter[int] = Counter()
+        for table in _EVENT_TABLES:
+            stored += self._by_hour(
+                table + " WHERE id > {after:UInt64} AND id <= {upto:UInt64}", "event_id", "id", wanted
+            )
+        for hour in sorted(stored):
+            if stored[hour] == own[hour]:
+                continue
+            within = {"log": self._log, "hour": hour, "after": after, "upto": upto}
+            logged = set(self._ids(f"{leaves} AND intDiv(place, {_HOUR}) = {{hour:UInt64}}", "source_id", within))
+            for table in _EVENT_TABLES:
+                where = (
+                    f" WHERE intDiv(id, {_HOUR}) = {{hour:UInt64}} AND id > {{after:UInt64}} AND id <= {{upto:UInt64}}"
+                )
+                found = self._ids(table + where, "event_id", within)
+                missing += self._unknown([each for each in found if each not in logged])
+            if len(missing) >= most:
+                break
+        return self.by_ids([("tool_call", each) for each in missing[:most]], late=True)
+
+    def _by_hour(self, rows: str, identity: str, place: str, wanted: dict[str, Any]) -> "Counter[int]":
+        """Return a sum of hashes of the ids of each hour: equal for equal sets."""
+        query = f"SELECT intDiv({place}, {_HOUR}) AS hour, sum(intDiv(cityHash64({identity}), 4294967296)) FROM {rows} GROUP BY hour"  # noqa: S608
+        return Counter(
+            {int(hour): int(total) for hour, total in self._client.query(query, parameters=wanted).result_rows}
+        )
+
+    def _ids(self, rows: str, identity: str, wanted: dict[str, Any]) -> list[str]:
+        query = f"SELECT toString({identity}) FROM {rows}"  # noqa: S608
+        return [str(row[0]) for row in self._client.query(query, parameters=wanted).result_rows]
+
+    def lost(self, since_us: int, most: int) -> list[Source]:
+        """Return lost events that are not in the log, by the time at which they were stored.
+
+        `since_us`: in Unix microseconds. An hour before it is read again.
+        """
+        return self._records(_LOST + " AND ", since_us, most, "lost")
+
+    def operations(self, since_us: int, most: int) -> list[Source]:
+        """Return records of operations that are not in the log, as `lost` does."""
+        return self._records(_OPERATIONS + " WHERE ", since_us, most, "operation")
+
+    def _records(self, query: str, since_us: int, most: int, kind: str) -> list[Source]:
+        made = _lost if kind == "lost" else _operation
+        # The store's clock may have been set back: no record is later than its present.
+        window = (
+            "stored_at >= least(fromUnixTimestamp64Micro({since:Int64}, 'UTC'), now64(6, 'UTC')) - toIntervalSecond({overlap:UInt32}) "
+            "ORDER BY stored_at"
+        )
+        wanted = {"since": since_us, "overlap": OVERLAP_S, "stages": list(LOSING_STAGES)}
+        found: list[Source] = []
+        with self._client.query_row_block_stream(query + window, parameters=wanted) as blocks:
+            for block in blocks:
+                batch = [made(row) for row in block]
+                new = set(self._unknown([each.source_id for each in batch]))
+                found += [each for each in batch if each.source_id in new]
+                if len(found) >= most:
+                    break
+        return sorted(found, key=_order)[:most]
+
+    def _unknown(self, ids: Sequence[str]) -> list[str]:
+        """Return those of the ids that no leaf has."""
+        known: set[str] = set()
+        for start in range(0, len(ids), _NAMED_AT_ONCE):
+            rows = self._client.query(
+                "SELECT toString(source_id) FROM audit_leaves WHERE log = {log:String} AND source_id IN {ids:Array(UUID)}",
+                parameters={"log": self._log, "ids": list(ids[start : start + _NAMED_AT_ONCE])},
+            ).result_rows
+            known.update(row[0] for row in rows)
+        return [each for each in dict.fromkeys(ids) if each not in known]
+
+    def by_ids(self, wanted: Sequence[tuple[str, str]], *, late: bool = False) -> list[Source]:
+        """Return the sources with these kinds and ids that are stored, in the order of events."""
+        found: list[Source] = []
+        for start in range(0, len(wanted), _NAMED_AT_ONCE):
+            part = wanted[start : start + _NAMED_AT_ONCE]
+            if ids := [each for kind, each in part if kind in ("tool_call", "server_event")]:
+                for query in (_CALLS, _SERVER_EVENTS):
+                    rows = self._client.query(
+                        query + "WHERE event_id IN {ids:Array(UUID)}", parameters={"ids": ids}
+                    ).result_rows
+                    found += [_event(row, late=late) for row in rows]
+            if ids := [each for kind, each in part if kind == "lost"]:
+                named = {"ids": ids, "stages": list(LOSING_STAGES)}
+                rows = self._client.query(_LOST + " AND failure_id IN {ids:Array(UUID)}", parameters=named).result_rows
+                found += [_lost(row) for row in rows]
+            if ids := [each for kind, each in part if kind == "operation"]:
+                records = map(_operation, self._client.query(_OPERATIONS).result_rows)
+                found += [each for each in records if each.source_id in set(ids)]
+        return sorted(found, key=_order)
+
+
+def _order(source: Source) -> tuple[int, str]:
+    return source.place, source.source_id

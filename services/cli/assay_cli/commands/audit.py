@@ -1,0 +1,238 @@
+"""`assay audit`: verify the audit log, read it, and prove its rows."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from assay_cli.exit_codes import FINDING, INCONCLUSIVE
+from assay_cli.options import AsJsonLines, Comment, DataDirectory, Yes
+from assay_cli.output.confirm import agreed
+from assay_cli.output.progress import Mode, Progress
+from assay_cli.output.rows import show_rows
+from assay_cli.output.terminal import echo, emit, ends_quietly, printable
+from assay_operations.actor import local_actor
+from assay_operations.clients import DEFAULT_DATA
+from assay_operations.time_bounds import moment_ms
+
+audit = typer.Typer(no_args_is_help=True, help="Verify the audit log, list its rows, and prove them to others.")
+
+#: Columns of the table; --json has all.
+_COLUMNS = (
+    "leaf_index", "occurred_at", "kind", "project", "tool_name", "status", "error_kind", "pii_categories", "fingerprint", "source_id",
+)  # fmt: skip
+_FINGERPRINT_CHARS = 16
+
+Keys = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--vkey",
+        metavar="KEY",
+        help="Public key to trust, as `assay audit key` prints it; repeatable; default: auditor.vkey, or the file of the auditor.",
+    ),
+]
+Row = Annotated[str, typer.Argument(metavar="ROW", help="Index of the leaf, or event_id of a tool call.")]
+
+
+@audit.command()
+def verify(
+    full: Annotated[bool, typer.Option("--full", help="List every mismatch instead of the first.")] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            help="Read only rows written since then: a duration ago (7d) or an ISO 8601 time; default: all. All leaf hashes are read."
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File of checkpoints that you kept elsewhere; default: none.")
+    ] = None,
+    vkey: Keys = None,
+    as_json: AsJsonLines = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Verify every row, leaf hash, disclosure and checkpoint of the audit log.
+
+    Exit codes: 0 intact; 1 a mismatch; 2 the log could not be read; 3 intact, but leaves are without a signed checkpoint for longer than
+    auditor.max_unanchored_s.
+    """
+    from assay_operations.audit_log import Result, opened_log
+    from assay_operations.audit_log import verify as found
+
+    since_ms = None if since is None else max(0, moment_ms(since, int(time.time() * 1000), "--since"))
+    result = Result()
+    with ends_quietly(), opened_log(data) as log, Progress(Mode.NONE if as_json else Mode.AUTO) as counter:
+        for each in found(log, result, since_ms=since_ms, checkpoint=checkpoint, vkeys=vkey or [], progress=counter):
+            if as_json:
+                emit(orjson.dumps({"event": "mismatch", **vars(each)}).decode())
+            else:
+                place = "" if each.leaf_index is None else f"row {each.leaf_index + 1} (leaf {each.leaf_index}): "
+                known = f"; expected {each.expected}, actual {each.actual}" if each.expected or each.actual else ""
+                source = f"; source {each.source_id}" if each.source_id else ""
+                echo(printable(f"{place}mismatch, {each.kind}: {each.what}{source}{known}"))
+            if not full:
+                break
+    intact = not result.mismatches
+    if as_json:
+        emit(orjson.dumps({"event": "result", "intact": intact, "complete": intact or full, **vars(result)}).decode())
+    elif intact:
+        echo(_intact(result))
+        for note in result.notes:
+            echo(note, err=True)
+    else:
+        echo(
+            f"{result.mismatches:,} mismatch(es)" if full else "stopped at the first mismatch; --full lists all",
+            err=True,
+        )
+    if not intact:
+        raise typer.Exit(FINDING)
+    if result.too_old:
+        echo(
+            f"leaves have been without a checkpoint for {result.unanchored_s:,.0f} s: is the auditor running?", err=True
+        )
+        raise typer.Exit(INCONCLUSIVE)
+
+
+def _intact(result: Any) -> str:
+    behind = f"; {result.leaves - result.anchored:,} not covered yet" if result.anchored < result.leaves else ""
+    waiting = f"; {result.unfinished:,} row(s) of an unfinished batch" if result.unfinished else ""
+    return f"{result.origin}: intact, {result.leaves:,} leaves; checkpoints cover {result.anchored:,}{behind}{waiting}"
+
+
+@audit.command("list")
+def list_rows(
+    tool: Annotated[str, typer.Option(help="Only this tool or operation; default: all.")] = "",
+    status: Annotated[str, typer.Option(help="Only this status, for example refused or lost; default: all.")] = "",
+    project: Annotated[str, typer.Option(help="Only this project; default: all.")] = "",
+    since: Annotated[
+        str | None,
+        typer.Option(help="Only what happened since then: a duration ago (7d) or an ISO 8601 time; default: all."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, max=100_000, help="Maximum number of rows.")] = 50,
+    as_json: AsJsonLines = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """List rows of the audit log, newest first. Does not verify them."""
+    from assay_operations.audit_log import listed, opened_log
+
+    since_ms = 0 if since is None else max(0, moment_ms(since, int(time.time() * 1000), "--since"))
+    with ends_quietly(), opened_log(data) as log:
+        rows = listed(log, tool=tool, status=status, project=project, since_ms=since_ms, limit=limit)
+        if not as_json:
+            rows = [
+                {name: row[name] for name in _COLUMNS}
+                | {
+                    "pii_categories": row["pii_categories"] or "(none)",
+                    "fingerprint": row["fingerprint"][:_FINGERPRINT_CHARS],
+                }
+                for row in rows
+            ]
+        show_rows(rows, as_json, "no audit rows")
+
+
+@audit.command()
+def show(row: Row, as_json: AsJsonLines = False, data: DataDirectory = DEFAULT_DATA) -> None:
+    """Print one row with its personal fields, as far as they are not erased."""
+    from assay_operations.audit_log import disclosed, found_row, opened_log
+
+    with ends_quietly(), opened_log(data) as log:
+        found = found_row(log, row)
+        fields = disclosed(log, found)
+        if as_json:
+            emit(orjson.dumps({**found, "disclosed": fields}).decode())
+            return
+        for name, value in {**found, **fields}.items():
+            text = "(erased)" if value is None and name in fields else "" if value is None else str(value)
+            echo(f"{name:<44} {printable(text)}")
+
+
+@audit.command()
+def prove(row: Row, vkey: Keys = None, data: DataDirectory = DEFAULT_DATA) -> None:
+    """Print a proof that a row is in the log. Others verify it without Assay and your store.
+
+    The proof contains the personal fields of the row that are not erased.
+    """
+    from assay_operations.audit_log import opened_log, proof
+
+    with ends_quietly(), opened_log(data) as log, Progress(Mode.AUTO) as counter:
+        bundle = proof(log, row, vkeys=vkey or [], progress=counter)
+    emit(orjson.dumps(bundle, option=orjson.OPT_INDENT_2).decode())
+
+
+@audit.command()
+def check(
+    proof: Annotated[Path, typer.Argument(metavar="PROOF", help="File that `assay audit prove` printed.")],
+    vkey: Annotated[str, typer.Option(help="Public key of the log, from a source that you trust.")],
+) -> None:
+    """Check a proof, without a store. Exits 1 if it proves nothing."""
+    from assay_operations.audit_log import problem_of_proof
+
+    problem = problem_of_proof(proof, vkey)
+    if problem:
+        echo(f"{printable(str(proof))} proves nothing: {problem}", err=True)
+        raise typer.Exit(FINDING)
+    echo("the row is in the log")
+
+
+@audit.command()
+def checkpoint(data: DataDirectory = DEFAULT_DATA) -> None:
+    """Print the newest signed checkpoint. Keep it where the operator of the store cannot change it."""
+    from assay_operations.audit_log import newest_note, opened_log
+
+    with ends_quietly(), opened_log(data) as log:
+        emit(newest_note(log).removesuffix("\n"))
+
+
+@audit.command()
+def anchors(vkey: Keys = None, as_json: AsJsonLines = False, data: DataDirectory = DEFAULT_DATA) -> None:
+    """List where signed checkpoints are, and how many leaves each newest one covers."""
+    from assay_operations.audit_log import anchors as places
+    from assay_operations.audit_log import opened_log
+
+    with ends_quietly(), opened_log(data) as log:
+        found = places(log, vkey or [])
+        show_rows([vars(each) for each in found], as_json, "no checkpoint")
+
+
+@audit.command()
+def key(data: DataDirectory = DEFAULT_DATA) -> None:
+    """Print the public key of the log.
+
+    Publish it: a verification is worth as much as the way in which the key reached the verifier.
+    """
+    from assay_operations.audit_log import opened_log
+
+    with ends_quietly(), opened_log(data) as log:
+        emit(log.verifiers([])[0].vkey)
+
+
+@audit.command()
+def erase(
+    subject: Annotated[
+        str,
+        typer.Option(help="Name to erase, exactly as `assay audit show` prints it, for example a caller or a person."),
+    ],
+    yes: Yes = False,
+    comment: Comment = "",
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Erase a name from the audit log permanently.
+
+    Its rows, their hashes and every proof stay as they are. The values and salts behind the digests are deleted. Tool calls and audit
+    records outside of the log are not changed.
+    """
+    from assay_operations.audit_erase import apply, plan_erase
+
+    with ends_quietly():
+        actor = local_actor(comment)
+        with Progress(Mode.AUTO) as counter:
+            plan = plan_erase(data, subject=subject, progress=counter)
+        found = f"{len(plan.digests):,} value(s) in {plan.rows:,} row(s) of the audit log"
+
+        def show() -> None:
+            echo(f"about to erase {found}", err=True)
+
+        if plan.digests and not agreed(show, "Erase them permanently?", yes=yes):
+            return
+        echo(f"erased {apply(plan, actor):,} value(s)")

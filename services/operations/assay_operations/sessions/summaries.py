@@ -1,0 +1,133 @@
+"""Rows of the view `sessions`, from a part of the tables: the view itself reads every event that was ever captured."""
+
+from typing import Any
+
+from assay_operations.events.bounds import Bounds
+from assay_operations.events.filters import OPEN_END_MS, EventFilter, Range
+from assay_operations.events.queries import Queries
+from assay_operations.events.rows import moment
+from assay_schema.fields import Kind
+
+#: About how many events a list reads at first, the newest; it reads more while it is not full.
+ROWS_FIRST = 100_000
+_WIDEN = 8
+_DAY_MS = 86_400_000
+#: Views of captured events, and what one counts as.
+_COUNTS: dict[str, dict[str, str]] = {
+    "candidates": {},
+    "answers": {"answer": "1"},
+    "tool_calls": {"call": "1", "failed": "status IN ('error', 'refused')"},
+    "feedback": {"liked": "verdict = 'positive'", "disliked": "verdict = 'negative'"},
+}
+_KINDS = (Kind.RETRIEVAL, Kind.ANSWER, Kind.FEEDBACK, Kind.TOOL_CALL)
+_IN_PROJECT = "({project:String} = '' OR project = {project:String})"
+
+
+def _captured(where: str) -> str:
+    """Return the SQL of sessions as captured events know them."""
+    parts = []
+    for view, counted in _COUNTS.items():
+        counts = dict.fromkeys(("answer", "call", "failed", "liked", "disliked"), "0") | counted
+        columns = ", ".join(f"toUInt64({sql}) AS {name}" for name, sql in counts.items())
+        parts.append(
+            f"SELECT project, assumeNotNull(t.session_id) AS session, occurred_at AS at, created_at AS received, {columns}"  # noqa: S608
+            f" FROM {view} AS t WHERE t.session_id IS NOT NULL AND {where} AND {_IN_PROJECT}"
+        )
+    return f"""SELECT project, session AS session_id, min(at) AS first_at, max(at) AS last_at, sum(answer) AS turns, sum(call) AS tools,
+    sum(failed) AS tool_errors, sum(liked) AS positive, sum(disliked) AS negative, max(received) AS created_at
+FROM ({" UNION ALL ".join(parts)})
+GROUP BY project, session_id"""  # noqa: S608 - constants
+
+
+def _imported(where: str) -> str:
+    """Return the SQL of the newest revision of imported sessions."""
+    return f"""SELECT project, session_id, revision, digest, any(source) AS source, any(source_version) AS source_version,
+    toString(any(status)) AS status, max(parts) AS parts, uniqExact(part) AS parts_stored, any(title) AS title,
+    min(created) AS first_at, max(updated) AS last_at, any(parent_session_id) AS parent_session_id, any(forked_from) AS forked_from,
+    any(model) AS model, any(turns) AS turns, any(tools) AS tools, any(tool_errors) AS tool_errors, any(cost_usd) AS cost_usd,
+    any(input_tokens) AS input_tokens, any(output_tokens) AS output_tokens, max(created_at) AS created_at
+FROM session_parts WHERE {where} AND {_IN_PROJECT}
+GROUP BY project, session_id, revision, digest
+ORDER BY revision DESC, max(id) DESC
+LIMIT 1 BY project, session_id"""  # noqa: S608 - constants
+
+
+def _sessions(captured: str, imported: str) -> str:
+    """Return the SQL of sessions from these conditions, without what the judge says of them. `answers` are those captured."""
+    return f"""SELECT if(i.session_id != '', i.project, c.project) AS project,
+    if(i.session_id != '', i.session_id, c.session_id) AS session_id, if(i.session_id != '', toString(i.source), 'capture') AS source,
+    i.source_version AS source_version, if(i.session_id != '', i.status, 'open') AS status,
+    CAST(i.parts = i.parts_stored, 'Bool') AS complete, i.revision AS revision, i.title AS title,
+    if(i.session_id != '', i.first_at, c.first_at) AS first_at, greatest(i.last_at, c.last_at) AS last_at,
+    i.parent_session_id AS parent_session_id, i.forked_from AS forked_from, i.model AS model,
+    if(i.session_id != '', i.turns, c.turns) AS turns, if(i.session_id != '', i.tools, c.tools) AS tools,
+    if(i.session_id != '', i.tool_errors, c.tool_errors) AS tool_errors, i.cost_usd AS cost_usd, i.input_tokens AS input_tokens,
+    i.output_tokens AS output_tokens, c.positive AS positive, c.negative AS negative, c.turns AS answers,
+    greatest(i.created_at, c.created_at) AS created_at
+FROM ({_imported(imported)}) AS i
+FULL JOIN ({_captured(captured)}) AS c ON i.project = c.project AND i.session_id = c.session_id"""  # noqa: S608 - constants
+
+
+#: The answers that the judge scored, and the mean of their faithfulness, by session.
+_JUDGED = f"""SELECT project, session_id, count(), avg(s.faithfulness)
+FROM answers AS a
+INNER JOIN
+(
+    SELECT event_id, argMax(metrics['faithfulness'], judged_at) AS faithfulness FROM scores
+    WHERE event_time >= {moment("low_ms")} AND status = 'scored' AND mapContains(metrics, 'faithfulness')
+      AND event_id IN (SELECT event_id FROM answers WHERE session_id IN {{ids:Array(String)}} AND event_time >= {moment("low_ms")})
+    GROUP BY event_id
+) AS s USING (event_id)
+WHERE a.session_id IN {{ids:Array(String)}} AND a.event_time >= {moment("low_ms")}
+GROUP BY project, session_id"""  # noqa: S608 - constants
+_LIST = f"""SELECT * FROM
+({_sessions(f"event_time >= {moment('low_ms')} AND event_time < {moment('upper_ms')}", "true")})
+WHERE last_at >= {moment("since_ms")} AND last_at < {moment("until_ms")} AND ({{source:String}} = '' OR source = {{source:String}})
+  AND ({{subagents:Bool}} OR parent_session_id IS NULL)
+ORDER BY last_at DESC
+LIMIT {{limit:UInt32}}"""  # noqa: S608 - constants
+_ONE = f"{_sessions(*['session_id = {session:String}'] * 2)} ORDER BY project"
+
+
+def newest_sessions(
+    queries: Queries,
+    span: Range,
+    *,
+    project: str,
+    source: str,
+    subagents: bool,
+    limit: int,
+    rows_first: int = ROWS_FIRST,
+) -> list[dict[str, Any]]:
+    """Return the sessions that changed last within a range, the newest first, with the columns of the view.
+
+    Of captured events it reads about the newest `rows_first` before the end of the range and a day after it, and more while these have
+    fewer than `limit` sessions of the range. A session that began before these has the counts of the events that were read.
+    """
+    bounds = Bounds(queries, EventFilter(_KINDS, project or None), Range(0, span.to_ms))
+    values = {
+        "project": project, "source": source, "subagents": subagents, "limit": limit, "since_ms": span.from_ms,
+        "until_ms": span.to_ms, "upper_ms": min(span.to_ms + _DAY_MS, OPEN_END_MS),
+    }  # fmt: skip
+    rows = rows_first
+    while True:
+        low_ms = bounds.lower(span.to_ms, None, rows).low_ms
+        found = queries.named(_LIST, values | {"low_ms": low_ms})
+        if len(found) >= limit or low_ms <= span.from_ms:
+            return _judged(queries, found, low_ms)
+        rows *= _WIDEN
+
+
+def sessions_of_id(queries: Queries, session_id: str, project: str) -> list[dict[str, Any]]:
+    """Return the rows of an id: one for each project that has it. The indexes of `session_id` lead to its events."""
+    return _judged(queries, queries.named(_ONE, {"session": session_id, "project": project}), 0)
+
+
+def _judged(queries: Queries, found: list[dict[str, Any]], low_ms: int) -> list[dict[str, Any]]:
+    """Add the number of scored answers and their mean faithfulness."""
+    ids = [row["session_id"] for row in found if row["answers"]]
+    rows = queries.rows(_JUDGED, {"ids": ids, "low_ms": low_ms}) if ids else []
+    scores = {(project, session): (scored, mean) for project, session, scored, mean in rows}
+    for row in found:
+        row["scored"], row["faithfulness"] = scores.get((row["project"], row["session_id"]), (0, None))
+    return found
