@@ -97,7 +97,8 @@ def places(page: "Page") -> list[list[Any]]:
 
 
 def shown(page: "Page") -> Picture:
-    """Return what is below the frame of a page, all of it."""
+    """Return what is below the frame of a page, all of it. The bar's height depends on rows of the store: it is removed."""
+    page.evaluate("document.querySelector('.bar')?.remove()")
     return picture_of(page, page.locator("main").screenshot(animations="disabled", caret="hide"))
 
 

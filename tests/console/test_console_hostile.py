@@ -4,6 +4,7 @@ import json
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from assay_operations.actor import local_actor
 from assay_operations.api_keys.create import apply, plan_create
 from assay_runtime.config import load_settings, secret
 from assay_schema.ids import new_event_id
-from tests.support.browser import window
+from tests.support.browser import Window, window
 from tests.support.hostile_texts import LONGEST, TEXTS
 from tests.support.stack import System, running
 from tests.support.wait import until
@@ -56,7 +57,7 @@ def sent(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sen
         until(lambda: System._ready(ports.console), "the console is not ready")
         answers, others, longest = send(system.data, ports.gateway_http)
         all_ids = [*answers, *others, longest]
-        with system.store("sre") as store:
+        with system.store("sre", "assay") as store:
             tables_of = ("answers", "candidates", "feedback", "tool_calls", "server_events")
             sql = " UNION ALL ".join(f"SELECT count() AS n FROM {name}" for name in tables_of)
             until(
@@ -69,7 +70,8 @@ def sent(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sen
 
 def send(data: Path, port: int) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]], str]:
     """Send all texts over HTTP: ten in each answer, and the first of the ten in an event of each other kind."""
-    key = apply(plan_create(data, KeyKind.INGEST, "default"), local_actor()).key
+    with ThreadPoolExecutor(1) as thread:  # the browser's driver runs an event loop in this one
+        key = thread.submit(apply, plan_create(data, KeyKind.INGEST, "default"), local_actor()).result().key
     answers: dict[str, tuple[str, ...]] = {}
     others: dict[str, tuple[str, ...]] = {}
     events: list[Json] = []
@@ -129,11 +131,20 @@ def send(data: Path, port: int) -> tuple[dict[str, tuple[str, ...]], dict[str, t
 
 
 def shown_texts(page: "Page") -> list[str]:
-    """Return captured texts as a person copies them: pieces of one text are joined."""
+    """Return captured texts as a person copies them: pieces of one text are joined, without the marks of claims."""
     found: list[str] = page.evaluate(
-        "[...document.querySelectorAll('.block, bdi.captured')].map(each => each.textContent)"
+        """[...document.querySelectorAll('.block, bdi.captured')].map(each => {
+            const copy = each.cloneNode(true);
+            for (const mark of copy.querySelectorAll('.ref')) mark.remove();
+            return copy.textContent;
+        })"""
     )
     return found
+
+
+def complaints(opened: Window) -> list[str]:
+    """Return what the browser complains about, without animations that a fast navigation ended."""
+    return [each for each in opened.complaints if "Transition was" not in each]
 
 
 def without_nul(text: str) -> str:
@@ -145,7 +156,8 @@ def test_hostile_texts_are_stored_shown_and_copied_as_they_were_sent(browser: "B
     with window(browser, sent) as opened:
         wrong: dict[str, list[str]] = {}
         seen = set[str]()
-        for identity, texts in {**sent.answers, **sent.others}.items():
+        # An answer's page has ten texts; of the other kinds, whose pages have one, each fifth is opened.
+        for identity, texts in {**sent.answers, **dict(list(sent.others.items())[::5])}.items():
             page = opened.open(f"/e/{identity}?full=1")
             there = shown_texts(page)
             if lacking := [text for text in map(without_nul, texts) if text not in there]:
@@ -154,7 +166,7 @@ def test_hostile_texts_are_stored_shown_and_copied_as_they_were_sent(browser: "B
             assert page.evaluate("window.ran") is None
         assert wrong == {}
         assert seen == set(TEXTS)
-        assert (opened.complaints, opened.foreign, opened.dialogs) == ([], [], [])
+        assert (complaints(opened), opened.foreign, opened.dialogs) == ([], [], [])
 
 
 def test_pages_of_lists_show_hostile_texts_as_text(browser: "Browser", sent: Sent) -> None:
@@ -185,7 +197,7 @@ def test_pages_of_lists_show_hostile_texts_as_text(browser: "Browser", sent: Sen
         page.wait_for_load_state()
         assert questions <= set(page.locator("bdi.captured").all_text_contents())
         assert page.evaluate("window.ran") is None
-        assert (opened.complaints, opened.foreign, opened.dialogs) == ([], [], [])
+        assert (complaints(opened), opened.foreign, opened.dialogs) == ([], [], [])
 
 
 def test_a_text_of_256_kib_is_shown_in_parts_and_whole(browser: "Browser", sent: Sent) -> None:
@@ -197,4 +209,4 @@ def test_a_text_of_256_kib_is_shown_in_parts_and_whole(browser: "Browser", sent:
         page = opened.open(f"/e/{sent.longest}?full=1")
         assert page.locator(".answer .block").all_text_contents() == [LONGEST]
         assert page.evaluate("window.ran") is None
-        assert (opened.complaints, opened.foreign) == ([], [])
+        assert (complaints(opened), opened.foreign, opened.dialogs) == ([], [], [])

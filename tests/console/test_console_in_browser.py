@@ -109,6 +109,24 @@ def test_the_sheet_lists_the_keys_that_work_on_the_page(
         assert not keys & not_here
 
 
+def test_a_running_statement_shows_its_time_and_is_cancelled(browser: "Browser", shop: Shop) -> None:
+    slow = "SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 7 SETTINGS max_threads = 1"
+    with window(browser, shop.console) as opened:
+        page = opened.open("/sql")
+        page.locator("#q").fill(slow)
+        page.locator("#sql .primary").click(no_wait_after=True)
+        page.locator("#running").wait_for()
+        assert page.locator("#running").inner_text().startswith("Running, ")
+        page.keyboard.press("Escape")
+        assert page.locator("#running").inner_text().strip() == "Cancelled."
+        assert page.url == f"{shop.console.url}/sql", "the answer never came"
+        assert opened.complaints == []
+        page.locator("#q").fill("SELECT 40 + 2 AS n")
+        with page.expect_navigation():
+            page.locator("#sql .primary").click()
+        assert page.locator(".result td").inner_text() == "42"
+
+
 def test_the_sheet_of_keys_opens_and_can_switch_them_off(browser: "Browser", shop: Shop) -> None:
     with window(browser, shop.console) as opened:
         page = opened.open("/alerts")

@@ -8,7 +8,7 @@ from tests.support.store import ROLES, StoreServer
 
 DENIED = "497"
 VIEWS = ("assay.operations", "assay.operations_audit")
-OTHERS = ("writer", "evaluator", "sre", "exporter", "console")
+OTHERS = ("writer", "evaluator", "sre", "exporter", "console", "auditor")
 
 
 @pytest.fixture(scope="module")

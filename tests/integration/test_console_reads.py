@@ -17,6 +17,7 @@ from assay_console.people import Person, Role
 from assay_console.reads import KEPT_ANSWER_BYTES, KEPT_BYTES, WAITING_MAX, Reads, size_of
 from assay_console.scope import Scope
 from assay_operations.errors import OperationError
+from assay_operations.events.queries import Queries
 from assay_operations.overview.flow import FlowHistory
 from assay_runtime.connection import connect as connect_redis
 from assay_runtime.store import Client, connect
@@ -270,6 +271,28 @@ def test_a_read_is_cancelled_in_the_store_when_the_last_who_waits_for_it_leaves(
             again.cancel()
             assert (await reads.ask(counted)).value == 1000, "the connection of the cancelled read is not used again"
             await until_async(lambda: number(0), "the query runs on")
+        reads.close()
+
+    asyncio.run(look())
+
+
+def test_all_queries_of_a_read_are_cancelled_with_it(own_store: StoreServer) -> None:
+    def two(client: Client) -> int:
+        with Queries(client).threads() as threads:
+            return sum(each.result() for each in [threads.submit(endless, client, 7_000_003) for _ in range(2)])
+
+    async def look() -> None:
+        reads = Reads(own_store.settings().store, 1)
+        with connect(own_store.settings().store) as owner:
+
+            async def number(wanted: int) -> bool:
+                return await asyncio.to_thread(running_with, owner, 7_000_003) == wanted
+
+            asked = asyncio.create_task(reads.ask(two))
+            await until_async(lambda: number(2), "they do not run at once")
+            asked.cancel()
+            await until_async(lambda: number(0), "a query runs on")
+            assert (await reads.ask(counted)).value == 1000
         reads.close()
 
     asyncio.run(look())

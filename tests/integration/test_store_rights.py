@@ -353,7 +353,7 @@ def test_nobody_changes_to_another_role(server: StoreServer, role: str) -> None:
         assert ask(server, role, sql, session_id=f"role-{role}")[0] == "497"
 
 
-@pytest.mark.parametrize("role", ["writer", "sre", "exporter", "evaluator", "operator", "console"])
+@pytest.mark.parametrize("role", ["writer", "sre", "exporter", "evaluator", "operator", "console", "auditor"])
 def test_nobody_changes_what_is_not_named(server: StoreServer, role: str) -> None:
     for sql in ("SET profile = 'owner'", "SELECT 1 SETTINGS profile = 'owner'", "SET send_logs_level = 'trace'"):
         assert ask(server, role, sql)[0] in DENIED, sql
@@ -376,9 +376,9 @@ def test_nobody_changes_what_is_not_named(server: StoreServer, role: str) -> Non
         "TSV ",
     ],
 )
-@pytest.mark.parametrize("role", ["writer", "sre", "exporter", "evaluator", "operator", "console"])
+@pytest.mark.parametrize("role", ["writer", "sre", "exporter", "evaluator", "operator", "console", "auditor"])
 def test_a_name_of_a_format_is_a_name_and_no_statement(server: StoreServer, role: str, name: str) -> None:
-    own = {"evaluator": "eval_outcomes", "console": "labels"}
+    own = {"evaluator": "eval_outcomes", "console": "labels", "auditor": "audit_rows"}
     insert = f"INSERT INTO assay_base.{own.get(role, 't')}"
     assert ask(server, role, insert, body=b"{}", default_format=name)[0]
     assert ask(server, role, "SELECT 1", default_format=name)[0]
@@ -391,7 +391,7 @@ def test_a_name_of_a_format_is_a_name_and_no_statement(server: StoreServer, role
     assert ask(server, "owner", "EXISTS TABLE assay.leak") == ("", "0\n")
 
 
-@pytest.mark.parametrize("role", ["owner", "writer", "sre", "exporter", "evaluator", "operator", "console"])
+@pytest.mark.parametrize("role", ["owner", "writer", "sre", "exporter", "evaluator", "operator", "console", "auditor"])
 def test_the_database_that_reads_files_by_their_names_is_nobodys(
     server: StoreServer, role: str, tmp_path: Path
 ) -> None:

@@ -141,7 +141,7 @@ class Console:
 
     def _file(self, page: Page, export: Callable[[Ask], Awaitable[File]]) -> Answer:
         async def answer(request: Request) -> Response:
-            file = await export(await self._ask(page, request))
+            file = await while_there(request, export(await self._ask(page, request)))
             headers = {"content-disposition": f'attachment; filename="{file.name}"'}
             return StreamingResponse(file.parts, media_type=file.media_type, headers=headers)
 

@@ -131,6 +131,7 @@ def test_configuration_is_well_formed_and_quotes_paths(tmp_path: Path) -> None:
         "evaluator",
         "operator",
         "console",
+        "auditor",
         "staging",
     }
 
@@ -147,7 +148,7 @@ def test_a_setting_that_is_not_named_is_fixed_for_everybody_but_the_owner() -> N
     fixed = {
         profile.tag: {setting.tag for setting in profile.findall("constraints/*[readonly]")} for profile in profiles
     }
-    for role in ("writer", "sre", "exporter", "evaluator", "operator", "console"):
+    for role in ("writer", "sre", "exporter", "evaluator", "operator", "console", "auditor"):
         assert "something_new" in fixed[role]
         assert "max_threads" not in fixed[role]
     assert fixed["owner"] == set(config.FIXED_SETTINGS)
