@@ -79,9 +79,11 @@ def path_of(page: Page, filled: dict[str, str], **asked: str) -> str:
 def whole(answer: Answer) -> Any:
     """Return a document; None for a list that ended because its time was used up."""
     assert answer.status == 200, answer.text
-    listed = answer.json.get("listed", {})
+    listed = answer.json.get("listed")
+    if not isinstance(listed, dict):
+        return answer.json
     rows = listed.get("value") or {}
-    ended_early = bool(listed) and not rows.get("complete") and len(rows.get("rows", ())) < LIMIT
+    ended_early = not rows.get("complete") and len(rows.get("rows", ())) < LIMIT
     return None if ended_early else answer.json
 
 

@@ -89,7 +89,7 @@ def _get(page: Page, schema: dict[str, Any]) -> dict[str, Any]:
 
 def _export(page: Page) -> dict[str, Any]:
     found = _get(page, {})
-    file = {"description": "The file.", "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
+    file = {"description": "The file.", "content": {each: {"schema": {"type": "string"}} for each in page.export_types}}
     return found | {
         "operationId": f"{page.name}_export",
         "summary": "The same as a file.",

@@ -217,6 +217,8 @@ class Page:
     api: str = ""
     #: Makes the file that `GET {path}/export` sends; None: there is none.
     export: Callable[[Ask], Awaitable[File]] | None = None
+    #: Media types that the file may have.
+    export_types: tuple[str, ...] = ("application/x-ndjson",)
     #: The API's path of a stream of Server-Sent Events with the same parameters; empty: there is none.
     stream: str = ""
 

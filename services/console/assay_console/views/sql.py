@@ -146,4 +146,5 @@ PAGE = Page(
     span="",
     key="x",
     export=export,
+    export_types=("text/csv", "application/x-ndjson"),
 )
