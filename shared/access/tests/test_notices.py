@@ -41,6 +41,7 @@ def forged(text: str) -> str:
         "",
         "requeued",
     ],
+    ids=["forged", "other key", "session", "link", "empty", "plain"],
 )
 def test_what_the_console_did_not_write_as_a_notice_is_refused(cookie: str) -> None:
     with pytest.raises(RefusedLinkError):
