@@ -19,6 +19,8 @@ _ROWS = 500
 #: What a spreadsheet runs as a formula.
 _FORMULA = re.compile(r"[\s\x00]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 _TIME = re.compile(r"(Nullable\(|LowCardinality\()*Date(32|Time(64)?)?\b")
+#: Values that are all smaller are not drawn: an axis has no ticks for them.
+_LEAST_DRAWN = 1e-300
 _NUMBER = re.compile(r"(Nullable\()*(U?Int|Float|Decimal)\d*\b")
 
 
@@ -85,7 +87,9 @@ def chart_of(found: SqlAnswer) -> Chart | None:
     except ValueError:  # a time or a number that Python does not read
         return None
     starts, values = [at for at, _ in points], [value for _, value in points]
-    if len(set(starts)) < 2 or len(set(starts)) < len(starts) or min(values) < 0:
+    if len(set(starts)) < 2 or len(set(starts)) < len(starts):
+        return None
+    if min(values) < 0 or max(values) < _LEAST_DRAWN:
         return None
     width = min(after - before for before, after in pairwise(starts))
     return Chart(name=name, starts_ms=tuple(starts), values=tuple(values), width_ms=width)

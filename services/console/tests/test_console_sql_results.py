@@ -95,6 +95,7 @@ def test_a_time_and_a_number_are_a_chart_in_the_order_of_time() -> None:
         answer("Date", "Int64", ("2026-01-01", "1"), ("2026-01-01", "2")),
         answer("Date", "Int64", ("2026-01-01", "1")),
         answer("Date", "Int64", (None, None), (None, "1")),
+        answer("Date", "Float64", ("2026-01-01", "5e-324"), ("2026-01-02", "0")),
     ],
 )
 def test_what_is_no_series_over_time_has_no_chart(found: SqlAnswer) -> None:

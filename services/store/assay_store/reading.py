@@ -197,12 +197,16 @@ class _Reading:
             return [tuple(json.loads(line)[:2]) for line in bytes(found.bytes()).splitlines()]
 
         def ask_another() -> Types:
-            other = asking(engine, role, settings, request.database)
-            types = ask(other)
-            discarded = engine.keep(other) if types and role.restricted else other
-            if discarded is not None:
-                engine.release(discarded)
-            return types
+            other: Handle | None = asking(engine, role, settings, request.database)
+            assert other is not None
+            try:
+                types = ask(other)
+                if types and role.restricted:
+                    other = engine.keep(other)
+                return types
+            finally:
+                if other is not None:
+                    engine.release(other)
 
         if request.externals or mine.own_settings:
             # Its tables and settings are private, so it is asked before its query begins.

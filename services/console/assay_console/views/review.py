@@ -216,6 +216,7 @@ def with_sent(current: Current, sent: Mapping[str, str]) -> Current:
             "others": tuple(each for each in sent.get("documents", "").splitlines() if each.strip()),
             "null_case": bool(sent.get("null_case")),
             "expected_answer": sent.get("expected_answer", "").replace("\r\n", "\n"),
+            "inclusion_probability": _probability(sent.get("inclusion_probability") or "1"),
         }
     )
 
