@@ -19,6 +19,7 @@ from assay_auditor.merkle import leaf_hash, root_of
 from assay_auditor.notes import Checkpoint, Signer
 from assay_auditor.rows import HASHED, leaf_data
 from assay_operations.audit_log import AuditLog
+from assay_operations.doctor.probes import audit_log
 from assay_runtime.store import connect
 from tests.support.audited import ORIGIN, TABLES, Audited, failure
 from tests.support.cli import Cli, called
@@ -123,6 +124,7 @@ CHANGES = {
     "pii_attempted": "[]",
     "pii_blocked": "['health']",
     "late": "true",
+    "place": "place + 1",
     "id": "99",
     "occurred_at": "occurred_at - toIntervalMicrosecond(1)",
     "source_connection_id": "'other'",
@@ -242,6 +244,22 @@ def test_a_forged_leaf_beside_a_real_one_is_one_place(log: Log) -> None:
     forged = {"log": ORIGIN, "leaf_index": 3, "leaf_hash": "00" * 32, "chain_hash": "00" * 32, "kind": "tool_call"}
     log.audited.insert("audit_leaves", forged | {"source_id": log.rows()[3]["source_id"], "place": 1})
     assert log.problems() == [("second_leaf", 3)]
+
+
+def test_a_copy_of_a_leaf_with_another_place_is_seen_by_verify_and_doctor_and_stops_the_auditor(log: Log) -> None:
+    log.command("SYSTEM STOP MERGES assay_base.audit_leaves")
+    log.command(
+        f"INSERT INTO assay_base.audit_leaves SELECT * REPLACE ({2**62} AS place) FROM assay_base.kept_audit_leaves WHERE leaf_index = 3"
+    )
+    assert log.problems() == [("second_leaf", 3)]
+    log.command("SYSTEM START MERGES assay_base.audit_leaves")
+    log.command("OPTIMIZE TABLE assay_base.audit_leaves FINAL")  # the copy is left
+    assert log.problems() == [("leaf", 3)]
+    assert audit_log(log.audited.owner, "assay", ORIGIN)[-1]
+    auditor = log.audited.auditor()
+    auditor.step()
+    auditor.close()
+    assert "no event has reached" in auditor.problem
 
 
 def test_a_leaf_and_a_row_far_behind_the_end_are_seen(log: Log) -> None:

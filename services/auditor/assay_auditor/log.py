@@ -17,7 +17,7 @@ from assay_auditor.keys import CHECKPOINT_FILE, KEY_FILE, append_checkpoint, not
 from assay_auditor.merkle import Tree
 from assay_auditor.notes import Checkpoint, NoteError, Signer
 from assay_auditor.rows import Leaf, Source, leaf_of
-from assay_auditor.sources import Sources
+from assay_auditor.sources import EVENT_KINDS, Sources
 from assay_runtime.store import Client, insert_json_rows
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,12 @@ class Log:
             parameters={"log": self.origin},
         ).result_rows
         self.places = {str(kind): int(place) for kind, place in rows}
-        self._complete(sources)
+        latest = sources.latest_place()
+        if self.places.get("event", 0) > latest:
+            raise LogDamagedError(
+                "a leaf has a place that no event has reached yet, and its successors would never be read: run assay audit verify --full"
+            )
+        self._complete(sources, latest)
 
     def append(self, found: Sequence[Source]) -> None:
         """Append sources, in their order, in one batch."""
@@ -200,10 +205,13 @@ class Log:
             raise LogDamagedError(f"a hash of leaves {start} to {end - 1} is malformed: run assay audit verify --full")
         return [(bytes.fromhex(leaf), bytes.fromhex(chain)) for _, leaf, chain in rows]
 
-    def _complete(self, sources: Sources) -> None:
-        """Write the leaves of rows that an interrupted batch left behind the end, if their sources say the same."""
+    def _complete(self, sources: Sources, latest: int) -> None:
+        """Write the leaves of rows that an interrupted batch left behind the end, if their sources say the same.
+
+        The source may have been stored again meanwhile, at a later place: the row keeps its own. `latest`: that of an event.
+        """
         rows = self._client.query(
-            "SELECT leaf_index, leaf_hash, toString(kind), toString(source_id), late FROM audit_rows "
+            "SELECT leaf_index, leaf_hash, toString(kind), toString(source_id), late, place FROM audit_rows "
             "WHERE log = {log:String} AND leaf_index >= {size:UInt64} ORDER BY leaf_index, leaf_hash LIMIT 1 BY leaf_index LIMIT 200000",
             parameters={"log": self.origin, "size": self.tree.size},
         ).result_rows
@@ -212,11 +220,13 @@ class Log:
         stored = {(each.kind, each.source_id): each for each in sources.by_ids([(row[2], row[3]) for row in rows])}
         leaves: list[Leaf] = []
         previous = self._previous
-        for index, expected, kind, source_id, late in rows:
+        for index, expected, kind, source_id, late, place in rows:
             source = stored.get((kind, source_id))
             if source is None or index != self.tree.size + len(leaves):
                 break
-            leaf = leaf_of(Source(**(vars(source) | {"late": late})), index, previous, self._secret)
+            if place > (latest if kind in EVENT_KINDS else source.place):
+                break
+            leaf = leaf_of(Source(**(vars(source) | {"late": late, "place": place})), index, previous, self._secret)
             if leaf.hash.hex() != expected:
                 break
             previous = leaf.chain_hash
@@ -248,7 +258,7 @@ class Log:
         self._insert("audit_leaves", hashes)
         for leaf in leaves:
             self.tree.append(leaf.hash)
-            kind = "event" if leaf.row["kind"] in ("tool_call", "server_event") else leaf.row["kind"]
+            kind = "event" if leaf.row["kind"] in EVENT_KINDS else leaf.row["kind"]
             self.places[kind] = max(self.places.get(kind, 0), leaf.place)
         self._previous = leaves[-1].chain_hash
 

@@ -15,6 +15,8 @@ from assay_schema.ids import PLACES
 LOSING_STAGES = ("gateway", "assembler", "scrubber", "writer")
 #: Seconds before the newest record that are read again: an insert may become visible after one with a later `stored_at`.
 OVERLAP_S = 3_600
+#: Kinds of rows whose place is the id of an event.
+EVENT_KINDS = ("tool_call", "server_event")
 _EVENT_TABLES = ("tool_calls", "server_events")
 #: Ids of events that belong to one hour.
 _HOUR = 3_600_000 * PLACES
@@ -146,6 +148,15 @@ class Sources:
         rows = self._client.query("SELECT watermark FROM watermark").result_rows
         return int(rows[0][0]) if rows else 0
 
+    def latest_place(self) -> int:
+        """Return the greatest place that an event in the log may have: the watermark, or the present if that is later.
+
+        The watermark goes back when a shard is added, and a clock that was set back is behind the watermark.
+        """
+        present = f"toUInt64(toUnixTimestamp64Milli(now64(3))) * {PLACES}"
+        query = f"SELECT greatest(max(watermark), {present}) FROM watermark"  # noqa: S608 - constants
+        return int(self._client.query(query).result_rows[0][0])
+
     def events(self, after: int, upto: int, most: int) -> list[Source]:
         """Return the next events with `after < id <= upto`, in their order."""
         if after >= upto:
@@ -244,7 +255,7 @@ class Sources:
         found: list[Source] = []
         for start in range(0, len(wanted), _NAMED_AT_ONCE):
             part = wanted[start : start + _NAMED_AT_ONCE]
-            if ids := [each for kind, each in part if kind in ("tool_call", "server_event")]:
+            if ids := [each for kind, each in part if kind in EVENT_KINDS]:
                 for query in (_CALLS, _SERVER_EVENTS):
                     rows = self._client.query(
                         query + "WHERE event_id IN {ids:Array(UUID)}", parameters={"ids": ids}

@@ -102,7 +102,7 @@ class AuditLog:
 
     def leaves(self, start: int, end: int) -> list[StoredLeaf]:
         """Return the distinct leaves of a range."""
-        columns = "leaf_index, leaf_hash, chain_hash, toString(kind), toString(source_id)"
+        columns = "leaf_index, leaf_hash, chain_hash, toString(kind), toString(source_id), place"
         query = f"SELECT DISTINCT {columns} FROM audit_leaves WHERE {_IN_RANGE} ORDER BY leaf_index"  # noqa: S608 - constants
         return [StoredLeaf(*row) for row in self.query(query, start=start, end=end)]
 
