@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from clickhouse_connect.driver.binding import format_bind_value
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ from assay_auditor.merkle import (
 )
 from assay_auditor.notes import Checkpoint, NoteError, Signer, Verifier, verified_text
 from assay_auditor.rows import HASHED, Source, leaf_data, leaf_of, record_id
+from assay_auditor.sources import NAMED_AT_ONCE
 
 SECRET = b"s" * 32
 
@@ -491,6 +493,11 @@ def test_an_altered_bundle_proves_nothing(change: dict[str, object], problem: st
 def test_a_bundle_proves_nothing_under_another_key_of_the_same_name() -> None:
     whole, _ = bundle()
     assert "checkpoint" in problem_of(whole, Signer(ORIGIN, b"z" * 32).verifier)
+
+
+def test_the_identifiers_of_one_query_fit_into_a_parameter_of_the_server() -> None:
+    named = [SOURCE.source_id] * NAMED_AT_ONCE
+    assert len(format_bind_value(named)) < 128 * 1024
 
 
 # --- files
