@@ -300,6 +300,35 @@ def test_the_auditor_does_not_continue_other_leaves_than_it_signed(audited: Audi
     assert "double" in auditor.problem
 
 
+def leaf_is_lost(audited: Audited, place: int) -> None:
+    audited.owner.command(
+        f"ALTER TABLE assay_base.audit_leaves DELETE WHERE leaf_index = {place}", settings={"mutations_sync": 2}
+    )
+
+
+def test_the_auditor_counts_leaves_behind_its_newest_checkpoint_and_leaves_earlier_ones_to_verify(
+    audited: Audited,
+) -> None:
+    audited.calls(4)
+    audited.watermark()
+    audited.audit()
+    size = audited.size()
+    leaf_is_lost(audited, 1)
+    audited.calls(2, start=20)
+    audited.audit()
+    assert audited.size() == size - 1 + 3  # the event without a leaf is added again, as a late one
+    audited.calls(3, start=40)
+    killed = audited.auditor(batch_rows=3)
+    assert killed.step()  # more may follow, so it has not signed
+    killed._lock.release()
+    [[signed]] = audited.query("SELECT max(size) FROM assay.audit_checkpoints")
+    leaf_is_lost(audited, signed + 1)
+    auditor = audited.auditor()
+    auditor.step()
+    auditor.close()
+    assert auditor.problem.startswith("1 leaf hashes are missing")
+
+
 def test_a_log_that_another_key_signed_is_not_continued(audited: Audited, tmp_path: Path) -> None:
     audited.calls(2)
     audited.watermark()

@@ -50,9 +50,10 @@ class Log:
 
     def resume(self, sources: Sources) -> None:
         """Read where the log ends, and complete an interrupted batch. Raises `LogDamagedError`."""
-        size = self._size()
         anchors = [each for each in (self._in_file(), self._in_store()) if each]
         anchor = max(anchors, key=lambda each: each.size, default=None)
+        self.tree = self._start(anchor)
+        size = self._size(self.tree.size)
         if anchor and anchor.size > size:
             raise LogDamagedError(
                 f"the store has {size} leaves, and a checkpoint of {anchor.size} is signed: leaves were lost, or an old backup was "
@@ -62,7 +63,6 @@ class Log:
             raise LogDamagedError(
                 f"two checkpoints of {anchors[0].size} leaves have different roots: run assay audit verify"
             )
-        self.tree = self._start(anchor)
         self._previous = self._chain_hash(self.tree.size)
         root_at_anchor = self.tree.root() if anchor and self.tree.size == anchor.size else None
         while self.tree.size < size:
@@ -122,16 +122,23 @@ class Log:
         self.checkpoint_size, self.covered_at = checkpoint.size, time.time()
         return True
 
-    def _size(self) -> int:
-        [[distinct, last]] = self._client.query(
-            "SELECT uniqExact(leaf_index), max(leaf_index) FROM audit_leaves WHERE log = {log:String}",
+    def _size(self, start: int) -> int:
+        """Return the number of leaves. Raises `LogDamagedError` if one is missing from `start` on; earlier ones are not counted."""
+        ends = self._client.query(
+            "SELECT leaf_index FROM audit_leaves WHERE log = {log:String} ORDER BY leaf_index DESC LIMIT 1",
             parameters={"log": self.origin},
         ).result_rows
-        if distinct and last != distinct - 1:
+        size = int(ends[0][0]) + 1 if ends else 0
+        [[found]] = self._client.query(
+            "SELECT uniqExact(leaf_index) FROM audit_leaves "
+            "WHERE log = {log:String} AND leaf_index >= {start:UInt64} AND leaf_index < {size:UInt64}",
+            parameters={"log": self.origin, "start": start, "size": size},
+        ).result_rows
+        if start + found < size:
             raise LogDamagedError(
-                f"{last + 1 - distinct} leaf hashes are missing in the store: run assay audit verify --full"
+                f"{size - start - found} leaf hashes are missing in the store: run assay audit verify --full"
             )
-        return int(distinct)
+        return size
 
     def _in_store(self) -> Checkpoint | None:
         """Return the newest checkpoint in the store. Raises `LogDamagedError` if this key signed none of the newest."""

@@ -9,6 +9,7 @@ from clickhouse_connect.driver.binding import format_bind_value
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay_auditor.app import PAUSE_S, PROBLEM_PAUSE_S, next_pause_s
 from assay_auditor.bundle import bundle_of, problem_of
 from assay_auditor.canonical import canonical
 from assay_auditor.chain import GENESIS, chain_hash, fingerprint
@@ -498,6 +499,16 @@ def test_a_bundle_proves_nothing_under_another_key_of_the_same_name() -> None:
 def test_the_identifiers_of_one_query_fit_into_a_parameter_of_the_server() -> None:
     named = [SOURCE.source_id] * NAMED_AT_ONCE
     assert len(format_bind_value(named)) < 128 * 1024
+
+
+def test_pauses_grow_to_a_minute_while_a_problem_lasts_and_are_short_again_after_it() -> None:
+    pauses = [PAUSE_S]
+    for _ in range(10):
+        pauses.append(next_pause_s(pauses[-1], "the store is away"))
+    assert pauses[1] == 2 * PAUSE_S
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == PROBLEM_PAUSE_S
+    assert next_pause_s(pauses[-1], "") == PAUSE_S
 
 
 # --- files
