@@ -18,8 +18,9 @@ from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE
 from assay_auditor.merkle import leaf_hash, root_of
 from assay_auditor.notes import Checkpoint, Signer
 from assay_auditor.rows import HASHED, leaf_data
+from assay_operations import audit_log
 from assay_operations.audit_log import AuditLog
-from assay_operations.doctor.probes import audit_log
+from assay_operations.doctor import probes
 from assay_runtime.store import connect
 from tests.support.audited import ORIGIN, TABLES, Audited, failure
 from tests.support.cli import Cli, called
@@ -255,7 +256,7 @@ def test_a_copy_of_a_leaf_with_another_place_is_seen_by_verify_and_doctor_and_st
     log.command("SYSTEM START MERGES assay_base.audit_leaves")
     log.command("OPTIMIZE TABLE assay_base.audit_leaves FINAL")  # the copy is left
     assert log.problems() == [("leaf", 3)]
-    assert audit_log(log.audited.owner, "assay", ORIGIN)[-1]
+    assert probes.audit_log(log.audited.owner, "assay", ORIGIN)[-1]
     auditor = log.audited.auditor()
     auditor.step()
     auditor.close()
@@ -326,6 +327,17 @@ def test_a_checkpoint_in_the_store_that_was_changed_is_seen(log: Log) -> None:
         "INSERT INTO assay_base.audit_checkpoints SELECT * REPLACE (size + 1 AS size) FROM assay_base.kept_audit_checkpoints"
     )
     assert {kind for kind, _ in log.problems()} == {"checkpoint"}
+
+
+def test_checkpoints_in_the_store_are_read_page_by_page(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = AuditLog(log.audited.owner, log.audited.settings().auditor)
+    whole = reader.stored_notes()
+    assert len(whole) == 2
+    forged = {"log": ORIGIN, "size": whole[0].size, "root": "00" * 32, "note": "another of this size", "edge": []}
+    log.audited.insert("audit_checkpoints", forged)
+    monkeypatch.setattr(audit_log, "NOTES", 1)
+    assert [each.size for each in reader.stored_notes()] == [whole[0].size, whole[0].size, whole[1].size]
+    assert reader.newest_notes()[0] == whole[1]
 
 
 def test_a_disclosure_that_was_edited_moved_or_swapped_is_seen_at_its_row(log: Log) -> None:

@@ -147,6 +147,26 @@ def _cut_torn_end(descriptor: int) -> None:
         os.ftruncate(descriptor, end)
 
 
+def last_notes(directory: Path) -> list[str]:
+    """Return the notes at the end of the file of checkpoints, a torn last one included; [] without a file. Raises `OSError`."""
+    try:
+        descriptor = os.open(directory / CHECKPOINT_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return []
+    with os.fdopen(descriptor, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(max(0, size - _TAIL_BYTES))
+        content = file.read()
+        if size > _TAIL_BYTES:
+            ends = [match.end() for match in _NOTE_END.finditer(content)]
+            if len(ends) > 1:  # a whole note follows the first end
+                content = content[ends[0] :]
+            else:
+                file.seek(0)
+                content = file.read()
+    return notes_of(content.decode(errors="replace"))
+
+
 def notes_of(content: str) -> list[str]:
     """Split a file of checkpoints into its notes, a torn last one included. Pure."""
     found: list[str] = []

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from assay_auditor.chain import GENESIS, is_hash
-from assay_auditor.keys import CHECKPOINT_FILE, KEY_FILE, append_checkpoint, notes_of
+from assay_auditor.keys import CHECKPOINT_FILE, KEY_FILE, append_checkpoint, last_notes
 from assay_auditor.merkle import Tree
 from assay_auditor.notes import Checkpoint, NoteError, Signer
 from assay_auditor.rows import Leaf, Source, leaf_of
@@ -50,7 +50,8 @@ class Log:
 
     def resume(self, sources: Sources) -> None:
         """Read where the log ends, and complete an interrupted batch. Raises `LogDamagedError`."""
-        anchors = [each for each in (self._in_file(), self._in_store()) if each]
+        in_file = self._in_file()
+        anchors = [each for each in (in_file, self._in_store()) if each]
         anchor = max(anchors, key=lambda each: each.size, default=None)
         self.tree = self._start(anchor)
         size = self._size(self.tree.size)
@@ -75,7 +76,6 @@ class Log:
             raise LogDamagedError(
                 f"the leaves in the store are others than those of the signed checkpoint of {anchor.size}: run assay audit verify"
             )
-        in_file = self._in_file()
         self.checkpoint_size = in_file.size if in_file else 0
         rows = self._client.query(
             "SELECT if(kind IN ('tool_call', 'server_event'), 'event', toString(kind)) AS source, max(place) FROM audit_leaves "
@@ -166,11 +166,7 @@ class Log:
     def _in_file(self) -> Checkpoint | None:
         """Return the newest checkpoint in the file. Raises `LogDamagedError` if it is not one of this log and key."""
         path = self._directory / CHECKPOINT_FILE
-        try:
-            content = path.read_bytes().decode(errors="replace")
-        except FileNotFoundError:
-            return None
-        notes = notes_of(content)
+        notes = last_notes(self._directory)
         for note in reversed(notes):
             try:
                 return Checkpoint.verified(note, [self._signer.verifier], self.origin)

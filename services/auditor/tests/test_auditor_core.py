@@ -21,6 +21,7 @@ from assay_auditor.keys import (
     KeyFileError,
     Lock,
     append_checkpoint,
+    last_notes,
     load_or_create,
     notes_of,
 )
@@ -562,6 +563,22 @@ def test_a_file_of_checkpoints_has_its_notes_and_loses_only_a_torn_one(tmp_path:
         path.write_bytes(whole + torn[:length])
         append_checkpoint(tmp_path, notes[2])
         assert notes_of(path.read_text()) == notes, length
+
+
+@pytest.mark.parametrize("count", [1, 2, 1_000])
+def test_the_end_of_a_file_of_checkpoints_has_its_last_notes_however_long_it_is(tmp_path: Path, count: int) -> None:
+    signer = Signer(ORIGIN, b"a" * 32)
+    assert last_notes(tmp_path) == []
+    notes = [signer.signed(Checkpoint(ORIGIN, size, bytes(32)).text) for size in range(count)]
+    content = "\n".join(notes) + "\n"
+    path = tmp_path / CHECKPOINT_FILE
+    path.write_text(content)
+    assert last_notes(tmp_path)[-1] == notes[-1]
+    assert len(last_notes(tmp_path)) <= 500
+    path.write_text(content + notes[0][:40])
+    assert last_notes(tmp_path)[-2:] == [notes[-1], notes[0][:40] + "\n"]
+    path.write_text(content + "x" * 100_000)
+    assert last_notes(tmp_path)[-2:] == [notes[-1], "x" * 100_000 + "\n"]
 
 
 def test_a_file_of_checkpoints_that_was_torn_at_its_first_note_starts_again(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Leaves that one query reads.
 PAGE = 20_000
+#: Checkpoints that one query reads, and newest ones among which one that is signed is looked for.
+NOTES, NEWEST = 50_000, 100
 #: Rows behind the end of the log that are looked at, more than a batch, and a place behind each of them.
 _BEHIND, _LAST = 200_000, 2**63
 
@@ -124,9 +126,20 @@ class AuditLog:
 
     def stored_notes(self) -> list[Note]:
         """Return the checkpoints in the store, the smallest first."""
-        rows = self.query(
-            "SELECT DISTINCT size, root, note FROM audit_checkpoints WHERE log = {log:String} ORDER BY size"
-        )
+        found: list[Note] = []
+        start = 0
+        while start < 2**64 and (page := self._notes("ORDER BY size LIMIT {most:UInt64} WITH TIES", start, NOTES)):
+            found += page
+            start = (page[-1].size or 0) + 1
+        return found
+
+    def newest_notes(self, above: int = -1) -> list[Note]:
+        """Return the newest checkpoints in the store that cover more than `above` leaves, the newest first."""
+        return self._notes("ORDER BY size DESC LIMIT {most:UInt64}", above + 1, NEWEST)
+
+    def _notes(self, order: str, start: int, most: int) -> list[Note]:
+        query = f"SELECT DISTINCT size, root, note FROM audit_checkpoints WHERE log = {{log:String}} AND size >= {{start:UInt64}} {order}"  # noqa: S608
+        rows = self.query(query, start=start, most=most)
         return [Note(f"store, checkpoint of {size}", note, int(size), root) for size, root, note in rows]
 
     def next_leaf(self, start: int) -> int:
@@ -259,14 +272,14 @@ def anchors(log: AuditLog, vkeys: Sequence[str] = ()) -> list[Anchor]:
     found = []
     own_file = log.own.directory / CHECKPOINT_FILE
     for where, notes in (
-        ("store", log.stored_notes()),
-        (str(own_file), notes_in(own_file) if own_file.exists() else []),
+        ("store", log.newest_notes()[:1]),
+        (str(own_file), notes_in(own_file)[-1:] if own_file.exists() else []),
     ):
         if not notes:
             found.append(Anchor(where, 0, "", "no checkpoint"))
             continue
         try:
-            newest = Checkpoint.verified(notes[-1].note, verifiers, log.own.origin)
+            newest = Checkpoint.verified(notes[0].note, verifiers, log.own.origin)
             found.append(Anchor(where, newest.size, newest.root.hex()))
         except NoteError as error:
             found.append(Anchor(where, 0, "", str(error)))
@@ -275,12 +288,12 @@ def anchors(log: AuditLog, vkeys: Sequence[str] = ()) -> list[Anchor]:
 
 def newest_note(log: AuditLog) -> str:
     """Return the newest signed checkpoint in the store. Raises `OperationError`."""
-    notes = log.stored_notes()
+    notes = log.newest_notes()
     if not notes:
         raise OperationError(
             "not_found", f"no checkpoint of {log.own.origin!r} is stored", "start the auditor; see assay doctor"
         )
-    return notes[-1].note
+    return notes[0].note
 
 
 def listed(
@@ -334,7 +347,7 @@ def proof(log: AuditLog, name: str, *, vkeys: Sequence[str] = (), progress: Coun
     row = found_row(log, name)
     index = row["leaf_index"]
     covering = None
-    for each in reversed(log.stored_notes()):
+    for each in log.newest_notes(above=index):
         try:
             found = Checkpoint.verified(each.note, verifiers, log.own.origin)
         except NoteError:
