@@ -274,6 +274,26 @@ def test_a_leaf_and_a_row_far_behind_the_end_are_seen(log: Log) -> None:
     assert ("row", far) in found
 
 
+def test_a_row_far_behind_the_end_is_seen_while_the_log_grows(log: Log) -> None:
+    class Growing(AuditLog):
+        """A log of which the last two leaves are written while it is verified."""
+
+        calls = 0
+
+        def size(self) -> int:
+            self.calls += 1
+            return LEAVES - 2 if self.calls == 1 else LEAVES
+
+    row, own = log.rows()[3], log.audited.settings(batch_rows=10).auditor
+    far = LEAVES + own.batch_rows
+    for place in (far - 1, far):
+        log.audited.insert("audit_rows", {"log": ORIGIN, **row, "leaf_index": place, "id": place + 1})
+    (own.directory / CHECKPOINT_FILE).unlink()
+    log.command("TRUNCATE TABLE assay_base.audit_checkpoints")
+    found = list(audit_log.verify(Growing(log.audited.owner, own), audit_log.Result()))
+    assert [(each.kind, each.leaf_index) for each in found] == [("row_without_leaf", far)]
+
+
 def test_an_old_backup_that_was_restored_is_seen_with_a_checkpoint_kept_elsewhere(log: Log, tmp_path: Path) -> None:
     kept = tmp_path / "anchored.txt"
     kept.write_bytes(log.audit("checkpoint").stdout)

@@ -251,8 +251,9 @@ def _found(log: AuditLog, check: Verification, result: Result, first: int, seen:
         result.anchored = check.confirmed
     # Leaves that were written meanwhile are another run's; rows behind them may be those of a batch that is being written.
     wrong, result.unfinished = check.after(log.rows(size, _LAST))
-    if wrong and log.size() > size:
-        wrong = []
+    if wrong and (written := log.size()) > size:
+        end = written + log.own.batch_rows
+        wrong = [each for each in wrong if each.leaf_index is not None and each.leaf_index >= end]
     yield from wrong
 
 
