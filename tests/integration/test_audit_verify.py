@@ -332,6 +332,11 @@ def test_a_replaced_file_of_checkpoints_is_seen(log: Log) -> None:
     assert {kind for kind, _ in log.problems()} == {"file"}
     file.write_bytes(b"\xff\x00 no note")
     assert ("checkpoint", None) in log.problems()
+    file.unlink()
+    assert log.problems() == [("file", None)]
+    vkey = log.audit("key").stdout.decode().strip()
+    (log.audited.directory / PUBLIC_FILE).unlink()  # not the directory of the auditor
+    assert log.problems("--vkey", vkey) == []
 
 
 def test_another_key_confirms_nothing_and_several_keys_may_be_trusted(log: Log) -> None:
@@ -479,6 +484,10 @@ def test_what_cannot_be_read_exits_2(log: Log, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert b"auditor.vkey" in done.stderr
     assert log.audit("verify", "--checkpoint", str(tmp_path / "none")).returncode == 2
+    for content in ("", "\n\n"):
+        (tmp_path / "empty").write_text(content)
+        done = log.audit("verify", "--vkey", signer(log).verifier.vkey, "--checkpoint", str(tmp_path / "empty"))
+        assert (done.returncode, b"no checkpoint is in" in done.stderr) == (2, True)
     assert log.audit("verify", "--since", "yesterday").returncode == 2
     assert log.audit("show", "nonsense").returncode == 2
     assert log.audit("show", "99").returncode == 2

@@ -210,6 +210,8 @@ def verify(
     if not own_file.exists():
         result.notes.append(f"no file {own_file}: only the store's own checkpoints are compared")
     given = notes_in(checkpoint) if checkpoint else []
+    if checkpoint and not given:
+        raise OperationError("invalid", f"no checkpoint is in {checkpoint}", "see: assay audit checkpoint")
     size = log.size()
     first = 0 if since_ms is None else log.first_since(since_ms)
     result.origin, result.leaves, result.checkpoints = log.own.origin, size, len(stored) + len(filed) + len(given)
@@ -227,6 +229,9 @@ def verify(
                 yield Mismatch(
                     "file", None, f"{own_file} lacks the {each.where.removeprefix('store, ')} that the store has"
                 )
+    elif stored and (log.own.directory / PUBLIC_FILE).exists():
+        result.mismatches += 1
+        yield Mismatch("file", None, f"{own_file} is missing, and the store has {len(stored)} checkpoints")
     if result.anchored < size:
         result.unanchored_s = log.age_s(result.anchored)
     most = log.own.max_unanchored_s
