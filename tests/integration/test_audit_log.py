@@ -366,6 +366,21 @@ def test_the_log_outlives_its_checkpoints_in_the_store(audited: Audited) -> None
     assert audited.size() == 5 + recorded_operations(audited)
 
 
+def test_a_checkpoint_that_is_in_the_file_only_is_added_to_the_store_at_the_next_start(audited: Audited) -> None:
+    audited.calls(3)
+    audited.watermark()
+    audited.audit()
+    stored = "SELECT size, root, note, edge FROM assay.audit_checkpoints"
+    before = audited.query(stored)
+    content = (audited.directory / "checkpoints.txt").read_text()
+    audited.owner.command("TRUNCATE TABLE assay_base.audit_checkpoints")
+    audited.audit()
+    assert audited.query(stored) == before != []
+    audited.audit()
+    assert audited.query(stored) == before
+    assert (audited.directory / "checkpoints.txt").read_text() == content
+
+
 def test_the_auditor_may_only_read_its_sources_and_add_to_the_log(audited: Audited) -> None:
     audited.calls(1)
     audited.watermark()

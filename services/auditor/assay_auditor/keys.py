@@ -141,14 +141,14 @@ def _cut_torn_end(descriptor: int) -> None:
     size = os.fstat(descriptor).st_size
     start = max(0, size - _TAIL_BYTES)
     tail = os.pread(descriptor, size - start, start)
-    ends = [match.end() for match in _NOTE_END.finditer(tail)]
+    ends = _ends(tail)
     end = start + (ends[-1] if ends else 0)
     if end < size and (ends or not start):
         os.ftruncate(descriptor, end)
 
 
 def last_notes(directory: Path) -> list[str]:
-    """Return the notes at the end of the file of checkpoints, a torn last one included; [] without a file. Raises `OSError`."""
+    """Return the whole notes at the end of the file of checkpoints; [] without a file. Raises `OSError`."""
     try:
         descriptor = os.open(directory / CHECKPOINT_FILE, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -157,14 +157,20 @@ def last_notes(directory: Path) -> list[str]:
         size = os.fstat(file.fileno()).st_size
         file.seek(max(0, size - _TAIL_BYTES))
         content = file.read()
-        if size > _TAIL_BYTES:
-            ends = [match.end() for match in _NOTE_END.finditer(content)]
-            if len(ends) > 1:  # a whole note follows the first end
-                content = content[ends[0] :]
-            else:
-                file.seek(0)
-                content = file.read()
-    return notes_of(content.decode(errors="replace"))
+        start = 0
+        ends = _ends(content)
+        if size > _TAIL_BYTES and len(ends) > 1:
+            start = ends[0]  # a whole note follows the first end
+        elif size > _TAIL_BYTES:
+            file.seek(0)
+            content = file.read()
+            ends = _ends(content)
+    return notes_of(content[start : ends[-1]].decode(errors="replace")) if ends else []
+
+
+def _ends(content: bytes) -> list[int]:
+    """Return where whole notes end."""
+    return [match.end() for match in _NOTE_END.finditer(content)]
 
 
 def notes_of(content: str) -> list[str]:

@@ -50,8 +50,9 @@ class Log:
 
     def resume(self, sources: Sources) -> None:
         """Read where the log ends, and complete an interrupted batch. Raises `LogDamagedError`."""
-        in_file = self._in_file()
-        anchors = [each for each in (in_file, self._in_store()) if each]
+        note, in_file = self._in_file()
+        in_store = self._in_store()
+        anchors = [each for each in (in_file, in_store) if each]
         anchor = max(anchors, key=lambda each: each.size, default=None)
         self.tree = self._start(anchor)
         size = self._size(self.tree.size)
@@ -65,18 +66,20 @@ class Log:
                 f"two checkpoints of {anchors[0].size} leaves have different roots: run assay audit verify"
             )
         self._previous = self._chain_hash(self.tree.size)
-        root_at_anchor = self.tree.root() if anchor and self.tree.size == anchor.size else None
+        at_anchor = Tree(self.tree.size, self.tree.edge)
         while self.tree.size < size:
             for leaf, chain in self._page(self.tree.size, min(size, self.tree.size + _PAGE)):
                 self.tree.append(leaf)
                 self._previous = chain
                 if anchor and self.tree.size == anchor.size:
-                    root_at_anchor = self.tree.root()
-        if anchor and anchor.size and root_at_anchor != anchor.root:
+                    at_anchor = Tree(self.tree.size, self.tree.edge)
+        if anchor and anchor.size and at_anchor.root() != anchor.root:
             raise LogDamagedError(
                 f"the leaves in the store are others than those of the signed checkpoint of {anchor.size}: run assay audit verify"
             )
         self.checkpoint_size = in_file.size if in_file else 0
+        if in_file and in_file == anchor and in_file != in_store:  # its insert failed
+            self._record(in_file, note, at_anchor)
         rows = self._client.query(
             "SELECT if(kind IN ('tool_call', 'server_event'), 'event', toString(kind)) AS source, max(place) FROM audit_leaves "
             "WHERE log = {log:String} GROUP BY source",
@@ -111,16 +114,20 @@ class Log:
         checkpoint = Checkpoint(self.origin, self.tree.size, self.tree.root())
         note = self._signer.signed(checkpoint.text)
         append_checkpoint(self._directory, note)
+        self._record(checkpoint, note, self.tree)
+        self.checkpoint_size, self.covered_at = checkpoint.size, time.time()
+        return True
+
+    def _record(self, checkpoint: Checkpoint, note: str, tree: Tree) -> None:
+        """Add a checkpoint to the store, with the edge of its tree."""
         row = {
             "log": self.origin,
             "size": checkpoint.size,
             "root": checkpoint.root.hex(),
             "note": note,
-            "edge": [each.hex() for each in self.tree.edge],
+            "edge": [each.hex() for each in tree.edge],
         }
         self._insert("audit_checkpoints", [row])
-        self.checkpoint_size, self.covered_at = checkpoint.size, time.time()
-        return True
 
     def _size(self, start: int) -> int:
         """Return the number of leaves. Raises `LogDamagedError` if one is missing from `start` on; earlier ones are not counted."""
@@ -163,17 +170,17 @@ class Log:
         ).result_rows
         return [(int(size), str(note), list(edge)) for size, note, edge in rows]
 
-    def _in_file(self) -> Checkpoint | None:
-        """Return the newest checkpoint in the file. Raises `LogDamagedError` if it is not one of this log and key."""
+    def _in_file(self) -> tuple[str, Checkpoint | None]:
+        """Return the newest note in the file, and its checkpoint; None without one. Raises `LogDamagedError` if it is not one of this log and key."""
         path = self._directory / CHECKPOINT_FILE
         notes = last_notes(self._directory)
         for note in reversed(notes):
             try:
-                return Checkpoint.verified(note, [self._signer.verifier], self.origin)
+                return note, Checkpoint.verified(note, [self._signer.verifier], self.origin)
             except NoteError as error:
-                if note is not notes[-1]:  # only the last one may be torn
+                if note is not notes[-1]:  # a crash may damage the last one only
                     raise LogDamagedError(f"{path}: {error}; restore it from a backup") from None
-        return None
+        return "", None
 
     def _start(self, anchor: Checkpoint | None) -> Tree:
         """Return the tree of the newest signed checkpoint whose edge is stored, no further than the anchor; otherwise an empty one."""
