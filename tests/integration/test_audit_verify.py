@@ -339,6 +339,16 @@ def test_a_replaced_file_of_checkpoints_is_seen(log: Log) -> None:
     assert log.problems("--vkey", vkey) == []
 
 
+def test_a_checkpoint_whose_writing_was_interrupted_is_no_mismatch_and_a_shortened_one_is(log: Log) -> None:
+    file = log.audited.directory / CHECKPOINT_FILE
+    content = file.read_bytes()
+    file.write_bytes(content + content[:40])
+    assert log.problems() == []
+    assert b"the start of a checkpoint" in log.audit("verify").stderr
+    file.write_bytes(content[:-10])
+    assert log.problems() == [("file", None)]
+
+
 def test_another_key_confirms_nothing_and_several_keys_may_be_trusted(log: Log) -> None:
     other, own = Signer(ORIGIN, b"z" * 32).verifier.vkey, signer(log).verifier.vkey
     assert {kind for kind, _ in log.problems("--vkey", other)} == {"checkpoint"}

@@ -171,7 +171,10 @@ class Log:
         return [(int(size), str(note), list(edge)) for size, note, edge in rows]
 
     def _in_file(self) -> tuple[str, Checkpoint | None]:
-        """Return the newest note in the file, and its checkpoint; None without one. Raises `LogDamagedError` if it is not one of this log and key."""
+        """Return the newest note in the file, and its checkpoint; None without one.
+
+        Raises `LogDamagedError` if it is not one of this log and key.
+        """
         path = self._directory / CHECKPOINT_FILE
         notes = last_notes(self._directory)
         for note in reversed(notes):

@@ -2,6 +2,8 @@
 
 import base64
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ from assay_auditor.keys import (
     KeyFileError,
     Lock,
     append_checkpoint,
+    is_torn,
     last_notes,
     load_or_create,
     notes_of,
@@ -580,6 +583,35 @@ def test_the_end_of_a_file_of_checkpoints_has_its_last_notes_however_long_it_is(
         assert last_notes(tmp_path)[-1] == notes[-1]
     path.write_text("x" * 100_000)
     assert last_notes(tmp_path) == []
+
+
+def test_a_checkpoint_for_which_the_disk_has_no_room_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    signer = Signer(ORIGIN, b"a" * 32)
+    notes = [signer.signed(Checkpoint(ORIGIN, size, bytes(32)).text) for size in (1, 2)]
+    append_checkpoint(tmp_path, notes[0])
+    content = (tmp_path / CHECKPOINT_FILE).read_bytes()
+    # A limit of the size of files is what a full disk is: the kernel writes a part.
+    program = (
+        "import resource, signal, sys\n"
+        "from pathlib import Path\n"
+        "from assay_auditor.keys import append_checkpoint\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(content) + 30}, {len(content) + 30}))\n"
+        "append_checkpoint(Path(sys.argv[1]), sys.argv[2])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path), notes[1]], capture_output=True, check=False)
+    assert b"No space left on device" in done.stderr
+    assert (tmp_path / CHECKPOINT_FILE).read_bytes() == content
+
+
+def test_the_last_note_of_a_file_is_torn_if_it_is_the_start_of_one_of_its_log() -> None:
+    signer = Signer(ORIGIN, b"a" * 32)
+    note = signer.signed(Checkpoint(ORIGIN, 1, bytes(32)).text).encode() + b"\n"
+    for whole in (b"", note):
+        assert not is_torn(whole, ORIGIN)
+        assert not is_torn(whole + note, ORIGIN)
+        assert all(is_torn(whole + note[:length], ORIGIN) for length in range(1, len(note)))
+        assert not is_torn(whole + b"other text", ORIGIN)
 
 
 def test_a_file_of_checkpoints_that_was_torn_at_its_first_note_starts_again(tmp_path: Path) -> None:

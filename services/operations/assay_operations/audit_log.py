@@ -11,7 +11,7 @@ import orjson
 
 from assay_auditor.bundle import bundle_of, problem_of
 from assay_auditor.disclosures import opened
-from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, notes_of
+from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, is_torn, notes_of
 from assay_auditor.merkle import inclusion_ranges, range_roots
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
 from assay_auditor.rows import HASHED, leaf_data
@@ -207,6 +207,11 @@ def verify(
     own_file = log.own.directory / CHECKPOINT_FILE
     stored = log.stored_notes()  # before the file, which always has each of them first
     filed = notes_in(own_file) if own_file.exists() else []
+    if filed and is_torn(own_file.read_bytes(), log.own.origin):
+        filed.pop()
+        result.notes.append(
+            f"the end of {own_file} is the start of a checkpoint: the auditor was interrupted and will remove it"
+        )
     if not own_file.exists():
         result.notes.append(f"no file {own_file}: only the store's own checkpoints are compared")
     given = notes_in(checkpoint) if checkpoint else []
