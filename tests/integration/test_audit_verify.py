@@ -1,6 +1,7 @@
 """`assay audit` on a real store whose log somebody changed behind Assay's back: what is seen, where, with which exit code."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -40,8 +41,12 @@ class Log:
 
     def audit(self, *arguments: str, extra: str = "") -> "subprocess.CompletedProcess[bytes]":
         """Run `assay audit` as an SRE."""
-        own = f'[auditor]\norigin = "{ORIGIN}"\ndirectory = "{self.audited.directory}"\n{extra}'
-        return self.cli.call("audit", *arguments, role="sre", extra=own)
+        return self.cli.call("audit", *arguments, role="sre", extra=self.own + extra)
+
+    @property
+    def own(self) -> str:
+        """The settings of the log."""
+        return f'[auditor]\norigin = "{ORIGIN}"\ndirectory = "{self.audited.directory}"\n'
 
     def command(self, sql: str) -> None:
         """Change the store as its owner."""
@@ -167,6 +172,17 @@ def test_the_first_mismatch_ends_a_verification_that_is_not_full_and_names_its_p
     assert b"row 3 (leaf 2): mismatch, row: the row was changed" in done.stdout
     assert b"--full lists all" in done.stderr
     assert [place for kind, place in log.problems() if kind == "row"] == [2, 5]
+
+
+def test_a_reader_that_leaves_early_does_not_hide_a_mismatch(log: Log) -> None:
+    log.update("audit_rows", "tool_name = 'x'", "leaf_index < 6")
+    out, own = os.pipe()
+    os.close(out)
+    arguments = ("audit", "verify", "--full", "--json")
+    with os.fdopen(own, "wb") as pipe:
+        process = log.cli.start(*arguments, role="sre", extra=log.own, stdout=pipe.fileno())
+    _, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (1, b"")
 
 
 def test_a_coherent_rewrite_of_a_row_and_all_later_hashes_is_seen_by_the_checkpoints(log: Log) -> None:
