@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from assay_auditor.disclosures import opened
 from assay_auditor.log import Log
 from assay_auditor.notes import Checkpoint, Verifier
+from assay_auditor.sources import Sources
 from assay_runtime.store import connect
 from assay_schema.settings import FILE_VARIABLE
 from tests.support.audited import ORIGIN, TABLES, Audited, failure, operation
@@ -142,6 +143,29 @@ def test_a_loss_that_is_reported_again_and_a_record_that_is_sent_again_are_one_l
     audited.insert("operations_audit", record, {**record, "outcome": "done"})
     audited.audit()
     assert audited.size() == before + 1
+
+
+def test_losses_of_the_last_hour_that_have_a_leaf_are_looked_for_once(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audited.insert("capture_failures", failure(), failure())
+    audited.audit()
+    asked: list[int] = []
+    unknown = Sources._unknown
+
+    def counted(self: Sources, ids: Sequence[str]) -> list[str]:
+        asked.append(len(ids))
+        return unknown(self, ids)
+
+    monkeypatch.setattr(Sources, "_unknown", counted)
+    with connect(audited.settings().store) as client:
+        sources = Sources(client, ORIGIN)
+        assert sources.lost(0, 10) == sources.lost(0, 10) == []
+        assert asked == [2, 0]
+        later = failure()
+        audited.insert("capture_failures", later)
+        assert [each.source_id for each in sources.lost(0, 10)] == [later["failure_id"]]
+        assert len(sources.lost(0, 10)) == 1  # it has no leaf yet
 
 
 def test_values_of_256_kib_are_hashed_by_the_store_and_leave_the_log_small(audited: Audited) -> None:

@@ -139,6 +139,8 @@ class Sources:
     def __init__(self, client: Client, log: str) -> None:
         self._client = client
         self._log = log
+        #: Ids of each kind that have a leaf, of those that the last pass read: they are not looked for again.
+        self._known: dict[str, set[str]] = {"lost": set(), "operation": set()}
 
     def watermark(self) -> int:
         """Return the closed watermark of all shards.
@@ -230,13 +232,17 @@ class Sources:
         )
         wanted = {"since": since_us, "overlap": OVERLAP_S, "stages": list(LOSING_STAGES)}
         found: list[Source] = []
+        known: set[str] = set()
         with self._client.query_row_block_stream(query + window, parameters=wanted) as blocks:
             for block in blocks:
                 batch = [made(row) for row in block]
-                new = set(self._unknown([each.source_id for each in batch]))
+                ids = {each.source_id for each in batch}
+                new = set(self._unknown(sorted(ids - self._known[kind])))
+                known |= ids - new
                 found += [each for each in batch if each.source_id in new]
                 if len(found) >= most:
                     break
+        self._known[kind] = known
         return sorted(found, key=_order)[:most]
 
     def _unknown(self, ids: Sequence[str]) -> list[str]:
