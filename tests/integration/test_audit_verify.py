@@ -438,6 +438,20 @@ def test_a_name_that_is_erased_is_gone_and_the_log_with_its_proofs_is_intact(log
     assert b"erased 0 value(s)" in again.stdout
 
 
+def test_a_name_with_thousands_of_values_is_erased_in_statements_that_the_store_takes(log: Log) -> None:
+    texts = [disclosure_of(f"salt-{number}", "caller_id", "jo") for number in range(5_000)]
+    common = {"log": ORIGIN, "project": "", "created_at": "2026-01-01T00:00:00Z"}
+    log.audited.insert(
+        "audit_disclosures",
+        *(common | {"leaf_index": 3, "digest": digest_of(text), "disclosure": text} for text in texts),
+    )
+    done = log.cli.call("audit", "erase", "--subject", "jo", "--yes", role="owner", extra=log.own)
+    assert (done.returncode, b"erased 5,000 value(s)" in done.stdout) == (0, True), done.stderr
+    assert log.problems() == []
+    [[left]] = log.audited.query("SELECT uniqExact(digest) FROM assay.audit_disclosures WHERE leaf_index = 3")
+    assert left > 0
+
+
 def test_a_part_of_a_table_that_was_lost_is_seen(log: Log) -> None:
     log.command("TRUNCATE TABLE assay_base.audit_leaves")
     assert ("tail", 0) in log.problems()
