@@ -59,7 +59,10 @@ async def serve(settings: Settings) -> int:
 
 
 def next_pause_s(last_s: float, problem: str) -> float:
-    """Return the next pause, in seconds: while a problem lasts twice the last one, because each pass reads the log's end again."""
+    """Return the next pause: twice the last one while a problem lasts.
+
+    Each pass after a problem reads the end of the log again.
+    """
     return min(2 * last_s, PROBLEM_PAUSE_S) if problem else PAUSE_S
 
 

@@ -121,7 +121,10 @@ class Lock:
 
 
 def append_checkpoint(directory: Path, note: str) -> None:
-    """Append a note to the file of checkpoints, and wait until it is on the disk. Raises `OSError`, and leaves no part of it then."""
+    """Append a note to the file of checkpoints, and wait until it is on the disk.
+
+    Raises `OSError`; no part of the note is left in the file then.
+    """
     path = directory / CHECKPOINT_FILE
     is_new = not path.exists()
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)

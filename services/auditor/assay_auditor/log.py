@@ -130,7 +130,10 @@ class Log:
         self._insert("audit_checkpoints", [row])
 
     def _size(self, start: int) -> int:
-        """Return the number of leaves. Raises `LogDamagedError` if one is missing from `start` on; earlier ones are not counted."""
+        """Return the number of leaves.
+
+        Raises `LogDamagedError` if one is missing from `start` on. Earlier ones are not counted: `assay audit verify` does.
+        """
         ends = self._client.query(
             "SELECT leaf_index FROM audit_leaves WHERE log = {log:String} ORDER BY leaf_index DESC LIMIT 1",
             parameters={"log": self.origin},

@@ -375,9 +375,9 @@ def judged_lately(client: "Store") -> tuple[int, dict[str, int], str]:
 
 
 def audit_log(client: "Store", database: str, origin: str) -> tuple[int, int, float, float, bool]:
-    """Return the leaves of the audit log, those that a checkpoint covers, two waiting times, and whether a place is ahead.
+    """Return the leaves of the audit log, those that a checkpoint covers, and what is late or ahead.
 
-    The times are in seconds: since the first leaf without a checkpoint was written, and since the first event without a leaf was received.
+    Two times in seconds: since the first leaf without a checkpoint was written, and since the first event without a leaf was received.
     A place is ahead if it is above the watermark and the present: no event can have it.
     """
     wanted = {"log": origin}
