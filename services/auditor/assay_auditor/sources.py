@@ -151,9 +151,9 @@ class Sources:
         return int(rows[0][0]) if rows else 0
 
     def latest_place(self) -> int:
-        """Return the greatest place that an event in the log may have: the watermark, or the present if that is later.
+        """Return the greatest place that an event in the log may have.
 
-        The watermark goes back when a shard is added, and a clock that was set back is behind the watermark.
+        It is the watermark, or the present if that is later. The watermark goes back when a shard is added, and a clock that was set back is behind the watermark.
         """
         present = f"toUInt64(toUnixTimestamp64Milli(now64(3))) * {PLACES}"
         query = f"SELECT greatest(max(watermark), {present}) FROM watermark"  # noqa: S608 - constants
