@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from assay_auditor.disclosures import opened
 from assay_auditor.log import Log
 from assay_auditor.notes import Checkpoint, Verifier
+from assay_auditor.sources import Sources
 from assay_runtime.store import connect
 from assay_schema.settings import FILE_VARIABLE
 from tests.support.audited import ORIGIN, TABLES, Audited, failure, operation
@@ -98,13 +99,14 @@ def test_small_batches_and_large_ones_give_the_same_leaves_of_events(audited: Au
     audited.calls(7)
     audited.watermark()
     audited.audit(batch_rows=1)
-    small = state(audited)
+    # Records of earlier tests are between them, so their places in the log differ.
+    events = "DISTINCT * EXCEPT (leaf_index, id, chain_hash, leaf_hash, stored_at) FROM assay.audit_rows WHERE kind = 'tool_call'"
+    small = audited.query(f"SELECT {events} ORDER BY place")
     for table in TABLES:
         audited.owner.command(f"TRUNCATE TABLE assay_base.{table}")
     (audited.directory / "checkpoints.txt").unlink()
     audited.audit(batch_rows=1_000)
-    events = [row for row in small["rows"] if row[2] == "tool_call"]
-    assert [row for row in state(audited)["rows"] if row[2] == "tool_call"] == events != []
+    assert audited.query(f"SELECT {events} ORDER BY place") == small != []
 
 
 def test_an_event_that_is_delivered_twice_is_one_leaf(audited: Audited) -> None:
@@ -141,6 +143,29 @@ def test_a_loss_that_is_reported_again_and_a_record_that_is_sent_again_are_one_l
     audited.insert("operations_audit", record, {**record, "outcome": "done"})
     audited.audit()
     assert audited.size() == before + 1
+
+
+def test_losses_of_the_last_hour_that_have_a_leaf_are_looked_for_once(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audited.insert("capture_failures", failure(), failure())
+    audited.audit()
+    asked: list[int] = []
+    unknown = Sources._unknown
+
+    def counted(self: Sources, ids: Sequence[str]) -> list[str]:
+        asked.append(len(ids))
+        return unknown(self, ids)
+
+    monkeypatch.setattr(Sources, "_unknown", counted)
+    with connect(audited.settings().store) as client:
+        sources = Sources(client, ORIGIN)
+        assert sources.lost(0, 10) == sources.lost(0, 10) == []
+        assert asked == [2, 0]
+        later = failure()
+        audited.insert("capture_failures", later)
+        assert [each.source_id for each in sources.lost(0, 10)] == [later["failure_id"]]
+        assert len(sources.lost(0, 10)) == 1  # it has no leaf yet
 
 
 def test_values_of_256_kib_are_hashed_by_the_store_and_leave_the_log_small(audited: Audited) -> None:
@@ -300,6 +325,35 @@ def test_the_auditor_does_not_continue_other_leaves_than_it_signed(audited: Audi
     assert "double" in auditor.problem
 
 
+def leaf_is_lost(audited: Audited, place: int) -> None:
+    audited.owner.command(
+        f"ALTER TABLE assay_base.audit_leaves DELETE WHERE leaf_index = {place}", settings={"mutations_sync": 2}
+    )
+
+
+def test_the_auditor_counts_leaves_behind_its_newest_checkpoint_and_leaves_earlier_ones_to_verify(
+    audited: Audited,
+) -> None:
+    audited.calls(4)
+    audited.watermark()
+    audited.audit()
+    size = audited.size()
+    leaf_is_lost(audited, 1)
+    audited.calls(2, start=20)
+    audited.audit()
+    assert audited.size() == size - 1 + 3  # the event without a leaf is added again, as a late one
+    audited.calls(3, start=40)
+    killed = audited.auditor(batch_rows=3)
+    assert killed.step()  # more may follow, so it has not signed
+    killed._lock.release()
+    [[signed]] = audited.query("SELECT max(size) FROM assay.audit_checkpoints")
+    leaf_is_lost(audited, signed + 1)
+    auditor = audited.auditor()
+    auditor.step()
+    auditor.close()
+    assert auditor.problem.startswith("1 leaf hashes are missing")
+
+
 def test_a_log_that_another_key_signed_is_not_continued(audited: Audited, tmp_path: Path) -> None:
     audited.calls(2)
     audited.watermark()
@@ -334,6 +388,21 @@ def test_the_log_outlives_its_checkpoints_in_the_store(audited: Audited) -> None
     audited.calls(2, start=20)
     audited.audit()
     assert audited.size() == 5 + recorded_operations(audited)
+
+
+def test_a_checkpoint_that_is_in_the_file_only_is_added_to_the_store_at_the_next_start(audited: Audited) -> None:
+    audited.calls(3)
+    audited.watermark()
+    audited.audit()
+    stored = "SELECT size, root, note, edge FROM assay.audit_checkpoints"
+    before = audited.query(stored)
+    content = (audited.directory / "checkpoints.txt").read_text()
+    audited.owner.command("TRUNCATE TABLE assay_base.audit_checkpoints")
+    audited.audit()
+    assert audited.query(stored) == before != []
+    audited.audit()
+    assert audited.query(stored) == before
+    assert (audited.directory / "checkpoints.txt").read_text() == content
 
 
 def test_the_auditor_may_only_read_its_sources_and_add_to_the_log(audited: Audited) -> None:

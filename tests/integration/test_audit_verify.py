@@ -1,6 +1,7 @@
 """`assay audit` on a real store whose log somebody changed behind Assay's back: what is seen, where, with which exit code."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,9 @@ from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE
 from assay_auditor.merkle import leaf_hash, root_of
 from assay_auditor.notes import Checkpoint, Signer
 from assay_auditor.rows import HASHED, leaf_data
+from assay_operations import audit_log
 from assay_operations.audit_log import AuditLog
+from assay_operations.doctor import probes
 from assay_runtime.store import connect
 from tests.support.audited import ORIGIN, TABLES, Audited, failure
 from tests.support.cli import Cli, called
@@ -38,8 +41,12 @@ class Log:
 
     def audit(self, *arguments: str, extra: str = "") -> "subprocess.CompletedProcess[bytes]":
         """Run `assay audit` as an SRE."""
-        own = f'[auditor]\norigin = "{ORIGIN}"\ndirectory = "{self.audited.directory}"\n{extra}'
-        return self.cli.call("audit", *arguments, role="sre", extra=own)
+        return self.cli.call("audit", *arguments, role="sre", extra=self.own + extra)
+
+    @property
+    def own(self) -> str:
+        """The settings of the log."""
+        return f'[auditor]\norigin = "{ORIGIN}"\ndirectory = "{self.audited.directory}"\n'
 
     def command(self, sql: str) -> None:
         """Change the store as its owner."""
@@ -123,6 +130,7 @@ CHANGES = {
     "pii_attempted": "[]",
     "pii_blocked": "['health']",
     "late": "true",
+    "place": "place + 1",
     "id": "99",
     "occurred_at": "occurred_at - toIntervalMicrosecond(1)",
     "source_connection_id": "'other'",
@@ -164,6 +172,17 @@ def test_the_first_mismatch_ends_a_verification_that_is_not_full_and_names_its_p
     assert b"row 3 (leaf 2): mismatch, row: the row was changed" in done.stdout
     assert b"--full lists all" in done.stderr
     assert [place for kind, place in log.problems() if kind == "row"] == [2, 5]
+
+
+def test_a_reader_that_leaves_early_does_not_hide_a_mismatch(log: Log) -> None:
+    log.update("audit_rows", "tool_name = 'x'", "leaf_index < 6")
+    out, own = os.pipe()
+    os.close(out)
+    arguments = ("audit", "verify", "--full", "--json")
+    with os.fdopen(own, "wb") as pipe:
+        process = log.cli.start(*arguments, role="sre", extra=log.own, stdout=pipe.fileno())
+    _, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (1, b"")
 
 
 def test_a_coherent_rewrite_of_a_row_and_all_later_hashes_is_seen_by_the_checkpoints(log: Log) -> None:
@@ -244,6 +263,22 @@ def test_a_forged_leaf_beside_a_real_one_is_one_place(log: Log) -> None:
     assert log.problems() == [("second_leaf", 3)]
 
 
+def test_a_copy_of_a_leaf_with_another_place_is_seen_by_verify_and_doctor_and_stops_the_auditor(log: Log) -> None:
+    log.command("SYSTEM STOP MERGES assay_base.audit_leaves")
+    log.command(
+        f"INSERT INTO assay_base.audit_leaves SELECT * REPLACE ({2**62} AS place) FROM assay_base.kept_audit_leaves WHERE leaf_index = 3"
+    )
+    assert log.problems() == [("second_leaf", 3)]
+    log.command("SYSTEM START MERGES assay_base.audit_leaves")
+    log.command("OPTIMIZE TABLE assay_base.audit_leaves FINAL")  # the copy is left
+    assert log.problems() == [("leaf", 3)]
+    assert probes.audit_log(log.audited.owner, "assay", ORIGIN)[-1]
+    auditor = log.audited.auditor()
+    auditor.step()
+    auditor.close()
+    assert "no event has reached" in auditor.problem
+
+
 def test_a_leaf_and_a_row_far_behind_the_end_are_seen(log: Log) -> None:
     row, far = log.rows()[3], 10**12
     log.audited.insert("audit_rows", {"log": ORIGIN, **row, "leaf_index": far, "id": far + 1})
@@ -253,6 +288,26 @@ def test_a_leaf_and_a_row_far_behind_the_end_are_seen(log: Log) -> None:
     found = log.problems()
     assert [kind for kind, place in found if place != far][-1] == "missing_leaf"
     assert ("row", far) in found
+
+
+def test_a_row_far_behind_the_end_is_seen_while_the_log_grows(log: Log) -> None:
+    class Growing(AuditLog):
+        """A log of which the last two leaves are written while it is verified."""
+
+        calls = 0
+
+        def size(self) -> int:
+            self.calls += 1
+            return LEAVES - 2 if self.calls == 1 else LEAVES
+
+    row, own = log.rows()[3], log.audited.settings(batch_rows=10).auditor
+    far = LEAVES + own.batch_rows
+    for place in (far - 1, far):
+        log.audited.insert("audit_rows", {"log": ORIGIN, **row, "leaf_index": place, "id": place + 1})
+    (own.directory / CHECKPOINT_FILE).unlink()
+    log.command("TRUNCATE TABLE assay_base.audit_checkpoints")
+    found = list(audit_log.verify(Growing(log.audited.owner, own), audit_log.Result()))
+    assert [(each.kind, each.leaf_index) for each in found] == [("row_without_leaf", far)]
 
 
 def test_an_old_backup_that_was_restored_is_seen_with_a_checkpoint_kept_elsewhere(log: Log, tmp_path: Path) -> None:
@@ -293,6 +348,21 @@ def test_a_replaced_file_of_checkpoints_is_seen(log: Log) -> None:
     assert {kind for kind, _ in log.problems()} == {"file"}
     file.write_bytes(b"\xff\x00 no note")
     assert ("checkpoint", None) in log.problems()
+    file.unlink()
+    assert log.problems() == [("file", None)]
+    vkey = log.audit("key").stdout.decode().strip()
+    (log.audited.directory / PUBLIC_FILE).unlink()  # not the directory of the auditor
+    assert log.problems("--vkey", vkey) == []
+
+
+def test_a_checkpoint_whose_writing_was_interrupted_is_no_mismatch_and_a_shortened_one_is(log: Log) -> None:
+    file = log.audited.directory / CHECKPOINT_FILE
+    content = file.read_bytes()
+    file.write_bytes(content + content[:40])
+    assert log.problems() == []
+    assert b"the start of a checkpoint" in log.audit("verify").stderr
+    file.write_bytes(content[:-10])
+    assert log.problems() == [("file", None)]
 
 
 def test_another_key_confirms_nothing_and_several_keys_may_be_trusted(log: Log) -> None:
@@ -308,6 +378,17 @@ def test_a_checkpoint_in_the_store_that_was_changed_is_seen(log: Log) -> None:
         "INSERT INTO assay_base.audit_checkpoints SELECT * REPLACE (size + 1 AS size) FROM assay_base.kept_audit_checkpoints"
     )
     assert {kind for kind, _ in log.problems()} == {"checkpoint"}
+
+
+def test_checkpoints_in_the_store_are_read_page_by_page(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = AuditLog(log.audited.owner, log.audited.settings().auditor)
+    whole = reader.stored_notes()
+    assert len(whole) == 2
+    forged = {"log": ORIGIN, "size": whole[0].size, "root": "00" * 32, "note": "another of this size", "edge": []}
+    log.audited.insert("audit_checkpoints", forged)
+    monkeypatch.setattr(audit_log, "NOTES", 1)
+    assert [each.size for each in reader.stored_notes()] == [whole[0].size, whole[0].size, whole[1].size]
+    assert reader.newest_notes()[0] == whole[1]
 
 
 def test_a_disclosure_that_was_edited_moved_or_swapped_is_seen_at_its_row(log: Log) -> None:
@@ -355,6 +436,20 @@ def test_a_name_that_is_erased_is_gone_and_the_log_with_its_proofs_is_intact(log
     assert "helper" not in str(record)
     again = log.cli.call("audit", "erase", "--subject", "helper", "--yes", role="owner", extra=own)
     assert b"erased 0 value(s)" in again.stdout
+
+
+def test_a_name_with_thousands_of_values_is_erased_in_statements_that_the_store_takes(log: Log) -> None:
+    texts = [disclosure_of(f"salt-{number}", "caller_id", "jo") for number in range(5_000)]
+    common = {"log": ORIGIN, "project": "", "created_at": "2026-01-01T00:00:00Z"}
+    log.audited.insert(
+        "audit_disclosures",
+        *(common | {"leaf_index": 3, "digest": digest_of(text), "disclosure": text} for text in texts),
+    )
+    done = log.cli.call("audit", "erase", "--subject", "jo", "--yes", role="owner", extra=log.own)
+    assert (done.returncode, b"erased 5,000 value(s)" in done.stdout) == (0, True), done.stderr
+    assert log.problems() == []
+    [[left]] = log.audited.query("SELECT uniqExact(digest) FROM assay.audit_disclosures WHERE leaf_index = 3")
+    assert left > 0
 
 
 def test_a_part_of_a_table_that_was_lost_is_seen(log: Log) -> None:
@@ -429,6 +524,10 @@ def test_what_cannot_be_read_exits_2(log: Log, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert b"auditor.vkey" in done.stderr
     assert log.audit("verify", "--checkpoint", str(tmp_path / "none")).returncode == 2
+    for content in ("", "\n\n"):
+        (tmp_path / "empty").write_text(content)
+        done = log.audit("verify", "--vkey", signer(log).verifier.vkey, "--checkpoint", str(tmp_path / "empty"))
+        assert (done.returncode, b"no checkpoint is in" in done.stderr) == (2, True)
     assert log.audit("verify", "--since", "yesterday").returncode == 2
     assert log.audit("show", "nonsense").returncode == 2
     assert log.audit("show", "99").returncode == 2

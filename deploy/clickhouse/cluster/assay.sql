@@ -3574,6 +3574,7 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.audit_rows ON CLUSTER '{cluster}'
     pii_attempted Array(LowCardinality(String)) COMMENT 'Categories of personal data that were found.' CODEC(ZSTD(1)),
     pii_blocked Array(LowCardinality(String)) COMMENT 'Of these, the categories that were kept out or made the policy refuse.' CODEC(ZSTD(1)),
     late Bool COMMENT 'True if it was stored after the log had passed its place: written at the end then.' CODEC(ZSTD(1)),
+    place UInt64 COMMENT 'Place of the source among those of its kind: the id of an event, otherwise Unix microseconds of its stored_at.' CODEC(ZSTD(1)),
     id UInt64 COMMENT 'Number of the row in the log, from 1.' CODEC(Delta(8), ZSTD(1)),
     occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).' CODEC(Delta(8), ZSTD(1)),
     source_connection_id LowCardinality(String) COMMENT 'The same as service.' CODEC(ZSTD(1)),
@@ -3607,7 +3608,7 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.audit_leaves ON CLUSTER '{cluster}
     chain_hash String COMMENT 'The chain_hash of the row, in hex, so that the chain can be continued after the row has expired.' CODEC(ZSTD(1)),
     kind LowCardinality(String) COMMENT 'What the row is about: tool_call, server_event, lost or operation.' CODEC(ZSTD(1)),
     source_id UUID COMMENT 'What the row is about: see audit_rows.' CODEC(ZSTD(1)),
-    place UInt64 COMMENT 'Place of the source among those of its kind: the id of an event, otherwise Unix microseconds of its stored_at.' CODEC(ZSTD(1)),
+    place UInt64 COMMENT 'The place of the row.' CODEC(ZSTD(1)),
     stored_at DateTime64(6, 'UTC') MATERIALIZED now64(6, 'UTC') COMMENT 'When the leaf was written (clock of the store, UTC, microseconds).' CODEC(Delta(8), ZSTD(1)),
     INDEX source_id_bloom source_id TYPE bloom_filter(0.01) GRANULARITY 1
 )
@@ -3660,6 +3661,7 @@ CREATE VIEW IF NOT EXISTS `assay_local`.audit_rows ON CLUSTER '{cluster}'
     pii_attempted Array(LowCardinality(String)) COMMENT 'Categories of personal data that were found.',
     pii_blocked Array(LowCardinality(String)) COMMENT 'Of these, the categories that were kept out or made the policy refuse.',
     late Bool COMMENT 'True if it was stored after the log had passed its place: written at the end then.',
+    place UInt64 COMMENT 'Place of the source among those of its kind: the id of an event, otherwise Unix microseconds of its stored_at.',
     id UInt64 COMMENT 'Number of the row in the log, from 1.',
     occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).',
     source_connection_id LowCardinality(String) COMMENT 'The same as service.',
@@ -3681,7 +3683,7 @@ CREATE VIEW IF NOT EXISTS `assay_local`.audit_rows ON CLUSTER '{cluster}'
 DEFINER = owner SQL SECURITY DEFINER
 AS SELECT
     log, leaf_index, kind, source_id, created_at, project, service, server_session_id, duration_us, error_kind,
-    pii_attempted, pii_blocked, late, id, occurred_at, source_connection_id, caller_id, tool_name, status,
+    pii_attempted, pii_blocked, late, place, id, occurred_at, source_connection_id, caller_id, tool_name, status,
     refusal_reason, cost_class, pii_categories, ast_shape_hash, rule_id, fingerprint, fingerprint_version, chain_hash,
     sd, leaf_hash, stored_at
 FROM `assay_base_local`.audit_rows
@@ -3695,7 +3697,7 @@ CREATE VIEW IF NOT EXISTS `assay_local`.audit_leaves ON CLUSTER '{cluster}'
     chain_hash String COMMENT 'The chain_hash of the row, in hex, so that the chain can be continued after the row has expired.',
     kind LowCardinality(String) COMMENT 'What the row is about: tool_call, server_event, lost or operation.',
     source_id UUID COMMENT 'What the row is about: see audit_rows.',
-    place UInt64 COMMENT 'Place of the source among those of its kind: the id of an event, otherwise Unix microseconds of its stored_at.',
+    place UInt64 COMMENT 'The place of the row.',
     stored_at DateTime64(6, 'UTC') COMMENT 'When the leaf was written (clock of the store, UTC, microseconds).'
 )
 DEFINER = owner SQL SECURITY DEFINER
@@ -4499,6 +4501,7 @@ CREATE TABLE IF NOT EXISTS `assay`.audit_rows ON CLUSTER '{cluster}'
     pii_attempted Array(LowCardinality(String)) COMMENT 'Categories of personal data that were found.',
     pii_blocked Array(LowCardinality(String)) COMMENT 'Of these, the categories that were kept out or made the policy refuse.',
     late Bool COMMENT 'True if it was stored after the log had passed its place: written at the end then.',
+    place UInt64 COMMENT 'Place of the source among those of its kind: the id of an event, otherwise Unix microseconds of its stored_at.',
     id UInt64 COMMENT 'Number of the row in the log, from 1.',
     occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).',
     source_connection_id LowCardinality(String) COMMENT 'The same as service.',
@@ -4527,7 +4530,7 @@ CREATE TABLE IF NOT EXISTS `assay`.audit_leaves ON CLUSTER '{cluster}'
     chain_hash String COMMENT 'The chain_hash of the row, in hex, so that the chain can be continued after the row has expired.',
     kind LowCardinality(String) COMMENT 'What the row is about: tool_call, server_event, lost or operation.',
     source_id UUID COMMENT 'What the row is about: see audit_rows.',
-    place UInt64 COMMENT 'Place of the source among those of its kind: the id of an event, otherwise Unix microseconds of its stored_at.',
+    place UInt64 COMMENT 'The place of the row.',
     stored_at DateTime64(6, 'UTC') COMMENT 'When the leaf was written (clock of the store, UTC, microseconds).'
 )
 ENGINE = Distributed('{cluster}', 'assay_local', 'audit_leaves');
@@ -5220,4 +5223,4 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (20,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (21, '0021_labels.sql', '01b912417402c7b5cf08fd712af8af21368f38a396ed21738f05c9f4939dc4d0');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (22, '0022_audit_log.sql', 'a4a62c59bf74f82bb3177d7cff972a56c79b3fc59ef93b807d11f865e00d3238');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (22, '0022_audit_log.sql', '46a9fa65b0ba09d29b36ab94d1d9bae46ac5cb93585111181c7574a70c17b204');

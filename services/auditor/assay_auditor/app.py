@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 NAME = "auditor"
 #: Seconds between passes that found nothing to do.
 PAUSE_S = 1.0
+#: Longest pause between passes while a problem lasts.
+PROBLEM_PAUSE_S = 60.0
 
 
 async def serve(settings: Settings) -> int:
@@ -33,6 +35,7 @@ async def serve(settings: Settings) -> int:
     auditor = Auditor(settings)
     inner = listen(settings.telemetry.host, settings.auditor.port, "ASSAY_AUDITOR_PORT")
     started = False
+    pause_s = PAUSE_S
 
     def unready() -> list[str]:
         return ["starting"] if not started else [auditor.problem] if auditor.problem else []
@@ -44,8 +47,9 @@ async def serve(settings: Settings) -> int:
         while not stop.is_set():
             more = await asyncio.to_thread(auditor.step)
             started = True
+            pause_s = next_pause_s(pause_s, auditor.problem)
             if not more:
-                await _pause(stop)
+                await _pause(stop, pause_s)
     finally:
         await asyncio.to_thread(auditor.close)
         health.should_exit = True
@@ -54,9 +58,17 @@ async def serve(settings: Settings) -> int:
     return 0
 
 
-async def _pause(stop: asyncio.Event) -> None:
+def next_pause_s(last_s: float, problem: str) -> float:
+    """Return the next pause: twice the last one while a problem lasts.
+
+    Each pass after a problem reads the end of the log again.
+    """
+    return min(2 * last_s, PROBLEM_PAUSE_S) if problem else PAUSE_S
+
+
+async def _pause(stop: asyncio.Event, pause_s: float) -> None:
     try:
-        async with asyncio.timeout(PAUSE_S):
+        async with asyncio.timeout(pause_s):
             await stop.wait()
     except TimeoutError:
         return

@@ -4,6 +4,7 @@ All are private (0600). The directory is that of one log: two auditors of the sa
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -120,16 +121,26 @@ class Lock:
 
 
 def append_checkpoint(directory: Path, note: str) -> None:
-    """Append a note to the file of checkpoints, and wait until it is on the disk. Raises `OSError`."""
+    """Append a note to the file of checkpoints, and wait until it is on the disk.
+
+    Raises `OSError`; no part of the note is left in the file then.
+    """
     path = directory / CHECKPOINT_FILE
     is_new = not path.exists()
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         _cut_torn_end(descriptor)
         content = note.encode() + b"\n"
-        if os.write(descriptor, content) != len(content):
-            raise OSError(28, "No space left on device")
-        os.fsync(descriptor)
+        size = os.fstat(descriptor).st_size
+        try:
+            is_whole = os.write(descriptor, content) == len(content)
+            os.fsync(descriptor)
+        except OSError:
+            os.ftruncate(descriptor, size)
+            raise
+        if not is_whole:
+            os.ftruncate(descriptor, size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(descriptor)
     if is_new:
@@ -141,10 +152,44 @@ def _cut_torn_end(descriptor: int) -> None:
     size = os.fstat(descriptor).st_size
     start = max(0, size - _TAIL_BYTES)
     tail = os.pread(descriptor, size - start, start)
-    ends = [match.end() for match in _NOTE_END.finditer(tail)]
+    ends = _ends(tail)
     end = start + (ends[-1] if ends else 0)
     if end < size and (ends or not start):
         os.ftruncate(descriptor, end)
+
+
+def last_notes(directory: Path) -> list[str]:
+    """Return the whole notes at the end of the file of checkpoints; [] without a file. Raises `OSError`."""
+    try:
+        descriptor = os.open(directory / CHECKPOINT_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return []
+    with os.fdopen(descriptor, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(max(0, size - _TAIL_BYTES))
+        content = file.read()
+        start = 0
+        ends = _ends(content)
+        if size > _TAIL_BYTES and len(ends) > 1:
+            start = ends[0]  # a whole note follows the first end
+        elif size > _TAIL_BYTES:
+            file.seek(0)
+            content = file.read()
+            ends = _ends(content)
+    return notes_of(content[start : ends[-1]].decode(errors="replace")) if ends else []
+
+
+def _ends(content: bytes) -> list[int]:
+    """Return where whole notes end."""
+    return [match.end() for match in _NOTE_END.finditer(content)]
+
+
+def is_torn(content: bytes, origin: str) -> bool:
+    """True if the last note of a file of checkpoints of a log is only the start of one."""
+    ends = _ends(content)
+    last = content[ends[-1] if ends else 0 :]
+    first = f"{origin}\n".encode()
+    return bool(last) and last[: len(first)] == first[: len(last)]
 
 
 def notes_of(content: str) -> list[str]:

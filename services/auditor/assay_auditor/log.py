@@ -13,11 +13,11 @@ from typing import Any
 import orjson
 
 from assay_auditor.chain import GENESIS, is_hash
-from assay_auditor.keys import CHECKPOINT_FILE, KEY_FILE, append_checkpoint, notes_of
+from assay_auditor.keys import CHECKPOINT_FILE, KEY_FILE, append_checkpoint, last_notes
 from assay_auditor.merkle import Tree
 from assay_auditor.notes import Checkpoint, NoteError, Signer
 from assay_auditor.rows import Leaf, Source, leaf_of
-from assay_auditor.sources import Sources
+from assay_auditor.sources import EVENT_KINDS, Sources
 from assay_runtime.store import Client, insert_json_rows
 
 log = logging.getLogger(__name__)
@@ -50,9 +50,12 @@ class Log:
 
     def resume(self, sources: Sources) -> None:
         """Read where the log ends, and complete an interrupted batch. Raises `LogDamagedError`."""
-        size = self._size()
-        anchors = [each for each in (self._in_file(), self._in_store()) if each]
+        note, in_file = self._in_file()
+        in_store = self._in_store()
+        anchors = [each for each in (in_file, in_store) if each]
         anchor = max(anchors, key=lambda each: each.size, default=None)
+        self.tree = self._start(anchor)
+        size = self._size(self.tree.size)
         if anchor and anchor.size > size:
             raise LogDamagedError(
                 f"the store has {size} leaves, and a checkpoint of {anchor.size} is signed: leaves were lost, or an old backup was "
@@ -62,28 +65,33 @@ class Log:
             raise LogDamagedError(
                 f"two checkpoints of {anchors[0].size} leaves have different roots: run assay audit verify"
             )
-        self.tree = self._start(anchor)
         self._previous = self._chain_hash(self.tree.size)
-        root_at_anchor = self.tree.root() if anchor and self.tree.size == anchor.size else None
+        at_anchor = Tree(self.tree.size, self.tree.edge)
         while self.tree.size < size:
             for leaf, chain in self._page(self.tree.size, min(size, self.tree.size + _PAGE)):
                 self.tree.append(leaf)
                 self._previous = chain
                 if anchor and self.tree.size == anchor.size:
-                    root_at_anchor = self.tree.root()
-        if anchor and anchor.size and root_at_anchor != anchor.root:
+                    at_anchor = Tree(self.tree.size, self.tree.edge)
+        if anchor and anchor.size and at_anchor.root() != anchor.root:
             raise LogDamagedError(
                 f"the leaves in the store are others than those of the signed checkpoint of {anchor.size}: run assay audit verify"
             )
-        in_file = self._in_file()
         self.checkpoint_size = in_file.size if in_file else 0
+        if in_file and in_file == anchor and in_file != in_store:  # its insert failed
+            self._record(in_file, note, at_anchor)
         rows = self._client.query(
             "SELECT if(kind IN ('tool_call', 'server_event'), 'event', toString(kind)) AS source, max(place) FROM audit_leaves "
             "WHERE log = {log:String} GROUP BY source",
             parameters={"log": self.origin},
         ).result_rows
         self.places = {str(kind): int(place) for kind, place in rows}
-        self._complete(sources)
+        latest = sources.latest_place()
+        if self.places.get("event", 0) > latest:
+            raise LogDamagedError(
+                "a leaf has a place that no event has reached yet, and its successors would never be read: run assay audit verify --full"
+            )
+        self._complete(sources, latest)
 
     def append(self, found: Sequence[Source]) -> None:
         """Append sources, in their order, in one batch."""
@@ -106,27 +114,41 @@ class Log:
         checkpoint = Checkpoint(self.origin, self.tree.size, self.tree.root())
         note = self._signer.signed(checkpoint.text)
         append_checkpoint(self._directory, note)
+        self._record(checkpoint, note, self.tree)
+        self.checkpoint_size, self.covered_at = checkpoint.size, time.time()
+        return True
+
+    def _record(self, checkpoint: Checkpoint, note: str, tree: Tree) -> None:
+        """Add a checkpoint to the store, with the edge of its tree."""
         row = {
             "log": self.origin,
             "size": checkpoint.size,
             "root": checkpoint.root.hex(),
             "note": note,
-            "edge": [each.hex() for each in self.tree.edge],
+            "edge": [each.hex() for each in tree.edge],
         }
         self._insert("audit_checkpoints", [row])
-        self.checkpoint_size, self.covered_at = checkpoint.size, time.time()
-        return True
 
-    def _size(self) -> int:
-        [[distinct, last]] = self._client.query(
-            "SELECT uniqExact(leaf_index), max(leaf_index) FROM audit_leaves WHERE log = {log:String}",
+    def _size(self, start: int) -> int:
+        """Return the number of leaves.
+
+        Raises `LogDamagedError` if one is missing from `start` on. Earlier ones are not counted: `assay audit verify` does.
+        """
+        ends = self._client.query(
+            "SELECT leaf_index FROM audit_leaves WHERE log = {log:String} ORDER BY leaf_index DESC LIMIT 1",
             parameters={"log": self.origin},
         ).result_rows
-        if distinct and last != distinct - 1:
+        size = int(ends[0][0]) + 1 if ends else 0
+        [[found]] = self._client.query(
+            "SELECT uniqExact(leaf_index) FROM audit_leaves "
+            "WHERE log = {log:String} AND leaf_index >= {start:UInt64} AND leaf_index < {size:UInt64}",
+            parameters={"log": self.origin, "start": start, "size": size},
+        ).result_rows
+        if start + found < size:
             raise LogDamagedError(
-                f"{last + 1 - distinct} leaf hashes are missing in the store: run assay audit verify --full"
+                f"{size - start - found} leaf hashes are missing in the store: run assay audit verify --full"
             )
-        return int(distinct)
+        return size
 
     def _in_store(self) -> Checkpoint | None:
         """Return the newest checkpoint in the store. Raises `LogDamagedError` if this key signed none of the newest."""
@@ -151,21 +173,20 @@ class Log:
         ).result_rows
         return [(int(size), str(note), list(edge)) for size, note, edge in rows]
 
-    def _in_file(self) -> Checkpoint | None:
-        """Return the newest checkpoint in the file. Raises `LogDamagedError` if it is not one of this log and key."""
+    def _in_file(self) -> tuple[str, Checkpoint | None]:
+        """Return the newest note in the file, and its checkpoint; None without one.
+
+        Raises `LogDamagedError` if it is not one of this log and key.
+        """
         path = self._directory / CHECKPOINT_FILE
-        try:
-            content = path.read_bytes().decode(errors="replace")
-        except FileNotFoundError:
-            return None
-        notes = notes_of(content)
+        notes = last_notes(self._directory)
         for note in reversed(notes):
             try:
-                return Checkpoint.verified(note, [self._signer.verifier], self.origin)
+                return note, Checkpoint.verified(note, [self._signer.verifier], self.origin)
             except NoteError as error:
-                if note is not notes[-1]:  # only the last one may be torn
+                if note is not notes[-1]:  # a crash may damage the last one only
                     raise LogDamagedError(f"{path}: {error}; restore it from a backup") from None
-        return None
+        return "", None
 
     def _start(self, anchor: Checkpoint | None) -> Tree:
         """Return the tree of the newest signed checkpoint whose edge is stored, no further than the anchor; otherwise an empty one."""
@@ -200,10 +221,13 @@ class Log:
             raise LogDamagedError(f"a hash of leaves {start} to {end - 1} is malformed: run assay audit verify --full")
         return [(bytes.fromhex(leaf), bytes.fromhex(chain)) for _, leaf, chain in rows]
 
-    def _complete(self, sources: Sources) -> None:
-        """Write the leaves of rows that an interrupted batch left behind the end, if their sources say the same."""
+    def _complete(self, sources: Sources, latest: int) -> None:
+        """Write the leaves of rows that an interrupted batch left behind the end, if their sources say the same.
+
+        The source may have been stored again meanwhile, at a later place: the row keeps its own. `latest`: that of an event.
+        """
         rows = self._client.query(
-            "SELECT leaf_index, leaf_hash, toString(kind), toString(source_id), late FROM audit_rows "
+            "SELECT leaf_index, leaf_hash, toString(kind), toString(source_id), late, place FROM audit_rows "
             "WHERE log = {log:String} AND leaf_index >= {size:UInt64} ORDER BY leaf_index, leaf_hash LIMIT 1 BY leaf_index LIMIT 200000",
             parameters={"log": self.origin, "size": self.tree.size},
         ).result_rows
@@ -212,11 +236,13 @@ class Log:
         stored = {(each.kind, each.source_id): each for each in sources.by_ids([(row[2], row[3]) for row in rows])}
         leaves: list[Leaf] = []
         previous = self._previous
-        for index, expected, kind, source_id, late in rows:
+        for index, expected, kind, source_id, late, place in rows:
             source = stored.get((kind, source_id))
             if source is None or index != self.tree.size + len(leaves):
                 break
-            leaf = leaf_of(Source(**(vars(source) | {"late": late})), index, previous, self._secret)
+            if place > (latest if kind in EVENT_KINDS else source.place):
+                break
+            leaf = leaf_of(Source(**(vars(source) | {"late": late, "place": place})), index, previous, self._secret)
             if leaf.hash.hex() != expected:
                 break
             previous = leaf.chain_hash
@@ -248,7 +274,7 @@ class Log:
         self._insert("audit_leaves", hashes)
         for leaf in leaves:
             self.tree.append(leaf.hash)
-            kind = "event" if leaf.row["kind"] in ("tool_call", "server_event") else leaf.row["kind"]
+            kind = "event" if leaf.row["kind"] in EVENT_KINDS else leaf.row["kind"]
             self.places[kind] = max(self.places.get(kind, 0), leaf.place)
         self._previous = leaves[-1].chain_hash
 

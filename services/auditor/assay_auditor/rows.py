@@ -16,7 +16,7 @@ VERSION = "assay-audit-1"
 #: Columns of a row that are hashed, in the order of the table. The leaf's document also has the key `v`.
 HASHED = (
     "leaf_index", "kind", "source_id", "created_at", "project", "service", "server_session_id", "duration_us", "error_kind",
-    "pii_attempted", "pii_blocked", "late",
+    "pii_attempted", "pii_blocked", "late", "place",
     "id", "occurred_at", "source_connection_id", "caller_id", "tool_name", "status", "refusal_reason", "cost_class",
     "pii_categories", "ast_shape_hash", "rule_id", "fingerprint", "fingerprint_version", "chain_hash", "sd",
 )  # fmt: skip
@@ -104,6 +104,7 @@ def leaf_of(source: Source, index: int, previous: bytes, secret: bytes) -> Leaf:
         "pii_attempted": attempted,
         "pii_blocked": sorted(set(source.pii_blocked)),
         "late": source.late,
+        "place": source.place,
         "id": index + 1,
         "occurred_at": source.occurred_at,
         "source_connection_id": source.service,

@@ -15,11 +15,13 @@ from assay_schema.ids import PLACES
 LOSING_STAGES = ("gateway", "assembler", "scrubber", "writer")
 #: Seconds before the newest record that are read again: an insert may become visible after one with a later `stored_at`.
 OVERLAP_S = 3_600
+#: Kinds of rows whose place is the id of an event.
+EVENT_KINDS = ("tool_call", "server_event")
 _EVENT_TABLES = ("tool_calls", "server_events")
 #: Ids of events that belong to one hour.
 _HOUR = 3_600_000 * PLACES
-#: Identifiers that one query names.
-_NAMED_AT_ONCE = 5_000
+#: Identifiers that one query names. A server refuses a parameter of more than 128 KiB, and each takes 39 bytes.
+NAMED_AT_ONCE = 2_000
 
 
 def _time(column: str) -> str:
@@ -137,6 +139,8 @@ class Sources:
     def __init__(self, client: Client, log: str) -> None:
         self._client = client
         self._log = log
+        #: Ids of each kind that have a leaf, of those that the last pass read: they are not looked for again.
+        self._known: dict[str, set[str]] = {"lost": set(), "operation": set()}
 
     def watermark(self) -> int:
         """Return the closed watermark of all shards.
@@ -145,6 +149,15 @@ class Sources:
         """
         rows = self._client.query("SELECT watermark FROM watermark").result_rows
         return int(rows[0][0]) if rows else 0
+
+    def latest_place(self) -> int:
+        """Return the greatest place that an event in the log may have.
+
+        It is the watermark, or the present if that is later. The watermark goes back when a shard is added, and a clock that was set back is behind the watermark.
+        """
+        present = f"toUInt64(toUnixTimestamp64Milli(now64(3))) * {PLACES}"
+        query = f"SELECT greatest(max(watermark), {present}) FROM watermark"  # noqa: S608 - constants
+        return int(self._client.query(query).result_rows[0][0])
 
     def events(self, after: int, upto: int, most: int) -> list[Source]:
         """Return the next events with `after < id <= upto`, in their order."""
@@ -219,22 +232,26 @@ class Sources:
         )
         wanted = {"since": since_us, "overlap": OVERLAP_S, "stages": list(LOSING_STAGES)}
         found: list[Source] = []
+        known: set[str] = set()
         with self._client.query_row_block_stream(query + window, parameters=wanted) as blocks:
             for block in blocks:
                 batch = [made(row) for row in block]
-                new = set(self._unknown([each.source_id for each in batch]))
+                ids = {each.source_id for each in batch}
+                new = set(self._unknown(sorted(ids - self._known[kind])))
+                known |= ids - new
                 found += [each for each in batch if each.source_id in new]
                 if len(found) >= most:
                     break
+        self._known[kind] = known
         return sorted(found, key=_order)[:most]
 
     def _unknown(self, ids: Sequence[str]) -> list[str]:
         """Return those of the ids that no leaf has."""
         known: set[str] = set()
-        for start in range(0, len(ids), _NAMED_AT_ONCE):
+        for start in range(0, len(ids), NAMED_AT_ONCE):
             rows = self._client.query(
                 "SELECT toString(source_id) FROM audit_leaves WHERE log = {log:String} AND source_id IN {ids:Array(UUID)}",
-                parameters={"log": self._log, "ids": list(ids[start : start + _NAMED_AT_ONCE])},
+                parameters={"log": self._log, "ids": list(ids[start : start + NAMED_AT_ONCE])},
             ).result_rows
             known.update(row[0] for row in rows)
         return [each for each in dict.fromkeys(ids) if each not in known]
@@ -242,9 +259,9 @@ class Sources:
     def by_ids(self, wanted: Sequence[tuple[str, str]], *, late: bool = False) -> list[Source]:
         """Return the sources with these kinds and ids that are stored, in the order of events."""
         found: list[Source] = []
-        for start in range(0, len(wanted), _NAMED_AT_ONCE):
-            part = wanted[start : start + _NAMED_AT_ONCE]
-            if ids := [each for kind, each in part if kind in ("tool_call", "server_event")]:
+        for start in range(0, len(wanted), NAMED_AT_ONCE):
+            part = wanted[start : start + NAMED_AT_ONCE]
+            if ids := [each for kind, each in part if kind in EVENT_KINDS]:
                 for query in (_CALLS, _SERVER_EVENTS):
                     rows = self._client.query(
                         query + "WHERE event_id IN {ids:Array(UUID)}", parameters={"ids": ids}

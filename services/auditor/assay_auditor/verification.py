@@ -36,6 +36,7 @@ class StoredLeaf:
     chain_hash: str
     kind: str
     source_id: str
+    place: int
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class Verification:
             )
         leaf = found[0]
         for each in found:  # the one that the rows say, so that one forged leaf is one mismatch
-            if any(_hash_of(row) == each.leaf_hash for row in rows):
+            if any((_hash_of(row), row["place"]) == (each.leaf_hash, each.place) for row in rows):
                 leaf = each
                 break
         if not is_hash(leaf.leaf_hash) or not is_hash(leaf.chain_hash):
@@ -156,6 +157,9 @@ class Verification:
                 yield Mismatch("row", leaf.leaf_index, "its leaf_hash was changed", source, computed, row["leaf_hash"])
             if (leaf.kind, leaf.source_id) != (row["kind"], source):
                 yield Mismatch("leaf", leaf.leaf_index, "leaf and row name different sources", source, leaf.source_id)
+            if leaf.place != row["place"]:
+                what = "leaf and row have different places of their source"
+                yield Mismatch("leaf", leaf.leaf_index, what, source, str(row["place"]), str(leaf.place))
             if previous is not None:
                 yield from _chain(leaf, row, previous)
 

@@ -2,12 +2,16 @@
 
 import base64
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from clickhouse_connect.driver.binding import format_bind_value
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay_auditor.app import PAUSE_S, PROBLEM_PAUSE_S, next_pause_s
 from assay_auditor.bundle import bundle_of, problem_of
 from assay_auditor.canonical import canonical
 from assay_auditor.chain import GENESIS, chain_hash, fingerprint
@@ -19,6 +23,8 @@ from assay_auditor.keys import (
     KeyFileError,
     Lock,
     append_checkpoint,
+    is_torn,
+    last_notes,
     load_or_create,
     notes_of,
 )
@@ -36,6 +42,7 @@ from assay_auditor.merkle import (
 )
 from assay_auditor.notes import Checkpoint, NoteError, Signer, Verifier, verified_text
 from assay_auditor.rows import HASHED, Source, leaf_data, leaf_of, record_id
+from assay_auditor.sources import NAMED_AT_ONCE
 
 SECRET = b"s" * 32
 
@@ -493,6 +500,21 @@ def test_a_bundle_proves_nothing_under_another_key_of_the_same_name() -> None:
     assert "checkpoint" in problem_of(whole, Signer(ORIGIN, b"z" * 32).verifier)
 
 
+def test_the_identifiers_of_one_query_fit_into_a_parameter_of_the_server() -> None:
+    named = [SOURCE.source_id] * NAMED_AT_ONCE
+    assert len(format_bind_value(named)) < 128 * 1024
+
+
+def test_pauses_grow_to_a_minute_while_a_problem_lasts_and_are_short_again_after_it() -> None:
+    pauses = [PAUSE_S]
+    for _ in range(10):
+        pauses.append(next_pause_s(pauses[-1], "the store is away"))
+    assert pauses[1] == 2 * PAUSE_S
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == PROBLEM_PAUSE_S
+    assert next_pause_s(pauses[-1], "") == PAUSE_S
+
+
 # --- files
 
 
@@ -544,6 +566,52 @@ def test_a_file_of_checkpoints_has_its_notes_and_loses_only_a_torn_one(tmp_path:
         path.write_bytes(whole + torn[:length])
         append_checkpoint(tmp_path, notes[2])
         assert notes_of(path.read_text()) == notes, length
+
+
+@pytest.mark.parametrize("count", [1, 2, 1_000])
+def test_the_end_of_a_file_of_checkpoints_has_its_last_notes_however_long_it_is(tmp_path: Path, count: int) -> None:
+    signer = Signer(ORIGIN, b"a" * 32)
+    assert last_notes(tmp_path) == []
+    notes = [signer.signed(Checkpoint(ORIGIN, size, bytes(32)).text) for size in range(count)]
+    content = "\n".join(notes) + "\n"
+    path = tmp_path / CHECKPOINT_FILE
+    path.write_text(content)
+    assert last_notes(tmp_path)[-1] == notes[-1]
+    assert len(last_notes(tmp_path)) <= 500
+    for torn in (notes[0][:40], notes[0], "x" * 100_000):
+        path.write_text(content + torn)
+        assert last_notes(tmp_path)[-1] == notes[-1]
+    path.write_text("x" * 100_000)
+    assert last_notes(tmp_path) == []
+
+
+def test_a_checkpoint_for_which_the_disk_has_no_room_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    signer = Signer(ORIGIN, b"a" * 32)
+    notes = [signer.signed(Checkpoint(ORIGIN, size, bytes(32)).text) for size in (1, 2)]
+    append_checkpoint(tmp_path, notes[0])
+    content = (tmp_path / CHECKPOINT_FILE).read_bytes()
+    # A limit of the size of files is what a full disk is: the kernel writes a part.
+    program = (
+        "import resource, signal, sys\n"
+        "from pathlib import Path\n"
+        "from assay_auditor.keys import append_checkpoint\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(content) + 30}, {len(content) + 30}))\n"
+        "append_checkpoint(Path(sys.argv[1]), sys.argv[2])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path), notes[1]], capture_output=True, check=False)
+    assert b"No space left on device" in done.stderr
+    assert (tmp_path / CHECKPOINT_FILE).read_bytes() == content
+
+
+def test_the_last_note_of_a_file_is_torn_if_it_is_the_start_of_one_of_its_log() -> None:
+    signer = Signer(ORIGIN, b"a" * 32)
+    note = signer.signed(Checkpoint(ORIGIN, 1, bytes(32)).text).encode() + b"\n"
+    for whole in (b"", note):
+        assert not is_torn(whole, ORIGIN)
+        assert not is_torn(whole + note, ORIGIN)
+        assert all(is_torn(whole + note[:length], ORIGIN) for length in range(1, len(note)))
+        assert not is_torn(whole + b"other text", ORIGIN)
 
 
 def test_a_file_of_checkpoints_that_was_torn_at_its_first_note_starts_again(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Erase a name from the audit log: `plan_erase`, then `apply`. Every proof stays as it is."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,17 +17,18 @@ from assay_operations.prune import delete_rows
 if TYPE_CHECKING:
     from assay_runtime.store import Client
 
-#: Leaves whose disclosures one query reads, and digests that one statement names.
-_PAGE, _NAMED_AT_ONCE = 50_000, 1_000
+#: Leaves whose disclosures one query reads, and bytes of the digests that one statement names: each rewrites whole parts of the table, and
+#: the store takes no statement of more than 256 KiB.
+_PAGE, STATEMENT_BYTES = 50_000, 200_000
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The disclosures of one person: the log, and the digests."""
+    """The disclosures of one person: the log, and leaf and digest of each, in their order."""
 
     data: Path
     log: str
-    digests: tuple[str, ...]
+    digests: tuple[tuple[int, str], ...]
     #: Rows that lose a value.
     rows: int
 
@@ -43,8 +45,7 @@ def plan_erase(data: Path, *, subject: str, progress: Counts | None = None) -> P
     seen = progress or Unseen()
     settings = settings_for("owner", data)
     log = settings.auditor.origin
-    digests: list[str] = []
-    rows: set[int] = set()
+    digests: set[tuple[int, str]] = set()
     with open_store(settings.store) as client:
         size = _size(client, log)
         seen.total = size
@@ -57,10 +58,24 @@ def plan_erase(data: Path, *, subject: str, progress: Counts | None = None) -> P
             for index, digest, text in found:
                 field = opened(text)
                 if field is not None and field[1] == subject:
-                    digests.append(str(digest))
-                    rows.add(int(index))
+                    digests.add((int(index), str(digest)))
             seen.rows = min(size, start + _PAGE)
-    return Plan(data, log, tuple(dict.fromkeys(digests)), len(rows))
+    return Plan(data, log, tuple(sorted(digests)), len({index for index, _ in digests}))
+
+
+def groups_of(digests: Sequence[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    """Return the digests in groups, each for one statement."""
+    group: list[tuple[int, str]] = []
+    size = 0
+    for index, digest in digests:
+        length = len(literal(digest).encode()) + 2
+        if group and size + length > STATEMENT_BYTES:
+            yield group
+            group, size = [], 0
+        group.append((index, digest))
+        size += length
+    if group:
+        yield group
 
 
 def _size(client: "Client", log: str) -> int:
@@ -82,11 +97,11 @@ def apply(plan: Plan, actor: Actor, *, progress: Counts | None = None) -> int:
         "audit erase", actor, identity=settings.user, target=plan.target, planned=len(plan.digests)
     )
     with open_store(settings) as client, attempt:
-        for start in range(0, len(plan.digests), _NAMED_AT_ONCE):
-            part = plan.digests[start : start + _NAMED_AT_ONCE]
-            named = ", ".join(map(literal, part))
+        for group in groups_of(plan.digests):
+            named = ", ".join(literal(digest) for _, digest in group)
             table = f"{settings.base_database}.audit_disclosures"
-            where = f"WHERE log = {literal(plan.log)} AND digest IN ({named})"
-            delete_rows(client, table, where, len(part), attempt)
-            seen.rows += len(part)
+            leaves = f"leaf_index >= {group[0][0]} AND leaf_index <= {group[-1][0]}"
+            where = f"WHERE log = {literal(plan.log)} AND {leaves} AND digest IN ({named})"
+            delete_rows(client, table, where, len(group), attempt)
+            seen.rows += len(group)
     return attempt.changed

@@ -11,7 +11,7 @@ import orjson
 
 from assay_auditor.bundle import bundle_of, problem_of
 from assay_auditor.disclosures import opened
-from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, notes_of
+from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, is_torn, notes_of
 from assay_auditor.merkle import inclusion_ranges, range_roots
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
 from assay_auditor.rows import HASHED, leaf_data
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Leaves that one query reads.
 PAGE = 20_000
+#: Checkpoints that one query reads, and newest ones among which one that is signed is looked for.
+NOTES, NEWEST = 50_000, 100
 #: Rows behind the end of the log that are looked at, more than a batch, and a place behind each of them.
 _BEHIND, _LAST = 200_000, 2**63
 
@@ -102,7 +104,7 @@ class AuditLog:
 
     def leaves(self, start: int, end: int) -> list[StoredLeaf]:
         """Return the distinct leaves of a range."""
-        columns = "leaf_index, leaf_hash, chain_hash, toString(kind), toString(source_id)"
+        columns = "leaf_index, leaf_hash, chain_hash, toString(kind), toString(source_id), place"
         query = f"SELECT DISTINCT {columns} FROM audit_leaves WHERE {_IN_RANGE} ORDER BY leaf_index"  # noqa: S608 - constants
         return [StoredLeaf(*row) for row in self.query(query, start=start, end=end)]
 
@@ -124,9 +126,20 @@ class AuditLog:
 
     def stored_notes(self) -> list[Note]:
         """Return the checkpoints in the store, the smallest first."""
-        rows = self.query(
-            "SELECT DISTINCT size, root, note FROM audit_checkpoints WHERE log = {log:String} ORDER BY size"
-        )
+        found: list[Note] = []
+        start = 0
+        while start < 2**64 and (page := self._notes("ORDER BY size LIMIT {most:UInt64} WITH TIES", start, NOTES)):
+            found += page
+            start = (page[-1].size or 0) + 1
+        return found
+
+    def newest_notes(self, above: int = -1) -> list[Note]:
+        """Return the newest checkpoints in the store that cover more than `above` leaves, the newest first."""
+        return self._notes("ORDER BY size DESC LIMIT {most:UInt64}", above + 1, NEWEST)
+
+    def _notes(self, order: str, start: int, most: int) -> list[Note]:
+        query = f"SELECT DISTINCT size, root, note FROM audit_checkpoints WHERE log = {{log:String}} AND size >= {{start:UInt64}} {order}"  # noqa: S608
+        rows = self.query(query, start=start, most=most)
         return [Note(f"store, checkpoint of {size}", note, int(size), root) for size, root, note in rows]
 
     def next_leaf(self, start: int) -> int:
@@ -194,9 +207,16 @@ def verify(
     own_file = log.own.directory / CHECKPOINT_FILE
     stored = log.stored_notes()  # before the file, which always has each of them first
     filed = notes_in(own_file) if own_file.exists() else []
+    if filed and is_torn(own_file.read_bytes(), log.own.origin):
+        filed.pop()
+        result.notes.append(
+            f"the end of {own_file} is the start of a checkpoint: the auditor was interrupted and will remove it"
+        )
     if not own_file.exists():
         result.notes.append(f"no file {own_file}: only the store's own checkpoints are compared")
     given = notes_in(checkpoint) if checkpoint else []
+    if checkpoint and not given:
+        raise OperationError("invalid", f"no checkpoint is in {checkpoint}", "see: assay audit checkpoint")
     size = log.size()
     first = 0 if since_ms is None else log.first_since(since_ms)
     result.origin, result.leaves, result.checkpoints = log.own.origin, size, len(stored) + len(filed) + len(given)
@@ -214,6 +234,9 @@ def verify(
                 yield Mismatch(
                     "file", None, f"{own_file} lacks the {each.where.removeprefix('store, ')} that the store has"
                 )
+    elif stored and (log.own.directory / PUBLIC_FILE).exists():
+        result.mismatches += 1
+        yield Mismatch("file", None, f"{own_file} is missing, and the store has {len(stored)} checkpoints")
     if result.anchored < size:
         result.unanchored_s = log.age_s(result.anchored)
     most = log.own.max_unanchored_s
@@ -238,8 +261,9 @@ def _found(log: AuditLog, check: Verification, result: Result, first: int, seen:
         result.anchored = check.confirmed
     # Leaves that were written meanwhile are another run's; rows behind them may be those of a batch that is being written.
     wrong, result.unfinished = check.after(log.rows(size, _LAST))
-    if wrong and log.size() > size:
-        wrong = []
+    if wrong and (written := log.size()) > size:
+        end = written + log.own.batch_rows
+        wrong = [each for each in wrong if each.leaf_index is not None and each.leaf_index >= end]
     yield from wrong
 
 
@@ -259,14 +283,14 @@ def anchors(log: AuditLog, vkeys: Sequence[str] = ()) -> list[Anchor]:
     found = []
     own_file = log.own.directory / CHECKPOINT_FILE
     for where, notes in (
-        ("store", log.stored_notes()),
-        (str(own_file), notes_in(own_file) if own_file.exists() else []),
+        ("store", log.newest_notes()[:1]),
+        (str(own_file), notes_in(own_file)[-1:] if own_file.exists() else []),
     ):
         if not notes:
             found.append(Anchor(where, 0, "", "no checkpoint"))
             continue
         try:
-            newest = Checkpoint.verified(notes[-1].note, verifiers, log.own.origin)
+            newest = Checkpoint.verified(notes[0].note, verifiers, log.own.origin)
             found.append(Anchor(where, newest.size, newest.root.hex()))
         except NoteError as error:
             found.append(Anchor(where, 0, "", str(error)))
@@ -275,12 +299,12 @@ def anchors(log: AuditLog, vkeys: Sequence[str] = ()) -> list[Anchor]:
 
 def newest_note(log: AuditLog) -> str:
     """Return the newest signed checkpoint in the store. Raises `OperationError`."""
-    notes = log.stored_notes()
+    notes = log.newest_notes()
     if not notes:
         raise OperationError(
             "not_found", f"no checkpoint of {log.own.origin!r} is stored", "start the auditor; see assay doctor"
         )
-    return notes[-1].note
+    return notes[0].note
 
 
 def listed(
@@ -334,7 +358,7 @@ def proof(log: AuditLog, name: str, *, vkeys: Sequence[str] = (), progress: Coun
     row = found_row(log, name)
     index = row["leaf_index"]
     covering = None
-    for each in reversed(log.stored_notes()):
+    for each in log.newest_notes(above=index):
         try:
             found = Checkpoint.verified(each.note, verifiers, log.own.origin)
         except NoteError:

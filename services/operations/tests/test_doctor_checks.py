@@ -407,16 +407,17 @@ def test_a_channel_that_refuses_notices_fails_and_none_at_all_is_a_warning(
 @pytest.mark.parametrize(
     ("facts", "status", "words"),
     [
-        ((0, 0, 0.0, 0.0), Status.OK, "empty"),
-        ((0, 0, 0.0, 901.0), Status.WARN, "empty"),
-        ((5, 5, 0.0, 0.0), Status.OK, "5 leaves, 5 covered by a signed checkpoint"),
-        ((5, 4, 899.0, 899.0), Status.OK, "5 leaves, 4 covered by a signed checkpoint"),
-        ((5, 4, 3_600.0, 0.0), Status.WARN, "the others have none for "),
-        ((5, 5, 0.0, 3_600.0), Status.WARN, "are not in it"),
+        ((0, 0, 0.0, 0.0, False), Status.OK, "empty"),
+        ((0, 0, 0.0, 901.0, False), Status.WARN, "empty"),
+        ((5, 5, 0.0, 0.0, False), Status.OK, "5 leaves, 5 covered by a signed checkpoint"),
+        ((5, 4, 899.0, 899.0, False), Status.OK, "5 leaves, 4 covered by a signed checkpoint"),
+        ((5, 4, 3_600.0, 0.0, False), Status.WARN, "the others have none for "),
+        ((5, 5, 0.0, 3_600.0, False), Status.WARN, "are not in it"),
+        ((5, 5, 0.0, 0.0, True), Status.WARN, "a place that no event has reached"),
     ],
 )
 def test_an_audit_log_that_lags_or_is_not_signed_is_a_warning(
-    facts: tuple[int, int, float, float], status: Status, words: str
+    facts: tuple[int, int, float, float, bool], status: Status, words: str
 ) -> None:
     found = checks.audit_log(*facts)
     assert (found.status, words in found.summary, bool(found.hint)) == (status, True, status is Status.WARN), found

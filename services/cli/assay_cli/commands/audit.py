@@ -62,29 +62,34 @@ def verify(
 
     since_ms = None if since is None else max(0, moment_ms(since, int(time.time() * 1000), "--since"))
     result = Result()
-    with ends_quietly(), opened_log(data) as log, Progress(Mode.NONE if as_json else Mode.AUTO) as counter:
-        for each in found(log, result, since_ms=since_ms, checkpoint=checkpoint, vkeys=vkey or [], progress=counter):
-            if as_json:
-                emit(orjson.dumps({"event": "mismatch", **vars(each)}).decode())
-            else:
-                place = "" if each.leaf_index is None else f"row {each.leaf_index + 1} (leaf {each.leaf_index}): "
-                known = f"; expected {each.expected}, actual {each.actual}" if each.expected or each.actual else ""
-                source = f"; source {each.source_id}" if each.source_id else ""
-                echo(printable(f"{place}mismatch, {each.kind}: {each.what}{source}{known}"))
-            if not full:
-                break
-    intact = not result.mismatches
-    if as_json:
-        emit(orjson.dumps({"event": "result", "intact": intact, "complete": intact or full, **vars(result)}).decode())
-    elif intact:
-        echo(_intact(result))
-        for note in result.notes:
-            echo(note, err=True)
-    else:
-        echo(
-            f"{result.mismatches:,} mismatch(es)" if full else "stopped at the first mismatch; --full lists all",
-            err=True,
-        )
+    with ends_quietly(closed=lambda: FINDING if result.mismatches else 0):
+        with opened_log(data) as log, Progress(Mode.NONE if as_json else Mode.AUTO) as counter:
+            for each in found(
+                log, result, since_ms=since_ms, checkpoint=checkpoint, vkeys=vkey or [], progress=counter
+            ):
+                if as_json:
+                    emit(orjson.dumps({"event": "mismatch", **vars(each)}).decode())
+                else:
+                    place = "" if each.leaf_index is None else f"row {each.leaf_index + 1} (leaf {each.leaf_index}): "
+                    known = f"; expected {each.expected}, actual {each.actual}" if each.expected or each.actual else ""
+                    source = f"; source {each.source_id}" if each.source_id else ""
+                    echo(printable(f"{place}mismatch, {each.kind}: {each.what}{source}{known}"))
+                if not full:
+                    break
+        intact = not result.mismatches
+        if as_json:
+            emit(
+                orjson.dumps({"event": "result", "intact": intact, "complete": intact or full, **vars(result)}).decode()
+            )
+        elif intact:
+            echo(_intact(result))
+            for note in result.notes:
+                echo(note, err=True)
+        else:
+            echo(
+                f"{result.mismatches:,} mismatch(es)" if full else "stopped at the first mismatch; --full lists all",
+                err=True,
+            )
     if not intact:
         raise typer.Exit(FINDING)
     if result.too_old:

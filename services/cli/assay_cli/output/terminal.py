@@ -114,17 +114,22 @@ def notice_departed_reader() -> None:
 
 
 @contextlib.contextmanager
-def ends_quietly(*, interrupted: int = INTERRUPTED, stopped: Callable[[], str] | None = None) -> Iterator[None]:
+def ends_quietly(
+    *,
+    interrupted: int = INTERRUPTED,
+    stopped: Callable[[], str] | None = None,
+    closed: Callable[[], int] = lambda: 0,
+) -> Iterator[None]:
     """Exit without a traceback: code 0 on a closed pipe (as `head` leaves), `interrupted` on Ctrl-C.
 
-    `stopped` returns the note that is printed on Ctrl-C: what was kept, and how to resume.
+    `stopped` returns the note that is printed on Ctrl-C: what was kept, and how to resume. `closed` returns another code on a closed pipe.
     """
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
         leave_stdout()
-        raise typer.Exit(0) from None
+        raise typer.Exit(closed()) from None
     except KeyboardInterrupt:
         leave_stdout()
         if stopped:

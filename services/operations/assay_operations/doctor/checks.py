@@ -628,11 +628,11 @@ def otlp_exporter(problems: Sequence[str], notes: Sequence[str]) -> Finding:
 UNANCHORED_S = 900.0
 
 
-def audit_log(leaves: int, covered: int, unanchored_s: float, behind_s: float) -> Finding:
+def audit_log(leaves: int, covered: int, unanchored_s: float, behind_s: float, is_ahead: bool) -> Finding:
     """Check the audit log: leaves, those that the newest checkpoint covers, and two ages in seconds.
 
     `unanchored_s`: since the first leaf without a checkpoint was written. `behind_s`: how long the newest event that the log lacks has
-    been below the watermark; 0 if it lacks none.
+    been below the watermark; 0 if it lacks none. `is_ahead`: a leaf has a place that no event has reached yet, so it is forged.
     """
     name, hint = "audit log", "is the auditor running? see its log, and docs/audit.md"
     if not leaves:
@@ -644,6 +644,9 @@ def audit_log(leaves: int, covered: int, unanchored_s: float, behind_s: float) -
         problems.append(f"the others have none for {age(unanchored_s)}")
     if behind_s > UNANCHORED_S:
         problems.append(f"stored events of {age(behind_s)} ago are not in it")
+    if is_ahead:
+        what = f"{summary}; a leaf has a place that no event has reached yet, and later events are not written"
+        return Finding(name, Status.WARN, what, "run assay audit verify --full; see docs/audit.md")
     if problems:
         return Finding(name, Status.WARN, f"{summary}; {'; '.join(problems)}", hint)
     return Finding(name, Status.OK, summary)

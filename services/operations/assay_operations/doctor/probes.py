@@ -22,6 +22,7 @@ from assay_operations.doctor.checks import (
     StreamFacts,
 )
 from assay_schema.failures import GIVEN_UP
+from assay_schema.ids import PLACES
 from assay_schema.settings import FILE_VARIABLE, CaptureSettings
 from assay_schema.streams import DEAD, STREAMS, Stream
 
@@ -373,10 +374,11 @@ def judged_lately(client: "Store") -> tuple[int, dict[str, int], str]:
     return scored, errors, str(stopped[0][0]) if stopped else ""
 
 
-def audit_log(client: "Store", database: str, origin: str) -> tuple[int, int, float, float]:
-    """Return the leaves of the audit log, those that a checkpoint covers, and two waiting times.
+def audit_log(client: "Store", database: str, origin: str) -> tuple[int, int, float, float, bool]:
+    """Return the leaves of the audit log, those that a checkpoint covers, and what is late or ahead.
 
-    These are in seconds: since the first leaf without a checkpoint was written, and since the first event without a leaf was received.
+    Two times in seconds: since the first leaf without a checkpoint was written, and since the first event without a leaf was received.
+    A place is ahead if it is above the watermark and the present: no event can have it.
     """
     wanted = {"log": origin}
     leaves, place = client.query(
@@ -407,4 +409,7 @@ def audit_log(client: "Store", database: str, origin: str) -> tuple[int, int, fl
         )
         for table in ("tool_calls", "server_events")
     )
-    return int(leaves), covered, unanchored_s, behind_s
+    latest = client.query(
+        f"SELECT greatest(max(watermark), toUInt64(toUnixTimestamp64Milli(now64(3))) * {PLACES}) FROM {database}.watermark"  # noqa: S608
+    ).result_rows[0][0]
+    return int(leaves), covered, unanchored_s, behind_s, int(place) > int(latest)

@@ -20,6 +20,7 @@ CREATE TABLE IF NOT EXISTS ${base}.audit_rows
     pii_attempted Array(LowCardinality(String)) COMMENT 'Categories of personal data that were found.' CODEC(ZSTD(1)),
     pii_blocked Array(LowCardinality(String)) COMMENT 'Of these, the categories that were kept out or made the policy refuse.' CODEC(ZSTD(1)),
     late Bool COMMENT 'True if it was stored after the log had passed its place: written at the end then.' CODEC(ZSTD(1)),
+    place UInt64 COMMENT 'Place of the source among those of its kind: the id of an event, otherwise Unix microseconds of its stored_at.' CODEC(ZSTD(1)),
     id UInt64 COMMENT 'Number of the row in the log, from 1.' CODEC(Delta(8), ZSTD(1)),
     occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).' CODEC(Delta(8), ZSTD(1)),
     source_connection_id LowCardinality(String) COMMENT 'The same as service.' CODEC(ZSTD(1)),
@@ -53,7 +54,7 @@ CREATE TABLE IF NOT EXISTS ${base}.audit_leaves
     chain_hash String COMMENT 'The chain_hash of the row, in hex, so that the chain can be continued after the row has expired.' CODEC(ZSTD(1)),
     kind LowCardinality(String) COMMENT 'What the row is about: tool_call, server_event, lost or operation.' CODEC(ZSTD(1)),
     source_id UUID COMMENT 'What the row is about: see audit_rows.' CODEC(ZSTD(1)),
-    place UInt64 COMMENT 'Place of the source among those of its kind: the id of an event, otherwise Unix microseconds of its stored_at.' CODEC(ZSTD(1)),
+    place UInt64 COMMENT 'The place of the row.' CODEC(ZSTD(1)),
     stored_at DateTime64(6, 'UTC') MATERIALIZED now64(6, 'UTC') COMMENT 'When the leaf was written (clock of the store, UTC, microseconds).' CODEC(Delta(8), ZSTD(1)),
     INDEX source_id_bloom source_id TYPE bloom_filter(0.01) GRANULARITY 1
 )
@@ -106,6 +107,7 @@ CREATE VIEW IF NOT EXISTS ${views}.audit_rows
     pii_attempted Array(LowCardinality(String)) COMMENT 'Categories of personal data that were found.',
     pii_blocked Array(LowCardinality(String)) COMMENT 'Of these, the categories that were kept out or made the policy refuse.',
     late Bool COMMENT 'True if it was stored after the log had passed its place: written at the end then.',
+    place UInt64 COMMENT 'Place of the source among those of its kind: the id of an event, otherwise Unix microseconds of its stored_at.',
     id UInt64 COMMENT 'Number of the row in the log, from 1.',
     occurred_at DateTime64(6, 'UTC') COMMENT 'When it happened, by the clock of the producer (UTC, microseconds).',
     source_connection_id LowCardinality(String) COMMENT 'The same as service.',
@@ -127,7 +129,7 @@ CREATE VIEW IF NOT EXISTS ${views}.audit_rows
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
     log, leaf_index, kind, source_id, created_at, project, service, server_session_id, duration_us, error_kind,
-    pii_attempted, pii_blocked, late, id, occurred_at, source_connection_id, caller_id, tool_name, status,
+    pii_attempted, pii_blocked, late, place, id, occurred_at, source_connection_id, caller_id, tool_name, status,
     refusal_reason, cost_class, pii_categories, ast_shape_hash, rule_id, fingerprint, fingerprint_version, chain_hash,
     sd, leaf_hash, stored_at
 FROM ${base}.audit_rows
@@ -141,7 +143,7 @@ CREATE VIEW IF NOT EXISTS ${views}.audit_leaves
     chain_hash String COMMENT 'The chain_hash of the row, in hex, so that the chain can be continued after the row has expired.',
     kind LowCardinality(String) COMMENT 'What the row is about: tool_call, server_event, lost or operation.',
     source_id UUID COMMENT 'What the row is about: see audit_rows.',
-    place UInt64 COMMENT 'Place of the source among those of its kind: the id of an event, otherwise Unix microseconds of its stored_at.',
+    place UInt64 COMMENT 'The place of the row.',
     stored_at DateTime64(6, 'UTC') COMMENT 'When the leaf was written (clock of the store, UTC, microseconds).'
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
