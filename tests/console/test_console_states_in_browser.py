@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 #: Pages that read nothing of the store before somebody asks, or never.
-_ASKS_NOTHING = {"live", "sql", "requeue"}
+_ASKS_NOTHING = {"live", "sql", "requeue", "drop"}
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,19 @@ PATIENCE_S = 300
 SAMPLE = Path(__file__).resolve().parents[2] / "README.md"
 #: What is started where quality is not watched, and where it is, in the order of starting.
 CORE = ("redis", "store", "writer", "scrubber", "assembler", "gateway")
-ALL = ("redis", "store", "notifier", "writer", "drift", "judge", "scrubber", "assembler", "gateway", "console")
+ALL = (
+    "redis",
+    "store",
+    "auditor",
+    "notifier",
+    "writer",
+    "drift",
+    "judge",
+    "scrubber",
+    "assembler",
+    "gateway",
+    "console",
+)
 
 
 def port_is_free(port: int) -> bool:
