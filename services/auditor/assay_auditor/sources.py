@@ -153,7 +153,8 @@ class Sources:
     def latest_place(self) -> int:
         """Return the greatest place that an event in the log may have.
 
-        It is the watermark, or the present if that is later. The watermark goes back when a shard is added, and a clock that was set back is behind the watermark.
+        It is the watermark, or the present if that is later. The watermark goes back when a shard is added, and a clock that was set back
+        is behind the watermark.
         """
         present = f"toUInt64(toUnixTimestamp64Milli(now64(3))) * {PLACES}"
         query = f"SELECT greatest(max(watermark), {present}) FROM watermark"  # noqa: S608 - constants
