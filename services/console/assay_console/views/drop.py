@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from assay_console.page import Action, Ask, Document, Done, Form, Page, Parameter
 from assay_console.people import Role
 from assay_console.scope import link
+from assay_console.views.chosen_letters import COMMENT, EXPECTED, check_shown, planned
 from assay_console.views.failures import REASON, STAGE
 from assay_operations.actor import Actor
-from assay_operations.dead_letters.choose import Choice
 from assay_operations.dead_letters.drop import Plan, apply, plan_drop
-from assay_operations.dead_letters.letters import filter_of
 from assay_operations.errors import OperationError
-from assay_operations.operator_config import data_of
 
 _COMMAND = "assay dead drop --all --dry-run"
 
@@ -35,11 +33,7 @@ class Drop(Document):
 
 def _plan(ask: Ask, reason: str, stage: str) -> Plan:
     """Count the letters. Blocks: call it in a thread."""
-    file = ask.settings.console.operator_config
-    if file is None:
-        raise OperationError("refused", "this console has no credentials of an operator", f"run: {_COMMAND}")
-    wanted = filter_of(reason or None, stage or None, None)
-    return plan_drop(data_of(file), Choice("drop", None, not wanted, wanted), file)
+    return planned(ask, "drop", plan_drop, _COMMAND, reason, stage)
 
 
 async def read(ask: Ask) -> Drop:
@@ -63,12 +57,7 @@ async def drop(ask: Ask, fields: Mapping[str, str]) -> Done:
 
     def run() -> int:
         plan = _plan(ask, reason, stage)
-        if fields.get("expected") != plan.digest:
-            raise OperationError(
-                "conflict",
-                f"the dead letters have changed: there are {len(plan.names):,} now",
-                "look again, then decide",
-            )
+        check_shown(plan, fields)
         if typed != str(len(plan.names)):
             raise OperationError("invalid", f"type {len(plan.names)} to delete the dead letters")
         return apply(plan, actor)
@@ -98,9 +87,9 @@ ACTION = Action(
     (
         REASON,
         STAGE,
-        Parameter("expected", "The digest that was shown; other letters now are refused.", longest=64),
+        EXPECTED,
         Parameter("typed", "The number of letters, as a confirmation.", longest=12),
-        Parameter("comment", "Why, for the audit record.", longest=500),
+        COMMENT,
     ),
     Form(PAGE, lambda _, sent: {name: sent[name] for name in ("reason", "stage") if sent.get(name)}, _read_again),
 )

@@ -3,22 +3,17 @@
 import asyncio
 from collections.abc import Mapping
 
-from assay_console.page import Action, Ask, Document, Done, Page, Parameter
+from assay_console.page import Action, Ask, Document, Done, Page
 from assay_console.people import Role
 from assay_console.scope import link
+from assay_console.views.chosen_letters import COMMENT, EXPECTED, check_shown, planned
 from assay_console.views.failures import REASON, STAGE
 from assay_operations.actor import Actor
-from assay_operations.dead_letters.choose import Choice
-from assay_operations.dead_letters.letters import filter_of
 from assay_operations.dead_letters.requeue import Plan, apply, plan_requeue
-from assay_operations.errors import OperationError
-from assay_operations.operator_config import data_of
 
 #: Lines about letters that cannot be requeued, at most.
 _UNFIT_MAX = 20
 _COMMAND = "assay dead requeue --all --dry-run"
-_COMMENT = Parameter("comment", "Why, for the audit record.", longest=500)
-_EXPECTED = Parameter("expected", "The `digest` that was shown; other letters are refused.", longest=64)
 
 
 class Requeue(Document):
@@ -41,11 +36,7 @@ class Requeue(Document):
 
 def _plan(ask: Ask, reason: str, stage: str) -> Plan:
     """Count the letters. Blocks: call it in a thread."""
-    file = ask.settings.console.operator_config
-    if file is None:
-        raise OperationError("refused", "this console has no credentials of an operator", f"run: {_COMMAND}")
-    wanted = filter_of(reason or None, stage or None, None)
-    return plan_requeue(data_of(file), Choice("requeue", None, not wanted, wanted), file)
+    return planned(ask, "requeue", plan_requeue, _COMMAND, reason, stage)
 
 
 async def read(ask: Ask) -> Requeue:
@@ -84,12 +75,7 @@ async def requeue(ask: Ask, fields: Mapping[str, str]) -> Done:
 
     def run() -> int:
         plan = _plan(ask, reason, stage)
-        if fields.get("expected") != plan.digest:
-            raise OperationError(
-                "conflict",
-                f"the dead letters have changed: there are {len(plan.names):,} now",
-                "look again, then decide",
-            )
+        check_shown(plan, fields)
         return apply(plan, actor).streams.total()
 
     sent = await asyncio.to_thread(run)
@@ -114,5 +100,5 @@ ACTION = Action(
     "Send the dead letters of a filter again, under their original event ids.",
     Role.OPERATOR,
     requeue,
-    (REASON, STAGE, _EXPECTED, _COMMENT),
+    (REASON, STAGE, EXPECTED, COMMENT),
 )
