@@ -115,7 +115,7 @@ class AuditLog:
             + " AND leaf_index >= {start:UInt64} AND leaf_index < {end:UInt64} ORDER BY leaf_index LIMIT {most:UInt64}",
             start=start,
             end=end,
-            most=max(2 * PAGE, _BEHIND),
+            most=_BEHIND,
         )
         return [dict(zip(_COLUMNS, row, strict=True)) for row in found]
 
@@ -172,13 +172,21 @@ class AuditLog:
 
 def notes_in(path: Path) -> list[Note]:
     """Return the checkpoints in a file. Raises `OperationError` if it cannot be read."""
+    return _notes(path, _content(path))
+
+
+def _content(path: Path) -> bytes:
     try:
-        content = path.read_bytes().decode(errors="replace")
+        return path.read_bytes()
     except OSError as error:
         raise OperationError(
             "not_found", f"cannot read the checkpoints in {path} ({error.strerror or error})"
         ) from None
-    return [Note(f"{path}, note {number}", note) for number, note in enumerate(notes_of(content), 1)]
+
+
+def _notes(path: Path, content: bytes) -> list[Note]:
+    found = notes_of(content.decode(errors="replace"))
+    return [Note(f"{path}, note {number}", note) for number, note in enumerate(found, 1)]
 
 
 @contextmanager
@@ -206,13 +214,15 @@ def verify(
     verifiers = log.verifiers(vkeys)
     own_file = log.own.directory / CHECKPOINT_FILE
     stored = log.stored_notes()  # before the file, which always has each of them first
-    filed = notes_in(own_file) if own_file.exists() else []
-    if filed and is_torn(own_file.read_bytes(), log.own.origin):
+    is_filed = own_file.exists()
+    content = _content(own_file) if is_filed else b""
+    filed = _notes(own_file, content)
+    if filed and is_torn(content, log.own.origin):
         filed.pop()
         result.notes.append(
             f"the end of {own_file} is the start of a checkpoint: the auditor was interrupted and will remove it"
         )
-    if not own_file.exists():
+    if not is_filed:
         result.notes.append(f"no file {own_file}: only the store's own checkpoints are compared")
     given = notes_in(checkpoint) if checkpoint else []
     if checkpoint and not given:
@@ -226,7 +236,7 @@ def verify(
     ):
         result.mismatches += 1
         yield mismatch
-    if own_file.exists():
+    if is_filed:
         known = {each.note for each in filed}
         for each in stored:
             if each.note not in known:
