@@ -61,6 +61,14 @@ class Leaf:
     place: int
 
 
+def time_sql(column: str) -> str:
+    """Return the SQL of a time as it is hashed: six digits, UTC.
+
+    Rows are written and verified with the same form.
+    """
+    return f"formatDateTime(toDateTime64({column}, 6, 'UTC'), '%Y-%m-%dT%H:%i:%S.%fZ', 'UTC')"
+
+
 def text_digest(text: str) -> str:
     """Return the SHA-256 of a text in hex: what a leaf knows about arguments, results and messages."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from assay_auditor.rows import Source, record_id
+from assay_auditor.rows import Source, record_id, time_sql
 from assay_runtime.store import Client
 from assay_schema.ids import PLACES
 
@@ -24,25 +24,21 @@ _HOUR = 3_600_000 * PLACES
 NAMED_AT_ONCE = 2_000
 
 
-def _time(column: str) -> str:
-    return f"formatDateTime(toDateTime64({column}, 6, 'UTC'), '%Y-%m-%dT%H:%i:%S.%fZ', 'UTC')"
-
-
 def _digest(column: str) -> str:
     return f"if(isNull({column}), NULL, lower(hex(SHA256(assumeNotNull({column})))))"
 
 
 _CALLS = f"""
 SELECT
-    'tool_call', toString(event_id), id, {_time("occurred_at")}, {_time("created_at")}, toString(project), service, toString(tool_name),
-    toString(status), server_session_id, toUInt64(least(round(duration_ms * 1000), 9e15)), toString(error_kind),
+    'tool_call', toString(event_id), id, {time_sql("occurred_at")}, {time_sql("created_at")}, toString(project), service,
+    toString(tool_name), toString(status), server_session_id, toUInt64(least(round(duration_ms * 1000), 9e15)), toString(error_kind),
     CAST(pii_attempted, 'Array(String)'), CAST(pii_blocked, 'Array(String)'), toString(agent_name), {_digest("args_summary")},
     {_digest("result_summary")}, NULL
 FROM tool_calls
 """  # noqa: S608 - constants
 _SERVER_EVENTS = f"""
 SELECT
-    'server_event', toString(event_id), id, {_time("occurred_at")}, {_time("created_at")}, toString(project), service,
+    'server_event', toString(event_id), id, {time_sql("occurred_at")}, {time_sql("created_at")}, toString(project), service,
     toString(event_subtype), 'success', server_session_id, NULL, NULL,
     CAST(pii_attempted, 'Array(String)'), CAST(pii_blocked, 'Array(String)'), toString(agent_name), {_digest("args_summary")},
     {_digest("result_summary")}, {_digest("toNullable(message)")}
@@ -50,7 +46,7 @@ FROM server_events
 """  # noqa: S608 - constants
 _LOST = f"""
 SELECT
-    toString(failure_id), toUnixTimestamp64Micro(toDateTime64(stored_at, 6, 'UTC')), {_time("created_at")}, toString(project), service,
+    toString(failure_id), toUnixTimestamp64Micro(toDateTime64(stored_at, 6, 'UTC')), {time_sql("created_at")}, toString(project), service,
     toString(stage), toString(reason), CAST(pii_attempted, 'Array(String)'), CAST(pii_blocked, 'Array(String)'),
     toString(error_class), detail, toString(event_id), entry_id
 FROM capture_failures
@@ -58,7 +54,7 @@ WHERE isNotNull(entry_id) AND stage IN {{stages:Array(String)}}
 """  # noqa: S608 - constants
 _OPERATIONS = f"""
 SELECT
-    toString(operation_id), toString(outcome), toUnixTimestamp64Micro(stored_at), {_time("at")}, toString(operation), actor,
+    toString(operation_id), toString(outcome), toUnixTimestamp64Micro(stored_at), {time_sql("at")}, toString(operation), actor,
     toString(error_kind), host, toString(identity), target, comment, toString(planned), toString(changed)
 FROM operations_audit
 """  # noqa: S608 - constants

@@ -14,7 +14,7 @@ from assay_auditor.disclosures import opened
 from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, is_torn, notes_of
 from assay_auditor.merkle import inclusion_ranges, range_roots
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
-from assay_auditor.rows import HASHED, leaf_data
+from assay_auditor.rows import HASHED, leaf_data, time_sql
 from assay_auditor.verification import Mismatch, Note, StoredLeaf, Verification
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
@@ -32,14 +32,10 @@ NOTES, NEWEST = 50_000, 100
 _BEHIND, _LAST = 200_000, 2**63
 
 
-def _time(column: str) -> str:
-    return f"formatDateTime({column}, '%Y-%m-%dT%H:%i:%S.%fZ', 'UTC')"
-
-
 _AS = {
     "source_id": "toString(source_id)",
-    "created_at": _time("created_at"),
-    "occurred_at": _time("occurred_at"),
+    "created_at": time_sql("created_at"),
+    "occurred_at": time_sql("occurred_at"),
     "pii_attempted": "CAST(pii_attempted, 'Array(String)')",
     "pii_blocked": "CAST(pii_blocked, 'Array(String)')",
 }
