@@ -213,12 +213,16 @@ def test_two_processes_killed_in_turn_at_every_step_of_an_episode_publish_each_t
                 victim.wait()
                 running.append(start(redis_server, directory, next(names)))
 
-        for document in documents():
+        def publish(document: str) -> None:
             client.xadd(SCORES.key(), {FIELD: document})
             interrupt_after_a_transition()
             while unread(client) > 20:  # a pace at which there is something to interrupt
                 assert time.monotonic() < until
+                interrupt_after_a_transition()
                 time.sleep(0.01)
+
+        for document in documents():
+            publish(document)
         while unread(client) or client.xpending(SCORES.key(), GROUP)["pending"]:
             assert time.monotonic() < until, client.xinfo_groups(SCORES.key())
             interrupt_after_a_transition()
@@ -226,11 +230,8 @@ def test_two_processes_killed_in_turn_at_every_step_of_an_episode_publish_each_t
         # What the dead had in hand came after what was written later, and may have delayed the end of the episode: good days go on.
         further = good_days()
         while AlertState.RESOLVED not in {alert.state for alert in published(client)}:
-            assert time.monotonic() < until
-            client.xadd(SCORES.key(), {FIELD: next(further)})
-            while unread(client) > 20:
-                assert time.monotonic() < until
-                time.sleep(0.01)
+            publish(next(further))
+        interrupt_after_a_transition()
         alerts = [alert for alert in published(client) if alert.kind is AlertKind.SCORE_DRIFT]
         # How many there are depends on what the dead had in hand: it comes later than what was written after it.
         assert kills >= 2, "it was interrupted when the episode began, and again"
