@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 import assay_console
-from assay_console.cell_charts import dot, sparkline
-from assay_console.charts import BandPoint, Series, Shade, band, bars
-from assay_console.forest import ForestRow, forest
-from assay_console.formats import captured, visible
+from assay_ui.cell_charts import dot, sparkline
+from assay_ui.charts import BandPoint, Series, Shade, band, bars
+from assay_ui.forest import ForestRow, forest
+from assay_ui.formats import captured, visible
 
 TEMPLATES = sorted((Path(assay_console.__file__).parent / "templates").glob("*.html"))
 HOSTILE = '\u202egnp.exe\u202c\u2066x\u2069\u200b\x07\x1b[31m\x00\u2028"><script>'
