@@ -38,7 +38,14 @@ def episode(of: Episode, against: float | None, steps: Sequence[Transition], his
         return None if value is None else scale * value
 
     points = [
-        BandPoint(each.at_ms + half, scaled(each.mean), scaled(each.low), scaled(each.high), each.n, baseline)
+        BandPoint(
+            min(each.at_ms + half, history.to_ms),
+            scaled(each.mean),
+            scaled(each.low),
+            scaled(each.high),
+            each.n,
+            baseline,
+        )
         for each in history.samples
     ]
     # The ends of the range, so that the chart is as long as it says.

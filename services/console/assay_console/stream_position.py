@@ -1,4 +1,4 @@
-"""Positions in the streams of scrubbed events: the last id of each shard that a viewer has seen. Pure."""
+"""Positions in the streams of scrubbed events: the last id of each shard. Pure."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A viewer of the live tail: the events that wait for it, and what it is told. Pure."""
+"""A viewer of the live tail: the events that wait for it, and the updates it gets. Pure."""
 
 import asyncio
 from collections import deque

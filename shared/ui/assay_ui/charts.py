@@ -211,7 +211,7 @@ def band_marks(
 def trail(
     points: Sequence[tuple[float, float]], ends: tuple[float, float], top: int, height: int, limit: float, name: str
 ) -> list[Markup]:
-    """Return the marks of a line below another chart, of values from 0 to 1, and of the limit that they may reach."""
+    """Return the marks of a line below another chart: values from 0 to 1, and their limit."""
     x, y = time_scale(*ends), Scale(0, 1, top + height, top)
     line = points_of([(x(at_ms), y(min(1.0, max(0.0, value)))) for at_ms, value in points])
     return [

@@ -30,19 +30,39 @@ class Change(Protocol):
     """The change of a metric between two runs, its interval, and the loss that fails."""
 
     @property
-    def metric(self) -> str: ...
+    def metric(self) -> str:
+        """The metric's name."""
+        ...
+
     @property
-    def delta(self) -> float: ...
+    def delta(self) -> float:
+        """Candidate less baseline."""
+        ...
+
     @property
-    def low(self) -> float: ...
+    def low(self) -> float:
+        """Lower end of the 95 % interval."""
+        ...
+
     @property
-    def high(self) -> float: ...
+    def high(self) -> float:
+        """Upper end of the 95 % interval."""
+        ...
+
     @property
-    def threshold(self) -> float: ...
+    def threshold(self) -> float:
+        """The loss that fails."""
+        ...
+
     @property
-    def lower_is_better(self) -> bool: ...
+    def lower_is_better(self) -> bool:
+        """True if a gain is below 0."""
+        ...
+
     @property
-    def verdict(self) -> str: ...
+    def verdict(self) -> str:
+        """pass, fail or inconclusive."""
+        ...
 
 
 def changes_drawn(metrics: Sequence[Change]) -> Markup:

@@ -257,7 +257,7 @@ def _feedback(record: Mapping[str, Any]) -> Feedback:
 def _facts(record: Mapping[str, Any]) -> dict[str, str]:
     shown = {}
     for name, value in record.items():
-        if name in _ELSEWHERE or value in (None, "", [], {}):
+        if name in _ELSEWHERE or value in (None, "", [], {}) or value is False:
             continue
         shown[name] = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return shown

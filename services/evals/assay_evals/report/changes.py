@@ -1,4 +1,4 @@
-"""Rows of a comparison, as pages show them: the change of each metric and query type, and the moves in a result list. Pure."""
+"""Rows of a comparison, as pages show them: metrics, query types, result lists. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,7 +72,10 @@ def type_changes(paired: "PairedRuns", metric: str) -> tuple[TypeChange, ...]:
 
 
 def moves(own: Sequence[str], other: Sequence[str], expected: frozenset[str] | None) -> tuple[Move, ...]:
-    """Return a result list with the rank of each item in the other list. `expected`: None if that is not known."""
+    """Return a result list with the rank of each item in the other list.
+
+    `expected`: None if that is not known.
+    """
     ranks = {name: rank for rank, name in reversed(list(enumerate(other, 1)))}
     return tuple(
         Move(rank, name, ranks.get(name), None if expected is None else name in expected)
