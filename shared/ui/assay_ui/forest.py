@@ -50,8 +50,8 @@ class Change(Protocol):
         ...
 
     @property
-    def threshold(self) -> float:
-        """The loss that fails."""
+    def threshold(self) -> float | None:
+        """The loss that fails; None if no change does."""
         ...
 
     @property
@@ -74,7 +74,8 @@ def changes_drawn(metrics: Sequence[Change]) -> Markup:
         sign = -1.0 if each.lower_is_better else 1.0
         low, high = sorted((sign * each.low, sign * each.high))
         label = f"{each.metric}: {signed(each.delta)} [{signed(each.low)}, {signed(each.high)}], {each.verdict}"
-        rows.append(ForestRow(each.metric, low, sign * each.delta, high, -each.threshold, each.verdict, label))
+        limit = None if each.threshold is None else -each.threshold
+        rows.append(ForestRow(each.metric, low, sign * each.delta, high, limit, each.verdict, label))
     return forest("Change of each metric", rows)
 
 

@@ -20,7 +20,8 @@ class MetricChange:
     low: float
     high: float
     p: float | None
-    threshold: float
+    #: None if no change is large enough: the metric is for information.
+    threshold: float | None
     floor: float | None
     lower_is_better: bool
     stage: str
@@ -53,12 +54,13 @@ class Move:
 
 def metric_changes(paired: "PairedRuns") -> tuple[MetricChange, ...]:
     """Return the change of each metric."""
+    from assay_evals.metrics.case_metrics import PATH
     from assay_evals.report.wording import meaning
 
     return tuple(
         MetricChange(
             each.metric, each.n, each.baseline, each.candidate, each.delta, each.interval.low, each.interval.high, each.p,
-            each.rule.threshold, each.rule.floor, each.rule.lower_is_better, each.rule.stage.value, each.verdict.value,
+            None if each.metric.startswith(PATH) else each.rule.threshold, each.rule.floor, each.rule.lower_is_better, each.rule.stage.value, each.verdict.value,
             meaning(each),
         )
         for each in paired.comparison.metrics
