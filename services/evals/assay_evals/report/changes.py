@@ -60,8 +60,8 @@ def metric_changes(paired: "PairedRuns") -> tuple[MetricChange, ...]:
     return tuple(
         MetricChange(
             each.metric, each.n, each.baseline, each.candidate, each.delta, each.interval.low, each.interval.high, each.p,
-            None if each.metric.startswith(PATH) else each.rule.threshold, each.rule.floor, each.rule.lower_is_better, each.rule.stage.value, each.verdict.value,
-            meaning(each),
+            None if each.metric.startswith(PATH) else each.rule.threshold,
+            each.rule.floor, each.rule.lower_is_better, each.rule.stage.value, each.verdict.value, meaning(each),
         )
         for each in paired.comparison.metrics
     )  # fmt: skip
