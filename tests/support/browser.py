@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 #: As root in a container, and without what a browser does by itself.
 _OPTIONS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--disable-dev-shm-usage", "--disable-lcd-text",
+    "--disable-sync", "--disable-dev-shm-usage", "--disable-lcd-text", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 ]  # fmt: skip
 
 
@@ -81,18 +81,15 @@ def window(
     opened = Window(context.new_page(), console)
     host = urlsplit(console.url).netloc
 
-    def routed(route: Any) -> None:
-        if urlsplit(route.request.url).netloc == host:
-            route.continue_()
-        else:
-            opened.foreign.append(route.request.url)
-            route.abort()
+    def requested(request: Any) -> None:
+        if urlsplit(request.url).netloc != host:
+            opened.foreign.append(request.url)
 
     def dismissed(dialog: Any) -> None:
         opened.dialogs.append(dialog.message)
         dialog.dismiss()
 
-    context.route("**/*", routed)
+    context.on("request", requested)  # not a route, which would switch the browser's cache off
     opened.page.on("dialog", dismissed)
     opened.page.on("console", lambda message: opened.complaints.append(f"{message.type}: {message.text}"))
     opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
