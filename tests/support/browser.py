@@ -55,7 +55,7 @@ class Window:
 
         A new one costs two seconds of CPU time, since it has a process and a cache to itself.
         """
-        self.page.goto("about:blank")
+        self._go("about:blank")
         self.page.set_viewport_size({"width": width, "height": height})
         self.page.emulate_media(color_scheme="light")
         for noted in (self.complaints, self.foreign, self.dialogs):
@@ -63,8 +63,19 @@ class Window:
 
     def open(self, path: str) -> "Page":
         """Open a page of the console and wait until it is loaded."""
-        self.page.goto(self.console.url + path, wait_until="load")
+        self._go(self.console.url + path)
         return self.page
+
+    def _go(self, address: str) -> None:
+        """Go twice if the page before loads itself again at that moment, which ends the first visit."""
+        from playwright.sync_api import Error
+
+        try:
+            self.page.goto(address, wait_until="load")
+        except Error as error:
+            if "ERR_ABORTED" not in error.message:
+                raise
+            self.page.goto(address, wait_until="load")
 
 
 @contextmanager
