@@ -1,7 +1,8 @@
 """Alerts: what got worse, since when, and what to do."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from assay_operations.drift.episodes import (
     transitions,
 )
 from assay_operations.drift.explain import episode_named
+from assay_operations.drift.present import Present, present
 from assay_operations.errors import OperationError
 from assay_operations.operator_config import data_of
 from assay_operations.overview.flow import newest_of_group
@@ -58,6 +60,8 @@ class Alert(Document):
     transitions: tuple[Transition, ...]
     began: datetime
     history: Panel[History]
+    #: The episode in the drift service, which knows more than the last transition; None if it does not have it.
+    now: Present | None
     #: The level that the episode was raised against.
     baseline: float | None
     #: Answers of the window, and as many hours before it; empty for an episode of the whole system.
@@ -93,6 +97,12 @@ async def read_list(ask: Ask) -> Alerts:
     )
 
 
+async def _present(ask: Ask, episodes: Iterable[Episode]) -> dict[str, Present]:
+    """Return what the drift service has of open episodes; nothing if Redis does not answer."""
+    wanted = {str(each.alert_id) for each in episodes if each.acceptable}
+    return (await redis_panel(present(ask.redis, ask.settings, wanted))).value or {}
+
+
 def _may_acknowledge(ask: Ask) -> bool:
     return ask.settings.console.operator_config is not None and ask.person.role >= Role.OPERATOR
 
@@ -101,7 +111,13 @@ async def read_one(ask: Ask) -> Alert:
     """Read one episode, then its samples."""
     episode, steps = await ask.store(transitions, ask.path["alert_id"], ask.scope.project)
     began = began_ms(episode, steps)
-    samples = await ask.panel(history, episode, steps, began, ask.scope.to_ms)
+    samples, states = await asyncio.gather(
+        ask.panel(history, episode, steps, began, ask.scope.to_ms),
+        _present(ask, (episode,)),
+    )
+    now = states.get(str(episode.alert_id))
+    if now and not now.open and episode.open:  # closed, and not stored yet
+        episode = replace(episode, state="resolved")
     over = not episode.open
     end = ask.scope.to_ms if episode.open else round(episode.at.timestamp() * 1000)
     length = max(60_000, end - began)
@@ -113,6 +129,7 @@ async def read_one(ask: Ask) -> Alert:
         transitions=steps,
         began=datetime.fromtimestamp(began / 1000, UTC),
         history=samples,
+        now=now,
         baseline=raised_against(episode, steps),
         events_during=link("/events", own, {"from": iso(began), "to": iso(end)}) if named else "",
         events_before=link("/events", own, {"from": iso(began - length), "to": iso(began)}) if named else "",
@@ -179,6 +196,8 @@ class Together(Document):
 
     alert_id: str
     incident: Incident | None
+    #: Its episodes in the drift service, by id; those that it does not have are missing.
+    now: dict[str, Present]
     #: Commands that acknowledge the episodes one by one.
     commands: tuple[str, ...]
     may_acknowledge: bool
@@ -192,6 +211,7 @@ async def read_together(ask: Ask) -> Together:
     return Together(
         alert_id=alert_id,
         incident=incident,
+        now=await _present(ask, incident.episodes if incident else ()),
         commands=tuple(acknowledge_command(each.alert_id, each.kind) for each in incident.episodes) if incident else (),
         may_acknowledge=_may_acknowledge(ask),
     )
