@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from assay_evals.compare.verdicts import DEFAULT_RULES, Verdict, decide
 from assay_evals.statistics.bounded import bounded_intervals
 from assay_operations.golden.enough import enough_of
