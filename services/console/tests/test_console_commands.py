@@ -3,8 +3,9 @@
 import re
 from pathlib import Path
 
-import assay_console
 import pytest
+
+import assay_console
 from assay_console.commands import data_option, with_option
 from assay_schema.settings import ConsoleSettings, Settings
 
@@ -21,7 +22,10 @@ def settings(file: Path) -> Settings:
     ("command", "printed"),
     [
         ("assay doctor", "assay doctor --data /srv/x"),
-        ("assay dead list\nassay dead drop --all", "assay dead list --data /srv/x\nassay dead drop --all --data /srv/x"),
+        (
+            "assay dead list\nassay dead drop --all",
+            "assay dead list --data /srv/x\nassay dead drop --all --data /srv/x",
+        ),
         ("assay dataset export golden > golden.jsonl", "assay dataset export golden --data /srv/x > golden.jsonl"),
         ("assay doctor --data data", "assay doctor --data data"),
         ("assay dataset mine --help", "assay dataset mine --help"),

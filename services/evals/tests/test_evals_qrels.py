@@ -176,5 +176,5 @@ def test_a_miss_says_what_was_missing_what_came_first_and_under_which_source_it_
     ],
 )
 def test_a_golden_dataset_is_named_with_the_commands_that_take_it(text: str) -> None:
-    with pytest.raises(QrelsError, match="golden dataset.*assay eval run.*assay eval compare"):
+    with pytest.raises(QrelsError, match=r"golden dataset.*assay eval run.*assay eval compare"):
         read_qrels(text)

@@ -1,10 +1,12 @@
 """Alerts: what got worse, since when, and what to do."""
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 from assay_console.page import Action, Ask, Document, Done, Page, Panel, Parameter, redis_panel
 from assay_console.people import Role
@@ -32,6 +34,7 @@ from assay_operations.overview.flow import newest_of_group
 from assay_schema.alert_actions import acknowledge_command, acknowledge_meaning, explain_command
 from assay_schema.alerts import AlertKind
 from assay_schema.scores import LOWER_IS_BETTER, SESSION_METRICS, Metric
+from assay_schema.settings import NotifierSettings
 from assay_schema.streams import EVENTS, SCORES
 
 #: Longest comment, as `assay drift acknowledge` takes it.
@@ -72,8 +75,12 @@ class Alert(Document):
     explain: str
     #: Empty if the episode cannot be acknowledged, or is over.
     acknowledge: str
-    #: Link to the answers that scored worst; empty if the episode is not about their scores.
+    #: Command that silences the alert in Alertmanager for two hours.
+    silence: str
+    #: Link to the answers that scored low, and up to which score of which metric; empty if the episode is not about their scores.
     worst: str
+    worst_metric: str
+    worst_below: str
     meaning: str
     #: True if this console has the operator's credentials, and the person is an operator.
     may_acknowledge: bool
@@ -123,6 +130,8 @@ async def read_one(ask: Ask) -> Alert:
     length = max(60_000, end - began)
     own = {"project": episode.project} | _rows_of(episode)
     named = episode.project != "all"
+    metric, below = lowest_of(episode)
+    worst_of = {"project": episode.project, "from": iso(began), "to": iso(end)}
     command = "" if over else acknowledge_command(episode.alert_id, episode.kind)
     return Alert(
         episode=episode,
@@ -136,9 +145,12 @@ async def read_one(ask: Ask) -> Alert:
         differs=link("/events/differs", own, {"from": iso(began), "to": iso(end), "against": "before"})
         if named
         else "",
-        worst=_worst(episode, {"project": episode.project, "from": iso(began), "to": iso(end)}),
+        worst=link("/events", {"kind": "answer", f"metric.{metric}<": below}, worst_of) if below else "",
+        worst_metric=metric,
+        worst_below=below,
         explain=explain_command(episode.alert_id, episode.kind, episode.metric),
         acknowledge=command,
+        silence=silence_command(episode.alert_id, ask.settings.notifier),
         meaning=acknowledge_meaning(episode.kind),
         may_acknowledge=bool(command) and _may_acknowledge(ask),
     )
@@ -150,8 +162,22 @@ def _rows_of(episode: Episode) -> dict[str, str]:
     return {"kind": "retrieval" if retrieval else "answer"} if episode.kind != AlertKind.FAILURES else {}
 
 
-def _worst(episode: Episode, scope: dict[str, str]) -> str:
-    """Return a link to the answers whose score is nearer to the level since the change than to the one before. Pure."""
+def silence_command(alert_id: UUID, notifier: NotifierSettings) -> str:
+    """Return the command that silences an alert in Alertmanager, with its address if the console has it. Pure.
+
+    An address with a password, or one that a shell would read otherwise, is left out: `amtool` then takes the one of its configuration.
+    """
+    address = notifier.alertmanager_urls.get_secret_value().split(",")[0].strip()
+    plain = re.fullmatch(r"https?://[A-Za-z0-9.:/_-]+", address, re.ASCII)
+    at = f" --alertmanager.url={address}" if plain else ""
+    return f'amtool silence add alert_id={alert_id} --duration=2h --comment="being looked into"{at}'
+
+
+def lowest_of(episode: Episode) -> tuple[str, str]:
+    """Return the metric and the limit of the answers that score nearer to the level since the change than to the one before. Pure.
+
+    Both are empty if the episode is not about scores of answers.
+    """
     metric, value, baseline = episode.metric, episode.value, episode.baseline
     if (
         episode.kind != AlertKind.SCORE_DRIFT
@@ -159,11 +185,11 @@ def _worst(episode: Episode, scope: dict[str, str]) -> str:
         or value is None
         or baseline is None
     ):
-        return ""
+        return "", ""
     middle = (value + baseline) / 2
     if metric in LOWER_IS_BETTER:
         metric, middle = Metric.FAITHFULNESS, 1 - middle
-    return link("/events", {"kind": "answer", f"metric.{metric}<": f"{middle:.3g}"}, scope)
+    return metric, f"{middle:.3g}"
 
 
 async def acknowledge(ask: Ask, fields: Mapping[str, str]) -> Done:
