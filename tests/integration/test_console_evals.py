@@ -88,7 +88,8 @@ async def test_a_comparison_is_what_the_command_says(
                 told["p"],
             )
             assert [shown["low"], shown["high"]] == [told["interval"]["low"], told["interval"]["high"]]
-        assert found["reason"] in page
+        assert found["reason"].removeprefix("verdict: fail, ") in page
+        assert "verdict: fail" not in page, "the badge has the verdict"
         # The forest plot states its figures; thresholds of search paths and metrics of a run's row are on other pages.
         assert missing(found["metrics"], page) == []
         assert missing([found["by_query_type"], found["cases"], found["worse"], found["paired"]], page) == []
