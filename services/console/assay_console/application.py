@@ -19,6 +19,7 @@ from starlette.staticfiles import StaticFiles
 
 from assay_console.answers import STATUS, is_api, json_answer, problem, timing
 from assay_console.attendance import ClientLeftError, while_there
+from assay_console.commands import data_option
 from assay_console.event_stream import stream
 from assay_console.frame import frame_of
 from assay_console.guard import Guard, from_own_page
@@ -32,7 +33,7 @@ from assay_console.people import Person, Role
 from assay_console.reads import Reads
 from assay_console.rendering import render
 from assay_console.scope import Scope, scope_of
-from assay_console.shell import data_option, shell_of
+from assay_console.shell import shell_of
 from assay_console.shown_verdicts import ShownVerdicts
 from assay_console.stream_position import StreamPosition, parse_stream_position
 from assay_console.views import live as live_page

@@ -30,6 +30,7 @@ def templates(package: str, folder: str = "templates") -> Environment:
         *(formats.measured, formats.measured_interval, formats.signed),
     ):
         found.filters[function.__name__] = function
+    found.filters["runnable"] = str  # a page that knows more makes commands that run as they are
     found.globals.update(charts=charts, cell_charts=cell_charts, forest=forest, changes_drawn=changes_drawn)
     return found
 
