@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from assay_console import drawings, formats
+from assay_console import drawings
 from assay_console.page import Panel
 from assay_console.views.arrivals import QUIET_S, quiet_s, told
 from assay_console.views.health import summary
@@ -15,6 +15,7 @@ from assay_operations.doctor.checks import Finding, Status
 from assay_operations.failures import Failures
 from assay_operations.judging.quality import Day, Judged, Metric, Spell
 from assay_operations.overview.flow import Hop
+from assay_ui import formats
 
 NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
 STORED = Arrival("answer", "a", "shop", "search", NOW, NOW, NOW)

@@ -5,12 +5,12 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from assay_console.formats import duration
 from assay_console.page import Ask, Document, Page, Panel, Parameter, redis_panel
 from assay_console.views.overview import settings_to_paste
 from assay_operations.arrivals import SINCE_MAX_MS, Arrival, Producer, clock_note, logged, producers, stored, together
 from assay_operations.failures import Failures, failures
 from assay_operations.overview.flow import Hop, hops
+from assay_ui.formats import duration
 
 #: Seconds without an event after which events no longer count as arriving.
 QUIET_S = 300
