@@ -9,13 +9,13 @@ import orjson
 import pytest
 from redis.asyncio import Redis as AsyncRedis
 
-from assay_console.formats import measured
 from assay_console.people import Role
 from assay_drift.state import ShardState
 from assay_runtime.store import connect, insert_json_rows
 from assay_schema.alerts import Alert, AlertState
 from assay_schema.settings import RedisSettings, Settings
 from assay_schema.streams import acknowledged_key, drift_key
+from assay_ui.formats import measured
 from assay_writer.rows import alert_row
 from tests.support.alert_samples import EPISODE, episode, transition
 from tests.support.console_pages import console, missing, shown
