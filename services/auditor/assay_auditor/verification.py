@@ -10,6 +10,7 @@ from typing import Any
 
 from assay_auditor.chain import GENESIS, chain_hash, is_hash
 from assay_auditor.disclosures import digest_of, opened
+from assay_auditor.expiry import Absences, Expiry
 from assay_auditor.merkle import HASH_BYTES, Tree, leaf_hash
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
 from assay_auditor.rows import leaf_data
@@ -50,10 +51,20 @@ class Note:
 
 
 class Verification:
-    """Verifies leaves from the first to the last. `verifiers`: the keys that are trusted."""
+    """Verifies leaves from the first to the last. `verifiers`: the keys that are trusted. `expiries`: records of absent rows."""
 
-    def __init__(self, origin: str, verifiers: Sequence[Verifier], notes: Sequence[Note], size: int) -> None:
+    def __init__(
+        self,
+        origin: str,
+        verifiers: Sequence[Verifier],
+        notes: Sequence[Note],
+        size: int,
+        expiries: Sequence[Expiry] = (),
+    ) -> None:
         self.tree = Tree()
+        #: Absent rows that a signed record explains, known after the last page.
+        self.expired = 0
+        self._absences = Absences(expiries)
         #: Size of the largest checkpoint that a trusted key signed and that the leaves confirm.
         self.confirmed = 0
         self._origin, self._verifiers, self._size = origin, verifiers, size
@@ -140,7 +151,8 @@ class Verification:
 
     def _rows(self, leaf: StoredLeaf, rows: Sequence[Mapping[str, Any]], previous: bytes | None) -> Iterator[Mismatch]:
         if not rows:
-            yield Mismatch("missing_row", leaf.leaf_index, "the row is missing", leaf.source_id, leaf.leaf_hash)
+            if not self._absences.add(leaf.leaf_index):
+                yield Mismatch("missing_row", leaf.leaf_index, "the row is missing", leaf.source_id, leaf.leaf_hash)
             return
         if len(rows) > 1:
             yield Mismatch("second_row", leaf.leaf_index, f"{len(rows)} different rows at one place", leaf.source_id)
@@ -167,6 +179,17 @@ class Verification:
         malformed = leaf is None or not is_hash(leaf.leaf_hash)
         self.tree.append(bytes(HASH_BYTES) if malformed or leaf is None else bytes.fromhex(leaf.leaf_hash))
         self._previous = bytes.fromhex(leaf.chain_hash) if leaf is not None and is_hash(leaf.chain_hash) else None
+        if leaf is not None:
+            self._absences.confirm(leaf.leaf_index, leaf.leaf_hash)
+
+    def absences(self) -> Iterator[Mismatch]:
+        """Return the absent rows that a record names which is not in the log or not signed. Call it after the last page."""
+        self.expired, missing = self._absences.result(self.confirmed)
+        for first, last, count in missing:
+            rows = f"{count} rows from {first} to {last} are" if count > 1 else "the row is"
+            yield Mismatch(
+                "missing_row", first, f"{rows} missing, and the record that explains it is not a signed leaf"
+            )
 
     def _root(self) -> Iterator[Mismatch]:
         """Compare the root with the checkpoints of this size."""

@@ -5,7 +5,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 from clickhouse_connect.driver.binding import format_bind_value
 from hypothesis import given
@@ -16,6 +18,7 @@ from assay_auditor.bundle import bundle_of, problem_of
 from assay_auditor.canonical import canonical
 from assay_auditor.chain import GENESIS, chain_hash, fingerprint
 from assay_auditor.disclosures import digest_of, disclosure_of, opened, salt_of
+from assay_auditor.expiry import OPERATION, Absences, Expiry, expiry_of
 from assay_auditor.keys import (
     CHECKPOINT_FILE,
     KEY_FILE,
@@ -498,6 +501,94 @@ def test_an_altered_bundle_proves_nothing(change: dict[str, object], problem: st
 def test_a_bundle_proves_nothing_under_another_key_of_the_same_name() -> None:
     whole, _ = bundle()
     assert "checkpoint" in problem_of(whole, Signer(ORIGIN, b"z" * 32).verifier)
+
+
+# --- retention
+
+
+def expiry(leaf_index: int, before: int) -> Expiry:
+    return Expiry(leaf_index, f"hash of {leaf_index}", before, f"hash of {before - 1}", "")
+
+
+@pytest.mark.parametrize(
+    ("records", "signed", "expected"),
+    [
+        ([(8, 4)], 10, (4, [])),
+        ([(8, 4)], 8, (0, [(0, 3, 4)])),  # its leaf is not signed
+        ([(8, 2), (9, 4)], 10, (4, [])),  # the wider one explains what the narrower one does
+        ([(8, 2), (9, 4)], 9, (2, [(2, 3, 2)])),
+        ([(9, 5), (8, 5)], 9, (4, [])),
+    ],
+)
+def test_absent_rows_have_expired_if_a_signed_record_names_them(
+    records: list[tuple[int, int]], signed: int, expected: tuple[int, list[tuple[int, int, int]]]
+) -> None:
+    absences = Absences([expiry(*each) for each in records])
+    for index in range(10):
+        if index < 4:
+            assert absences.add(index)
+        absences.confirm(index, f"hash of {index}")
+    assert not absences.add(6)
+    assert absences.result(signed) == expected
+
+
+def test_a_record_whose_own_leaf_or_whose_last_leaf_is_another_explains_nothing() -> None:
+    for wrong in (3, 8):
+        absences = Absences([expiry(8, 4)])
+        absences.add(0)
+        for index in range(10):
+            absences.confirm(index, "another" if index == wrong else f"hash of {index}")
+        assert absences.result(10) == (0, [(0, 0, 1)])
+
+
+def record_of(target: object, **fields: Any) -> tuple[dict[str, Any], list[str]]:
+    source = Source(
+        **{
+            "kind": "operation", "source_id": "0" * 8, "place": 1, "occurred_at": "2026-05-17T18:00:00.000000Z",
+            "created_at": "2026-05-17T18:00:00.000000Z", "project": "", "service": "assay", "tool_name": OPERATION,
+            "status": "started", "caller_id": "ana", "personal": {"target": orjson.dumps(target).decode()}, **fields,
+        }
+    )  # fmt: skip
+    leaf = leaf_of(source, 7, GENESIS, b"s" * 32)
+    return leaf.row, [text for _, text in leaf.disclosures]
+
+
+def test_a_record_names_its_range_who_made_it_and_when() -> None:
+    row, texts = record_of({"log": "l", "before": 7, "last_hash": "ab" * 32})
+    found = expiry_of("l", row, texts)
+    assert found == Expiry(7, leaf_hash(leaf_data(row)).hex(), 7, "ab" * 32, "2026-05-17T18:00:00.000000Z", "ana")
+    nameless = expiry_of("l", row, [text for text in texts if (opened(text) or ("",))[0] == "target"])
+    assert nameless is not None
+    assert nameless.actor == ""
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"log": "another", "before": 7, "last_hash": "ab" * 32},
+        {"log": "l", "before": 8, "last_hash": "ab" * 32},  # itself
+        {"log": "l", "before": 0, "last_hash": "ab" * 32},
+        {"log": "l", "before": True, "last_hash": "ab" * 32},
+        {"log": "l", "before": "7", "last_hash": "ab" * 32},
+        {"log": "l", "before": 7, "last_hash": "nonsense"},
+        {"log": "l", "before": 7, "last_hash": 5},
+        {"log": "l", "before": 7},
+        [],
+        "text",
+    ],
+)
+def test_a_record_with_a_malformed_or_foreign_range_explains_nothing(target: object) -> None:
+    assert expiry_of("l", *record_of(target)) is None
+
+
+def test_a_record_of_another_operation_or_with_another_disclosure_explains_nothing() -> None:
+    target = {"log": "l", "before": 7, "last_hash": "ab" * 32}
+    row, _ = record_of(target)
+    forged = disclosure_of("AAAAAAAAAAAAAAAAAAAAAA", "target", orjson.dumps(target).decode())
+    assert expiry_of("l", row, [forged]) is None
+    assert expiry_of("l", row, []) is None
+    for fields in ({"tool_name": "prune"}, {"status": "done"}, {"kind": "tool_call"}):
+        assert expiry_of("l", *record_of(target, **fields)) is None
 
 
 def test_the_identifiers_of_one_query_fit_into_a_parameter_of_the_server() -> None:

@@ -11,6 +11,7 @@ import orjson
 
 from assay_auditor.bundle import bundle_of, problem_of
 from assay_auditor.disclosures import opened
+from assay_auditor.expiry import OPERATION, Expiry, expiry_of
 from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, is_torn, notes_of
 from assay_auditor.merkle import inclusion_ranges, range_roots
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 PAGE = 20_000
 #: Checkpoints that one query reads, and newest ones among which one that is signed is looked for.
 NOTES, NEWEST = 50_000, 100
+#: Newest records of deleted rows that are looked at: the newest one explains most.
+_EXPIRIES = 1_000
 #: Rows behind the end of the log that are looked at, more than a batch, and a place behind each of them.
 _BEHIND, _LAST = 200_000, 2**63
 
@@ -57,6 +60,8 @@ class Result:
     #: Seconds since the first leaf without a checkpoint was written; 0 if all have one.
     unanchored_s: float = 0.0
     checkpoints: int = 0
+    #: Rows that are absent because retention deleted them, among those that were read.
+    expired: int = 0
     #: Rows of a batch whose leaves are not written yet.
     unfinished: int = 0
     mismatches: int = 0
@@ -119,6 +124,27 @@ class AuditLog:
         """Return the disclosures of a range: leaf, digest, text."""
         query = f"SELECT DISTINCT leaf_index, digest, disclosure FROM audit_disclosures WHERE {_IN_RANGE}"  # noqa: S608
         return [(int(index), digest, text) for index, digest, text in self.query(query, start=start, end=end)]
+
+    def expiries(self) -> list[Expiry]:
+        """Return the records of deleted rows, the newest first."""
+        where = (
+            " AND kind = 'operation' AND tool_name = {operation:String} AND status = 'started'"
+            " ORDER BY leaf_index DESC LIMIT {most:UInt64}"
+        )
+        found = [
+            dict(zip(_COLUMNS, row, strict=True))
+            for row in self.query(_ROWS + where, operation=OPERATION, most=_EXPIRIES)
+        ]
+        places = sorted({int(row["leaf_index"]) for row in found})
+        texts: dict[int, list[str]] = {}
+        hidden = (
+            "SELECT DISTINCT leaf_index, disclosure FROM audit_disclosures "
+            "WHERE log = {log:String} AND leaf_index IN {places:Array(UInt64)}"
+        )
+        for index, text in self.query(hidden, places=places) if places else ():
+            texts.setdefault(int(index), []).append(text)
+        records = (expiry_of(self.own.origin, row, texts.get(row["leaf_index"], ())) for row in found)
+        return [each for each in records if each is not None]
 
     def stored_notes(self) -> list[Note]:
         """Return the checkpoints in the store, the smallest first."""
@@ -227,9 +253,8 @@ def verify(
     first = 0 if since_ms is None else log.first_since(since_ms)
     result.origin, result.leaves, result.checkpoints = log.own.origin, size, len(stored) + len(filed) + len(given)
     seen.total = size
-    for mismatch in _found(
-        log, Verification(log.own.origin, verifiers, [*stored, *filed, *given], size), result, first, seen
-    ):
+    check = Verification(log.own.origin, verifiers, [*stored, *filed, *given], size, log.expiries())
+    for mismatch in _found(log, check, result, first, seen):
         result.mismatches += 1
         yield mismatch
     if is_filed:
@@ -265,6 +290,8 @@ def _found(log: AuditLog, check: Verification, result: Result, first: int, seen:
             yield from check.page(start, end, leaves, log.rows(start, end), log.disclosures(start, end))
         seen.rows = end
         result.anchored = check.confirmed
+    yield from check.absences()
+    result.expired = check.expired
     # Leaves that were written meanwhile are another run's; rows behind them may be those of a batch that is being written.
     wrong, result.unfinished = check.after(log.rows(size, _LAST))
     if wrong and (written := log.size()) > size:
@@ -338,12 +365,34 @@ def found_row(log: AuditLog, name: str) -> dict[str, Any]:
             raise OperationError("invalid", f"{name!r} is neither the index of a leaf nor an event_id") from None
     rows = log.query(_ROWS + where + " ORDER BY leaf_index LIMIT 1", **wanted)
     if not rows:
-        raise OperationError(
-            "not_found",
-            f"no row {name} in the log {log.own.origin!r}",
-            "either it is not written yet, or it was deleted: assay audit verify",
-        )
+        raise _absent(log, name, where, wanted)
     return dict(zip(_COLUMNS, rows[0], strict=True))
+
+
+def _absent(log: AuditLog, name: str, where: str, wanted: dict[str, Any]) -> OperationError:
+    """Return the error for a row that is not there: not written yet, expired, or deleted by hand."""
+    query = "SELECT leaf_index FROM audit_leaves WHERE log = {log:String}"
+    leaves = log.query(query + where + " ORDER BY leaf_index LIMIT 1", **wanted)
+    if not leaves:
+        what = f"no row {name} in the log {log.own.origin!r}"
+        return OperationError("not_found", what, "it is not written yet; see assay doctor")
+    index = int(leaves[0][0])
+    for each in log.expiries():
+        expected = {(each.leaf_index, each.leaf_hash), (each.before - 1, each.last_hash)}
+        found = {(leaf.leaf_index, leaf.leaf_hash) for place, _ in expected for leaf in log.leaves(place, place + 1)}
+        if each.before > index and expected <= found:
+            what = (
+                f"row {name} has expired: {each.actor or 'somebody'} deleted the rows below leaf {each.before} on {each.occurred_at}, "
+                f"recorded as leaf {each.leaf_index}"
+            )
+            return OperationError(
+                "not_found", what, f"the hash of leaf {index} stays, and proofs that were made before stay valid"
+            )
+    return OperationError(
+        "not_found",
+        f"row {name} (leaf {index}) was deleted, and no record explains it",
+        "run assay audit verify --full",
+    )
 
 
 def disclosed(log: AuditLog, row: dict[str, Any]) -> dict[str, str | None]:
