@@ -17,6 +17,7 @@ from assay_auditor.merkle import inclusion_ranges, range_roots
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
 from assay_auditor.rows import HASHED, leaf_data, time_sql
 from assay_auditor.verification import Mismatch, Note, StoredLeaf, Verification
+from assay_operations.audit_grants import wider_grants
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_operations.progress import Counts, Unseen
@@ -73,8 +74,16 @@ class Result:
 class AuditLog:
     """The log in the store, as its readers see it."""
 
-    def __init__(self, client: "Client", own: AuditorSettings) -> None:
+    def __init__(
+        self, client: "Client", own: AuditorSettings, databases: Sequence[str] = ("assay_base", "assay")
+    ) -> None:
+        """`databases`: of the tables, and of the views."""
         self._client, self.own = client, own
+        self._databases = databases
+
+    def wider_grants(self) -> tuple[list[tuple[str, str]], str]:
+        """Return the identities that may change the log, and their rights; and why that is not known, if it is not."""
+        return wider_grants(self._client, self._databases)
 
     def size(self) -> int:
         """Return the number of places: one more than the greatest leaf index."""
@@ -216,7 +225,7 @@ def opened_log(data: Path) -> Iterator[AuditLog]:
     """Open the log with the rights of an SRE. Raises `OperationError`."""
     settings = settings_for("sre", data)
     with open_store(settings.store) as client:
-        yield AuditLog(client, settings.auditor)
+        yield AuditLog(client, settings.auditor, (settings.store.base_database, settings.store.database))
 
 
 def verify(
@@ -253,6 +262,12 @@ def verify(
     first = 0 if since_ms is None else log.first_since(since_ms)
     result.origin, result.leaves, result.checkpoints = log.own.origin, size, len(stored) + len(filed) + len(given)
     seen.total = size
+    wider, unknown = log.wider_grants()
+    if unknown:
+        result.notes.append(unknown)
+    for identity, rights in wider:
+        result.mismatches += 1
+        yield Mismatch("grant", None, f"{identity} may change the log: {rights}")
     check = Verification(log.own.origin, verifiers, [*stored, *filed, *given], size, log.expiries())
     for mismatch in _found(log, check, result, first, seen):
         result.mismatches += 1
