@@ -77,6 +77,8 @@ class Absences:
         for each in expiries:
             self._expected.setdefault(each.before - 1, []).append((each.last_hash, each))
             self._expected.setdefault(each.leaf_index, []).append((each.leaf_hash, each))
+        #: Places that `confirm` needs.
+        self.places = self._expected.keys()
         self._bounds = sorted({each.before for each in expiries})
         self._place = 0
         self._absent: dict[int, _Absent] = {}

@@ -29,6 +29,7 @@ from assay_auditor.keys import (
     is_torn,
     last_notes,
     load_or_create,
+    notes_in,
     notes_of,
 )
 from assay_auditor.merkle import (
@@ -43,7 +44,7 @@ from assay_auditor.merkle import (
     range_roots,
     root_of,
 )
-from assay_auditor.notes import Checkpoint, NoteError, Signer, Verifier, verified_text
+from assay_auditor.notes import NOTE_BYTES, Checkpoint, NoteError, Signer, Verifier, verified_text
 from assay_auditor.rows import HASHED, Source, leaf_data, leaf_of, record_id
 from assay_auditor.sources import NAMED_AT_ONCE
 
@@ -241,6 +242,9 @@ def test_a_tree_that_grows_has_the_recursive_root_and_continues_from_its_edge(
     for each in hashes[cut:]:
         resumed.append(each)
     assert resumed.root() == recursive_root(hashes)
+    at_once = Tree(tree.size, tree.edge)
+    at_once.extend(hashes[cut:])
+    assert (at_once.size, at_once.edge) == (resumed.size, resumed.edge)
 
 
 @given(HASHES, st.data())
@@ -344,7 +348,7 @@ def test_a_malformed_verifier_key_is_refused(vkey: str) -> None:
         Verifier.parsed(vkey)
 
 
-@pytest.mark.parametrize("size", ["-1", "01", "1.5", "", "٣"])
+@pytest.mark.parametrize("size", ["-1", "01", "1.5", "", "٣", "9" * 5_000])
 def test_a_checkpoint_with_a_malformed_size_is_refused(size: str) -> None:
     with pytest.raises(NoteError):
         Checkpoint.parsed(f"{ORIGIN}\n{size}\n{base64.b64encode(bytes(32)).decode()}\n")
@@ -657,6 +661,24 @@ def test_a_file_of_checkpoints_has_its_notes_and_loses_only_a_torn_one(tmp_path:
         path.write_bytes(whole + torn[:length])
         append_checkpoint(tmp_path, notes[2])
         assert notes_of(path.read_text()) == notes, length
+
+
+def test_a_file_of_checkpoints_is_read_note_by_note_and_a_hostile_one_in_small_pieces(tmp_path: Path) -> None:
+    signer = Signer(ORIGIN, b"a" * 32)
+    notes = [signer.signed(Checkpoint(ORIGIN, size, bytes(32)).text) for size in range(1, 1_000)]
+    path = tmp_path / CHECKPOINT_FILE
+    for content in ("\n".join([*notes, ""]), "\n".join(notes)[:-30], "", "\n\n", "no note", "\n\nx\n\ny\n"):
+        path.write_text(content)
+        assert list(notes_in(path)) == notes_of(content)
+    reading = notes_in(path := tmp_path / "grows")
+    path.write_text(notes[0] + "\n")
+    assert next(reading) == notes[0]
+    with path.open("a") as file:
+        file.write(notes[1] + "\n")
+    assert list(reading) == []  # what is appended later is not read
+    for line in (b"x" * 5_000_000, b"x\n" * 2_500_000):
+        path.write_bytes(line)
+        assert all(len(each) < 3 * NOTE_BYTES for each in notes_in(path))
 
 
 @pytest.mark.parametrize("count", [1, 2, 1_000])

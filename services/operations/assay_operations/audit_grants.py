@@ -62,12 +62,12 @@ class Rights:
             self._inner.setdefault(parent, []).append(name)
 
     def single(self, name: str) -> list[str]:
-        """Return the rights of a group that are no groups."""
+        """Return the single rights of a group; of a single right, itself."""
         inner = self._inner.get(name, [])
         return [each for part in inner for each in self.single(part)] if inner else [name]
 
     def changes(self, name: str, *, may_insert: bool) -> bool:
-        """True if a single right may change the log, or give somebody such a right."""
+        """True if a single right may change the log, or give such a right to a user."""
         if name.startswith(_READING) or (may_insert and name == "INSERT"):
             return False
         if name not in self._level:  # of a newer server: better reported than missed
@@ -116,7 +116,7 @@ def _holders(name: str, roles: Mapping[str, list[str]]) -> set[str]:
 
 
 def _changing(own: Sequence[Granted], rights: Rights, database: str, table: str, *, may_insert: bool) -> set[str]:
-    """Return the granted rights, groups by their name, that may change a table. What is taken back from one holder counts there only."""
+    """Return the granted rights, groups by their name, that may change a table. A revoked right counts for its own holder."""
     found = set[str]()
     for each in own:
         if each.is_revoked or not each.covers(database, table):
@@ -146,7 +146,7 @@ def wider_grants(client: "Client", databases: Sequence[str]) -> tuple[list[tuple
         if getattr(error, "code", None) != _NO_RIGHT:
             raise
         is_embedded = "is not allowed" in str(error)  # its own words; a server names the grant that is missing
-        return [], "" if is_embedded else "the rights on the log are not checked: this user may not read system.grants"
+        return [], "" if is_embedded else "the rights on the log are not checked: this user cannot read system.grants"
     found = too_wide(
         [Granted(*row) for row in granted], [(holder, role) for holder, role in members], Rights(rights), databases
     )
