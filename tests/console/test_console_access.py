@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from assay_access.api_keys import KeyKind
-from assay_access.console_links import LINK_S
+from assay_access.console_links import LINK_S, Signer
 from assay_console.pages import ACTIONS, PAGES
 from assay_console.people import Role
 from tests.support.console import KEY, Console, running_console
@@ -63,6 +63,11 @@ def test_a_link_signs_in_once(console: Console) -> None:
     assert again.status == 403
     assert "set-cookie" not in again.headers
     assert "assay console url" in again.text
+    signed_in = console.get(f"{link}&next=/alerts", role=None, Cookie=cookie.partition(";")[0])
+    assert (signed_in.status, signed_in.headers["location"]) == (303, "/alerts"), "a bookmark goes on working"
+    assert "set-cookie" not in signed_in.headers, "and makes no new session"
+    other = Signer(b"another console's key of 32 bytes or more", 0).session("jo", "OPERATOR", time.time(), 1)
+    assert console.get(link, role=None, Cookie=f"{console.cookie}={other}").status == 403
 
 
 @pytest.mark.parametrize(

@@ -606,7 +606,15 @@ def test_the_program_on_the_page_checks_a_proof_without_assay(log: Log, tmp_path
     vkey = log.audit("key").stdout.decode().strip()
     for place in range(LEAVES):
         bundle = json.loads(log.audit("prove", str(place)).stdout)
-        for change, code in (({}, 0), ({"leaf": bundle["leaf"] + " "}, 1), ({"leaf_index": (place + 1) % LEAVES}, 1)):
+        changes: list[tuple[dict[str, object], int]] = [({}, 0)]
+        if place in (0, LEAVES - 1):
+            changes += [
+                ({"disclosures": []}, 0),
+                ({"disclosures": ["WyJzYWx0IiwiY2FsbGVyX2lkIiwiZXZlIl0"]}, 1),
+                ({"leaf": bundle["leaf"] + " "}, 1),
+                ({"leaf_index": (place + 1) % LEAVES}, 1),
+            ]
+        for change, code in changes:
             proof.write_text(json.dumps(bundle | change))
             done = subprocess.run([sys.executable, str(program), str(proof), vkey], capture_output=True)
             assert done.returncode == code, (place, change, done.stderr)

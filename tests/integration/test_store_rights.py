@@ -570,6 +570,21 @@ def test_a_readers_query_is_limited_in_memory_time_and_rows(server: StoreServer)
     assert ask(server, "exporter", "SELECT count() FROM (SELECT number FROM numbers(2000000))") == ("", "2000000\n")
 
 
+PLACES = {"writer": 1, "console": 1, "operator": 2, "sre": 2, "evaluator": 3, "auditor": 3, "exporter": 3}
+
+
+@pytest.mark.parametrize(("role", "place"), PLACES.items())
+def test_a_role_has_its_place_in_the_order_of_queries_and_can_only_step_back(
+    server: StoreServer, role: str, place: int
+) -> None:
+    assert ask(server, role, "SELECT getSetting('priority')") == ("", f"{place}\n")
+    assert ask(server, role, "SELECT getSetting('priority')", priority="9") == ("", "9\n")
+    for better in range(place):
+        assert ask(server, role, "SELECT 1", priority=str(better))[0] in DENIED
+        assert ask(server, role, f"SELECT 1 SETTINGS priority = {better}")[0] in DENIED
+        assert ask(server, role, f"SET priority = {better}", session_id=f"place-{role}")[0] in DENIED
+
+
 def test_metrics_and_health_tell_nothing_of_queries(server: StoreServer) -> None:
     ask(server, "sre", f"SELECT '{MARK}'")
     for path in ("/metrics", "/healthz", "/readyz", "/ping"):

@@ -18,6 +18,7 @@ from assay_console.application import Console
 from assay_console.live import LOOK_BACK_BYTES
 from assay_console.login import Login, proxy_of
 from assay_console.reads import KEPT_BYTES, Reads
+from assay_runtime import memory
 from assay_runtime.config import secret
 from assay_runtime.connection import connect
 from assay_runtime.health import application, health_server, listen, server
@@ -31,6 +32,8 @@ NAME = "console"
 BASE_BYTES, ANSWER_BYTES = 90 << 20, 16 << 20
 #: Seconds that requests may take to end after SIGTERM.
 _DRAIN_S = 5
+#: Seconds between returns of free memory to the system.
+_GIVE_BACK_EVERY_S = 10.0
 
 
 def signer_of(settings: ConsoleSettings) -> Signer:
@@ -69,6 +72,7 @@ class Service:
             asyncio.create_task(pages.serve(sockets=[outer])),
         ]
         gc.freeze()
+        tidying = asyncio.create_task(_give_back())
         log.info("listening on %s:%d", console.listen_host, console.listen_port)
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait({stopped, *tasks}, return_when=asyncio.FIRST_COMPLETED)
@@ -77,7 +81,8 @@ class Service:
         await self._console.close()
         pages.should_exit = health.should_exit = True
         stopped.cancel()
-        await asyncio.gather(*tasks, stopped, return_exceptions=True)
+        tidying.cancel()
+        await asyncio.gather(*tasks, stopped, tidying, return_exceptions=True)
         self._reads.close()
         await self._redis.aclose()
         log.info("stopped")
@@ -107,6 +112,12 @@ def bound_bytes(settings: Settings) -> int:
 def run() -> None:
     """Entry point of `python -m assay_console`."""
     main(NAME, _serve, bound_bytes)
+
+
+async def _give_back() -> None:
+    while True:
+        await asyncio.sleep(_GIVE_BACK_EVERY_S)
+        memory.give_back()
 
 
 async def _serve(settings: Settings) -> int:

@@ -132,6 +132,9 @@ class Login:
             return Person(f"key {record.id}", Role.VIEWER, record.project) if record else None
         if self._proxy is not None:
             return self._proxy.person(request)
+        return self._of_session(request)
+
+    def _of_session(self, request: HTTPConnection) -> Person | None:
         cookie = request.cookies.get(self._cookie)
         if cookie is None:
             return None
@@ -142,18 +145,20 @@ class Login:
             return None
 
     def enter(self, request: Request) -> Response:
-        """Turn the token of a link into a session. Raises `OperationError`."""
+        """Turn the token of a link into a session; a link that was used leads who has a session to the page. Raises `OperationError`."""
+        following = RedirectResponse(_within(request.query_params.get("next", "/")), 303)
         if self._proxy is not None:
             raise OperationError("not_found", "people are named by the proxy in front of this console")
         try:
             self._signer.accept(request.query_params.get("token", ""), time.time())
         except (RefusedLinkError, ValueError, KeyError, TypeError) as error:
+            if self._of_session(request):
+                return following
             why = str(error) if isinstance(error, RefusedLinkError) else "this link is not from this console"
             raise OperationError("refused", why, "make a new one: assay console url") from None
         person = Person("local", Role.OPERATOR)
-        answer = RedirectResponse(_within(request.query_params.get("next", "/")), 303)
         hours = self._settings.session_hours
-        answer.set_cookie(
+        following.set_cookie(
             self._cookie,
             self._signer.session(person.name, person.role.name, time.time(), hours),
             max_age=round(hours * 3600),
@@ -161,7 +166,7 @@ class Login:
             samesite="lax",
             secure=(self._settings.public_url or "").startswith("https://"),
         )
-        return answer
+        return following
 
     def note(self, answer: Response, person: Person, path: str, text: str) -> None:
         """Let the page at `path` say a text to a person, once: a link alone cannot make it."""

@@ -80,6 +80,6 @@ def test_what_could_not_be_read_is_named_and_is_no_reason_to_say_that_all_is_fin
     assert found.unknown == (away,)
     assert said.state == "warn"
     assert f"not known now: {away}" in said.sentence
-    claim = {"open alerts": "no open alert", "losses": "none lost", "quality": "quality steady"}
+    claim = {"open alerts": "no open alert", "losses": "none lost", "quality": "no alert on quality"}
     assert claim[away] not in said.sentence
     assert all(each in said.sentence for name, each in claim.items() if name not in (away, "quality", "open alerts"))

@@ -13,12 +13,15 @@ FINE = {"events": 1204, "newest_age_s": 3.0, "lost": 0, "judged": True}
         (
             {},
             "good",
-            "Working: 1,204 events in 10 min, newest stored 3 s ago, none lost in 24 h, quality steady, no open alert.",
+            "Working: 1,204 events in 10 min, newest stored 3 s ago, none lost in 24 h, no alert on quality, no open alert.",
         ),
         (
             {"warnings": 1},
             "warn",
-            "Working, with a warning: 1 warning open, 1,204 events in 10 min, newest stored 3 s ago, none lost in 24 h, quality steady.",
+            (
+                "Working, with a warning: 1 warning open, 1,204 events in 10 min, newest stored 3 s ago, none lost in 24 h, "
+                "no alert on quality."
+            ),
         ),
         (
             {"critical": 2, "quality_alerts": 2},
@@ -28,7 +31,7 @@ FINE = {"events": 1204, "newest_age_s": 3.0, "lost": 0, "judged": True}
         (
             {"lost": 1},
             "bad",
-            "Needs attention: 1 event lost in 24 h, 1,204 events in 10 min, newest stored 3 s ago, quality steady, no open alert.",
+            "Needs attention: 1 event lost in 24 h, 1,204 events in 10 min, newest stored 3 s ago, no alert on quality, no open alert.",
         ),
         (
             {"store_away_s": 95.0, "events": None, "newest_age_s": None, "lost": None, "judged": None},
@@ -45,7 +48,7 @@ FINE = {"events": 1204, "newest_age_s": 3.0, "lost": 0, "judged": True}
             "bad",
             (
                 "Not working: Redis does not answer, for 40 s now, so producers spool their events, 1,204 events in 10 min, "
-                "newest stored 3 s ago, none lost in 24 h, quality steady, no open alert."
+                "newest stored 3 s ago, none lost in 24 h, no alert on quality, no open alert."
             ),
         ),
         (
@@ -53,7 +56,7 @@ FINE = {"events": 1204, "newest_age_s": 3.0, "lost": 0, "judged": True}
             "bad",
             (
                 "Not working: 512 entries wait for the writer (no writer is running), 1,204 events in 10 min, newest stored 3 s ago, "
-                "quality steady, no open alert."
+                "no alert on quality, no open alert."
             ),
         ),
         (
@@ -62,15 +65,15 @@ FINE = {"events": 1204, "newest_age_s": 3.0, "lost": 0, "judged": True}
             (
                 "Working, with a warning: 90,000 entries wait for the judge (lag above delivery.lag_limit_entries), "
                 "1,204 events in 10 min, "
-                "newest stored 3 s ago, none lost in 24 h, quality steady, no open alert."
+                "newest stored 3 s ago, none lost in 24 h, no alert on quality, no open alert."
             ),
         ),
         (
             {"events": 0, "usual": 300.0, "newest_age_s": 7200.0},
             "warn",
             (
-                "Working, with a warning: no event in 10 min, usual are 300, newest stored 2 h ago, none lost in 24 h, quality steady, "
-                "no open alert."
+                "Working, with a warning: no event in 10 min, usual are 300, newest stored 2 h ago, none lost in 24 h, "
+                "no alert on quality, no open alert."
             ),
         ),
         (

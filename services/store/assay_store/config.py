@@ -193,6 +193,8 @@ def _profile(role: Role, limit: Limits, settings: Iterable[str]) -> str:
     bounds = "".join(
         f"<{name}><min>1</min><max>{value}</max></{name}>" for name, value in limit_settings(limit).items()
     )
+    if limit.priority:
+        bounds += f"<priority><min>{limit.priority}</min></priority>"
     if role is Role.OWNER:
         fixed: set[str] = set(FIXED_SETTINGS)
     else:

@@ -350,7 +350,7 @@ class Engine:
             settings |= {"default_normal_view_sql_security": "DEFINER", "default_view_definer": "CURRENT_USER"}
         else:
             settings |= config.limit_settings(self.limits[handle.role]) | config.LITERAL_VALUES
-            settings["result_overflow_mode"] = "throw"
+            settings |= {"result_overflow_mode": "throw", "priority": self.limits[handle.role].priority}
         handle.set(settings)
         # From here on the profile's constraints apply: settings that are not listed in `roles` keep their values.
         handle.query(f"SET profile = {quote(handle.role.value)}")

@@ -72,7 +72,7 @@ class Role(StrEnum):
 READER_SETTINGS = frozenset(
     {
         "max_execution_time", "max_memory_usage", "max_result_rows", "max_threads", "max_block_size",
-        "max_rows_to_read", "max_bytes_to_read", "limit", "offset", "extremes",
+        "max_rows_to_read", "max_bytes_to_read", "priority", "limit", "offset", "extremes",
         "join_use_nulls", "session_timezone", "date_time_output_format", "describe_compact_output",
         "output_format_json_quote_64bit_integers", "output_format_json_quote_denormals",
         "output_format_json_named_tuples_as_objects", "output_format_json_escape_forward_slashes",
@@ -123,11 +123,13 @@ class Limits:
         memory_bytes: memory of one query; 0 is bounded by the whole store's cap alone.
         seconds: run time of one query, waiting for a slow client included; 0 is unlimited.
         result_rows: rows of one result; 0 is unlimited.
+        priority: queries with a higher number pause while those with a lower one run; 0 is outside of this order.
     """
 
     memory_bytes: int = 0
     seconds: int = 0
     result_rows: int = 0
+    priority: int = 0
 
 
 STAGING_ROLE = "staging"
@@ -189,19 +191,22 @@ CONSOLE_MEMORY_BYTES = 1_000_000_000
 """Memory of one query of the console, unless half of the store's cap is less."""
 
 
+FIRST, SECOND, LAST = 1, 2, 3
+"""Who waits for whom: rows of events and people at a page, then people's own queries, then long work."""
+
+
 def limits(max_memory_bytes: int, max_query_seconds: int) -> dict[Role, Limits]:
     """Return the limits of each role, from the store's memory cap and the longest query of an SRE."""
+    half = max_memory_bytes // 2
     return {
         Role.OWNER: Limits(),
-        Role.WRITER: Limits(seconds=max_query_seconds * 10),
-        Role.EVALUATOR: Limits(memory_bytes=max_memory_bytes // 2, seconds=max_query_seconds * 10),
-        Role.OPERATOR: Limits(memory_bytes=max_memory_bytes // 2, seconds=max_query_seconds, result_rows=1_000_000),
-        Role.SRE: Limits(memory_bytes=max_memory_bytes // 2, seconds=max_query_seconds, result_rows=1_000_000),
+        Role.WRITER: Limits(seconds=max_query_seconds * 10, priority=FIRST),
+        Role.EVALUATOR: Limits(half, max_query_seconds * 10, priority=LAST),
+        Role.OPERATOR: Limits(half, max_query_seconds, 1_000_000, SECOND),
+        Role.SRE: Limits(half, max_query_seconds, 1_000_000, SECOND),
         Role.CONSOLE: Limits(
-            memory_bytes=min(max_memory_bytes // 2, CONSOLE_MEMORY_BYTES),
-            seconds=min(max_query_seconds, CONSOLE_SECONDS),
-            result_rows=1_000_000,
+            min(half, CONSOLE_MEMORY_BYTES), min(max_query_seconds, CONSOLE_SECONDS), 1_000_000, FIRST
         ),
-        Role.AUDITOR: Limits(memory_bytes=max_memory_bytes // 2, seconds=max_query_seconds * 10),
-        Role.EXPORTER: Limits(memory_bytes=max_memory_bytes * 3 // 4, seconds=max_query_seconds * 120, result_rows=0),
+        Role.AUDITOR: Limits(half, max_query_seconds * 10, priority=LAST),
+        Role.EXPORTER: Limits(max_memory_bytes * 3 // 4, max_query_seconds * 120, priority=LAST),
     }

@@ -142,7 +142,8 @@ class MetricChange:
     low: float
     high: float
     p: float | None
-    threshold: float
+    #: None if no change is large enough: the metric is for information.
+    threshold: float | None
     floor: float | None
     lower_is_better: bool
     stage: str
@@ -350,10 +351,13 @@ def _changes(paired: "PairedRuns", metric: str) -> list[CaseChange]:
 
 
 def _metric(each: "MetricComparison", meaning: str) -> MetricChange:
+    from assay_evals.metrics.case_metrics import PATH
+
     rule = each.rule
+    threshold = None if each.metric.startswith(PATH) else rule.threshold
     return MetricChange(
         each.metric, each.n, each.baseline, each.candidate, each.delta, each.interval.low, each.interval.high, each.p,
-        rule.threshold, rule.floor, rule.lower_is_better, rule.stage.value, each.verdict.value, meaning,
+        threshold, rule.floor, rule.lower_is_better, rule.stage.value, each.verdict.value, meaning,
     )  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def verdict(facts: Facts) -> Verdict:
         *([f"{_count(facts.events, 'event')} in 10 min"] if facts.events is not None and not silent else []),
         *([f"newest stored {age(facts.newest_age_s)} ago"] if facts.newest_age_s is not None else []),
         *(["none lost in 24 h"] if facts.lost == 0 else []),
-        *(["quality steady"] if facts.judged and facts.quality_alerts == 0 else []),
+        *(["no alert on quality"] if facts.judged and facts.quality_alerts == 0 else []),
         *(["no open alert"] if facts.critical == facts.warnings == 0 and facts.store_away_s is None else []),
     ]
     head, state = _head(broken, urgent, mild)
