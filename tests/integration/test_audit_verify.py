@@ -277,7 +277,7 @@ def test_a_forged_leaf_beside_a_real_one_is_one_place(log: Log) -> None:
     assert log.problems() == [("second_leaf", 3)]
 
 
-def test_a_copy_of_a_leaf_with_another_place_is_seen_by_verify_and_doctor_and_stops_the_auditor(log: Log) -> None:
+def test_a_copy_of_a_leaf_with_another_place_is_seen_by_verify_and_doctor_and_misleads_no_auditor(log: Log) -> None:
     log.command("SYSTEM STOP MERGES assay_base.audit_leaves")
     log.command(
         f"INSERT INTO assay_base.audit_leaves SELECT * REPLACE ({2**62} AS place) FROM assay_base.kept_audit_leaves WHERE leaf_index = 3"
@@ -287,6 +287,8 @@ def test_a_copy_of_a_leaf_with_another_place_is_seen_by_verify_and_doctor_and_st
     log.command("OPTIMIZE TABLE assay_base.audit_leaves FINAL")  # the copy is left
     assert log.problems() == [("leaf", 3)]
     assert probes.audit_log(log.audited.owner, "assay", ORIGIN)[-1]
+    log.audited.audit()  # it starts with the places of a checkpoint
+    log.delete("audit_checkpoints", "1")
     auditor = log.audited.auditor()
     auditor.step()
     auditor.close()

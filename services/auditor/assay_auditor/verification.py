@@ -194,6 +194,10 @@ class Verification:
             problems += self._rows(leaf, documents, self._previous)
             problems += _disclosures(index, documents, hidden)
         self._previous = bytes.fromhex(leaf.chain_hash) if leaf is not None and is_hash(leaf.chain_hash) else None
+        if leaf is not None:  # its place is not hashed, and that of its row is
+            leaf = leaf._replace(
+                place=next((row["place"] for row in documents if _hash_of(row) == leaf.leaf_hash), leaf.place)
+            )
         return leaf, problems
 
     @staticmethod

@@ -648,7 +648,7 @@ def audit_log(
     if behind_s > UNANCHORED_S:
         problems.append(f"stored events of {age(behind_s)} ago are not in it")
     if is_ahead:
-        what = f"{summary}; a leaf has a place that no event has reached yet, and later events are not written"
+        what = f"{summary}; a leaf has a place that no event has reached yet, and later events might not be written"
         return Finding(name, Status.WARN, what, "run assay audit verify --full; see docs/audit.md")
     if problems:
         return Finding(name, Status.WARN, f"{summary}; {'; '.join(problems)}", hint)
