@@ -145,7 +145,7 @@ def test_a_loss_that_is_reported_again_and_a_record_that_is_sent_again_are_one_l
     assert audited.size() == before + 1
 
 
-def test_losses_of_the_last_hour_that_have_a_leaf_are_looked_for_once(
+def test_losses_of_the_last_hour_that_have_a_leaf_are_read_again_only_after_a_change(
     audited: Audited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     audited.insert("capture_failures", failure(), failure())
@@ -160,8 +160,16 @@ def test_losses_of_the_last_hour_that_have_a_leaf_are_looked_for_once(
     monkeypatch.setattr(Sources, "_unknown", counted)
     with connect(audited.settings().store) as client:
         sources = Sources(client, ORIGIN)
-        assert sources.lost(0, 10) == sources.lost(0, 10) == []
-        assert asked == [2, 0]
+        reads: list[str] = []
+        read = client.query_row_block_stream
+
+        def watched(query: str, **rest: Any) -> Any:
+            reads.append(query)
+            return read(query, **rest)
+
+        monkeypatch.setattr(client, "query_row_block_stream", watched)
+        assert sources.lost(0, 10) == sources.lost(0, 10) == sources.lost(0, 10) == []
+        assert (asked, len(reads)) == ([2], 1)  # nothing has changed
         later = failure()
         audited.insert("capture_failures", later)
         assert [each.source_id for each in sources.lost(0, 10)] == [later["failure_id"]]
@@ -467,3 +475,35 @@ def test_the_service_writes_is_killed_writes_on_and_signs_at_its_end(audited: Au
         assert process.wait(60) == 0
     [[newest]] = audited.query("SELECT max(size) FROM assay.audit_checkpoints")
     assert newest == audited.size() == 25 + recorded_operations(audited)
+
+
+def test_a_start_reads_the_places_of_the_leaves_behind_the_newest_checkpoint_only(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = audited.calls(4)
+    audited.insert("capture_failures", failure())
+    audited.watermark()
+    audited.audit()
+    covered = audited.size()
+    audited.calls(2, start=10)
+    auditor = audited.auditor(checkpoint_s=80_000.0)
+    auditor._signed_at = float("inf")  # no checkpoint is due
+    while auditor.step():
+        pass
+    assert auditor._log is not None
+    expected = dict(auditor._log.places)
+    auditor._disconnect()
+    auditor._lock.release()
+    starts: list[int] = []
+    read = Log._read_places
+
+    def watched(self: Log, start: int) -> None:
+        starts.append(start)
+        assert self.places["event"] == calls[-1]["id"]  # those of the checkpoint
+        read(self, start)
+
+    monkeypatch.setattr(Log, "_read_places", watched)
+    again = audited.auditor()
+    again.step()
+    assert (again._log is not None and again._log.places, starts) == (expected, [covered])
+    again.close()

@@ -109,6 +109,20 @@ def log(written: Log) -> Iterator[Log]:
     shutil.copytree(written.kept, written.audited.directory)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 4, 5])
+def test_pages_of_any_size_give_the_same_result(
+    log: Log, monkeypatch: pytest.MonkeyPatch, rows: int, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(audit_log, "PAGE", rows)
+    kept = tmp_path / "kept.txt"
+    file = log.audited.directory / CHECKPOINT_FILE
+    first, second = file.read_text().removesuffix("\n\n").split("\n\n" + ORIGIN)
+    kept.write_text(f"{ORIGIN}{second}\n\n{first}\n\n")  # not in the order of their sizes
+    assert log.problems("--checkpoint", str(kept)) == []
+    file.write_text(file.read_text() + file.read_text())
+    assert {kind for kind, _ in log.problems()} == ({"checkpoint"} if rows < 5 else set())
+
+
 def test_an_intact_log_verifies_with_exit_0(log: Log) -> None:
     done = log.audit("verify")
     assert (done.returncode, done.stderr) == (0, b"")
@@ -263,7 +277,7 @@ def test_a_forged_leaf_beside_a_real_one_is_one_place(log: Log) -> None:
     assert log.problems() == [("second_leaf", 3)]
 
 
-def test_a_copy_of_a_leaf_with_another_place_is_seen_by_verify_and_doctor_and_stops_the_auditor(log: Log) -> None:
+def test_a_copy_of_a_leaf_with_another_place_is_seen_by_verify_and_doctor_and_misleads_no_auditor(log: Log) -> None:
     log.command("SYSTEM STOP MERGES assay_base.audit_leaves")
     log.command(
         f"INSERT INTO assay_base.audit_leaves SELECT * REPLACE ({2**62} AS place) FROM assay_base.kept_audit_leaves WHERE leaf_index = 3"
@@ -273,6 +287,8 @@ def test_a_copy_of_a_leaf_with_another_place_is_seen_by_verify_and_doctor_and_st
     log.command("OPTIMIZE TABLE assay_base.audit_leaves FINAL")  # the copy is left
     assert log.problems() == [("leaf", 3)]
     assert probes.audit_log(log.audited.owner, "assay", ORIGIN)[-1]
+    log.audited.audit()  # it starts with the places of a checkpoint
+    log.delete("audit_checkpoints", "1")
     auditor = log.audited.auditor()
     auditor.step()
     auditor.close()
@@ -380,14 +396,21 @@ def test_a_checkpoint_in_the_store_that_was_changed_is_seen(log: Log) -> None:
     assert {kind for kind, _ in log.problems()} == {"checkpoint"}
 
 
+def test_places_of_a_checkpoint_that_were_changed_are_seen(log: Log) -> None:
+    log.update("audit_checkpoints", "places = map('event', 9000000000000000)", f"size = {LEAVES}")
+    assert log.problems() == [("checkpoint", None)]
+
+
 def test_checkpoints_in_the_store_are_read_page_by_page(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = AuditLog(log.audited.owner, log.audited.settings().auditor)
-    whole = reader.stored_notes()
+    [whole] = reader.stored_notes(-1, 2**64 - 1)
     assert len(whole) == 2
     forged = {"log": ORIGIN, "size": whole[0].size, "root": "00" * 32, "note": "another of this size", "edge": []}
     log.audited.insert("audit_checkpoints", forged)
     monkeypatch.setattr(audit_log, "NOTES", 1)
-    assert [each.size for each in reader.stored_notes()] == [whole[0].size, whole[0].size, whole[1].size]
+    parts = [[each.size for each in part] for part in reader.stored_notes(-1, 2**64 - 1)]
+    assert parts == [[whole[0].size, whole[0].size], [whole[1].size]]
+    assert list(reader.stored_notes(whole[0].size or 0, 2**64 - 1)) == [[whole[1]]]
     assert reader.newest_notes()[0] == whole[1]
 
 

@@ -65,6 +65,8 @@ def test_every_database_and_table_that_a_grant_names_exists(engine: EngineWithUs
     databases = {name.partition(".")[0] for name in tables}
     for query in (str(query.text) for query in ET.parse(USERS).findall("users/*/grants/query")):  # noqa: S314
         database, _, table = query.rpartition(" ON ")[2].partition(".")
+        if database == "*":  # the names of users and roles
+            continue
         assert database in databases, query
         assert table == "*" or f"{database}.{table}" in tables, query
     assert {BASE, VIEWS} <= databases

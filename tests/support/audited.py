@@ -1,7 +1,9 @@
 """A store with an audit log, for tests: sources, watermark, passes of the auditor."""
 
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,6 +68,24 @@ class Audited:
             assert not auditor.problem, auditor.problem
         finally:
             auditor.close()
+
+    @contextmanager
+    def auditing(self, **settings: Any) -> Iterator[None]:
+        """Run an auditor within the block, as the service does. It signs whenever the log has grown."""
+        auditor, stop = self.auditor(checkpoint_leaves=1, **settings), threading.Event()
+
+        def passes() -> None:
+            while not stop.wait(0.01):
+                auditor.step()
+            auditor.close()
+
+        thread = threading.Thread(target=passes)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
 
     def query(self, sql: str) -> list[Sequence[Any]]:
         """Run a query as the owner."""

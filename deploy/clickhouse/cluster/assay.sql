@@ -3639,6 +3639,7 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.audit_checkpoints ON CLUSTER '{clu
     root String COMMENT 'Root of the tree, in hex.' CODEC(ZSTD(1)),
     note String COMMENT 'The signed checkpoint (c2sp.org/tlog-checkpoint).' CODEC(ZSTD(3)),
     edge Array(String) COMMENT 'Roots of the complete subtrees from left to right, in hex: a tree continues from them.' CODEC(ZSTD(1)),
+    places Map(String, UInt64) COMMENT 'Greatest place of each kind of source in these leaves, events as one: the auditor continues from them.' CODEC(ZSTD(1)),
     stored_at DateTime64(6, 'UTC') MATERIALIZED now64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).' CODEC(ZSTD(1))
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}')
@@ -3729,11 +3730,12 @@ CREATE VIEW IF NOT EXISTS `assay_local`.audit_checkpoints ON CLUSTER '{cluster}'
     root String COMMENT 'Root of the tree, in hex.',
     note String COMMENT 'The signed checkpoint (c2sp.org/tlog-checkpoint).',
     edge Array(String) COMMENT 'Roots of the complete subtrees from left to right, in hex: a tree continues from them.',
+    places Map(String, UInt64) COMMENT 'Greatest place of each kind of source in these leaves, events as one: the auditor continues from them.',
     stored_at DateTime64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).'
 )
 DEFINER = owner SQL SECURITY DEFINER
 AS SELECT
-    log, size, root, note, edge, stored_at
+    log, size, root, note, edge, places, stored_at
 FROM `assay_base_local`.audit_checkpoints
 COMMENT 'Signed checkpoints of the audit log.';
 
@@ -4554,6 +4556,7 @@ CREATE TABLE IF NOT EXISTS `assay`.audit_checkpoints ON CLUSTER '{cluster}'
     root String COMMENT 'Root of the tree, in hex.',
     note String COMMENT 'The signed checkpoint (c2sp.org/tlog-checkpoint).',
     edge Array(String) COMMENT 'Roots of the complete subtrees from left to right, in hex: a tree continues from them.',
+    places Map(String, UInt64) COMMENT 'Greatest place of each kind of source in these leaves, events as one: the auditor continues from them.',
     stored_at DateTime64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).'
 )
 ENGINE = Distributed('{cluster}', 'assay_local', 'audit_checkpoints');
@@ -5223,4 +5226,4 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (20,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (21, '0021_labels.sql', '01b912417402c7b5cf08fd712af8af21368f38a396ed21738f05c9f4939dc4d0');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (22, '0022_audit_log.sql', '46a9fa65b0ba09d29b36ab94d1d9bae46ac5cb93585111181c7574a70c17b204');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (22, '0022_audit_log.sql', '15114f0c55ff320dc850c10184e142b317d94aae8e05e16da7b402a51dc7ed3e');

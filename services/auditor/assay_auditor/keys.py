@@ -9,10 +9,11 @@ import fcntl
 import os
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-from assay_auditor.notes import NoteError, Signer
+from assay_auditor.notes import NOTE_BYTES, NoteError, Signer
 
 KEY_FILE, SALT_FILE, CHECKPOINT_FILE, LOCK_FILE = "signer.key", "salts.key", "checkpoints.txt", "auditor.lock"
 #: The public key of `KEY_FILE`, for readers on this host.
@@ -21,6 +22,8 @@ _SECRET_BYTES = 32
 #: The end of a whole note in the file of checkpoints, and the bytes at the end of the file that are searched for it.
 _NOTE_END = re.compile(rb"(?:^|\n)\xe2\x80\x94 [^\n]+\n\n")
 _TAIL_BYTES = 65_536
+#: Bytes that are read at once.
+_READ_BYTES = 65_536
 
 
 class KeyFileError(RuntimeError):
@@ -194,16 +197,49 @@ def is_torn(content: bytes, origin: str) -> bool:
 
 def notes_of(content: str) -> list[str]:
     """Split a file of checkpoints into its notes, a torn last one included. Pure."""
-    found: list[str] = []
+    return list(_notes(content.split("\n")))
+
+
+def notes_in(path: Path) -> Iterator[str]:
+    """Return the notes of a file of checkpoints, a torn last one included, in the memory of one. Raises `OSError`.
+
+    What is appended after the first was returned is not read.
+    """
+    with path.open("rb") as file:
+        yield from _notes(_lines(file, os.fstat(file.fileno()).st_size))
+
+
+def ends_torn(path: Path, origin: str) -> bool:
+    """Return what `is_torn` says of a file. Raises `OSError`."""
+    with path.open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+        return is_torn(file.read(_TAIL_BYTES), origin)
+
+
+def _lines(file: BinaryIO, size: int) -> Iterator[str]:
+    """Return the first bytes of a file as `str.split` does; a line that is longer than any note is cut."""
+    rest = b""
+    while size and (read := file.read(min(size, _READ_BYTES))):
+        size -= len(read)
+        *whole, rest = (rest + read).split(b"\n")
+        for line in whole:
+            yield line.decode(errors="replace")
+        if len(rest) > NOTE_BYTES:
+            yield rest.decode(errors="replace")
+            rest = b""
+    yield rest.decode(errors="replace")
+
+
+def _notes(content: Iterable[str]) -> Iterator[str]:
     lines: list[str] = []
-    for line in content.split("\n"):
-        if line.startswith("\N{EM DASH} "):
+    length = 0
+    for line in content:
+        is_signature = line.startswith("\N{EM DASH} ")
+        if lines and ((not is_signature and lines[-1].startswith("\N{EM DASH} ")) or length > NOTE_BYTES):
+            yield "\n".join(lines) + "\n"
+            lines, length = [], 0
+        if line or lines:
             lines.append(line)
-        elif lines and lines[-1].startswith("\N{EM DASH} "):
-            found.append("\n".join(lines) + "\n")
-            lines = [line] if line else []
-        elif line or lines:
-            lines.append(line)
+            length += len(line) + 1
     if lines:
-        found.append("\n".join(lines) + "\n")
-    return found
+        yield "\n".join(lines) + "\n"

@@ -54,7 +54,7 @@ class Log:
         in_store = self._in_store()
         anchors = [each for each in (in_file, in_store) if each]
         anchor = max(anchors, key=lambda each: each.size, default=None)
-        self.tree = self._start(anchor)
+        self.tree, self.places = self._start(anchor)
         size = self._size(self.tree.size)
         if anchor and anchor.size > size:
             raise LogDamagedError(
@@ -67,6 +67,7 @@ class Log:
             )
         self._previous = self._chain_hash(self.tree.size)
         at_anchor = Tree(self.tree.size, self.tree.edge)
+        self._read_places(self.tree.size)
         while self.tree.size < size:
             for leaf, chain in self._page(self.tree.size, min(size, self.tree.size + _PAGE)):
                 self.tree.append(leaf)
@@ -79,13 +80,7 @@ class Log:
             )
         self.checkpoint_size = in_file.size if in_file else 0
         if in_file and in_file == anchor and in_file != in_store:  # its insert failed
-            self._record(in_file, note, at_anchor)
-        rows = self._client.query(
-            "SELECT if(kind IN ('tool_call', 'server_event'), 'event', toString(kind)) AS source, max(place) FROM audit_leaves "
-            "WHERE log = {log:String} GROUP BY source",
-            parameters={"log": self.origin},
-        ).result_rows
-        self.places = {str(kind): int(place) for kind, place in rows}
+            self._record(in_file, note, at_anchor, {})
         latest = sources.latest_place()
         if self.places.get("event", 0) > latest:
             raise LogDamagedError(
@@ -114,18 +109,19 @@ class Log:
         checkpoint = Checkpoint(self.origin, self.tree.size, self.tree.root())
         note = self._signer.signed(checkpoint.text)
         append_checkpoint(self._directory, note)
-        self._record(checkpoint, note, self.tree)
+        self._record(checkpoint, note, self.tree, self.places)
         self.checkpoint_size, self.covered_at = checkpoint.size, time.time()
         return True
 
-    def _record(self, checkpoint: Checkpoint, note: str, tree: Tree) -> None:
-        """Add a checkpoint to the store, with the edge of its tree."""
+    def _record(self, checkpoint: Checkpoint, note: str, tree: Tree, places: dict[str, int]) -> None:
+        """Add a checkpoint to the store, with the edge of its tree and the places of its leaves; {} if they are not known."""
         row = {
             "log": self.origin,
             "size": checkpoint.size,
             "root": checkpoint.root.hex(),
             "note": note,
             "edge": [each.hex() for each in tree.edge],
+            "places": places,
         }
         self._insert("audit_checkpoints", [row])
 
@@ -153,7 +149,7 @@ class Log:
     def _in_store(self) -> Checkpoint | None:
         """Return the newest checkpoint in the store. Raises `LogDamagedError` if this key signed none of the newest."""
         stored = self._stored_checkpoints(2**63)
-        for _, note, _ in stored:
+        for _, note, _, _ in stored:
             try:
                 return Checkpoint.verified(note, [self._signer.verifier], self.origin)
             except NoteError:
@@ -165,13 +161,13 @@ class Log:
             )
         return None
 
-    def _stored_checkpoints(self, most: int) -> list[tuple[int, str, list[str]]]:
+    def _stored_checkpoints(self, most: int) -> list[tuple[int, str, list[str], dict[str, int]]]:
         rows = self._client.query(
-            "SELECT size, note, edge FROM audit_checkpoints WHERE log = {log:String} AND size <= {most:UInt64} "
+            "SELECT size, note, edge, places FROM audit_checkpoints WHERE log = {log:String} AND size <= {most:UInt64} "
             "ORDER BY size DESC, note LIMIT 10",
             parameters={"log": self.origin, "most": most},
         ).result_rows
-        return [(int(size), str(note), list(edge)) for size, note, edge in rows]
+        return [(int(size), str(note), list(edge), dict(places)) for size, note, edge, places in rows]
 
     def _in_file(self) -> tuple[str, Checkpoint | None]:
         """Return the newest note in the file, and its checkpoint; None without one.
@@ -188,17 +184,30 @@ class Log:
                     raise LogDamagedError(f"{path}: {error}; restore it from a backup") from None
         return "", None
 
-    def _start(self, anchor: Checkpoint | None) -> Tree:
-        """Return the tree of the newest signed checkpoint whose edge is stored, no further than the anchor; otherwise an empty one."""
-        for size, note, edge in self._stored_checkpoints(anchor.size if anchor else 0):
+    def _start(self, anchor: Checkpoint | None) -> tuple[Tree, dict[str, int]]:
+        """Return the tree and the places of the newest signed checkpoint whose edge is stored, no further than the anchor.
+
+        Without one, an empty tree. `assay audit verify` compares the places with those of the leaves.
+        """
+        for size, note, edge, places in self._stored_checkpoints(anchor.size if anchor else 0):
             try:
                 signed = Checkpoint.verified(note, [self._signer.verifier], self.origin)
                 tree = Tree(size, [bytes.fromhex(each) for each in edge])
             except ValueError:
                 continue
-            if signed.size == size and tree.root() == signed.root:
-                return tree
-        return Tree()
+            if signed.size == size and tree.root() == signed.root and places:
+                return tree, places
+        return Tree(), {}
+
+    def _read_places(self, start: int) -> None:
+        """Read the greatest places of the leaves from `start` on."""
+        rows = self._client.query(
+            "SELECT if(kind IN ('tool_call', 'server_event'), 'event', toString(kind)) AS source, max(place) FROM audit_leaves "
+            "WHERE log = {log:String} AND leaf_index >= {start:UInt64} GROUP BY source",
+            parameters={"log": self.origin, "start": start},
+        ).result_rows
+        for kind, place in rows:
+            self.places[str(kind)] = max(self.places.get(str(kind), 0), int(place))
 
     def _chain_hash(self, size: int) -> bytes:
         if not size:

@@ -51,6 +51,18 @@ class Tree:
         self._edge.append(leaf)
         self.size += 1
 
+    def extend(self, leaves: Iterable[bytes]) -> None:
+        """Add the hashes of leaves."""
+        edge, size, sha256 = self._edge, self.size, hashlib.sha256
+        for leaf in leaves:
+            node, number = leaf, size
+            while number & 1:
+                node = sha256(b"\x01" + edge.pop() + node).digest()
+                number >>= 1
+            edge.append(node)
+            size += 1
+        self.size = size
+
     def root(self) -> bytes:
         """Return the root of all leaves so far."""
         if not self._edge:
@@ -64,8 +76,7 @@ class Tree:
 def root_of(leaves: Iterable[bytes]) -> bytes:
     """Return the root of leaf hashes."""
     tree = Tree()
-    for leaf in leaves:
-        tree.append(leaf)
+    tree.extend(leaves)
     return tree.root()
 
 

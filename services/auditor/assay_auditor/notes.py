@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 _ED25519 = b"\x01"
 _MARK = "\N{EM DASH} "
 #: Most bytes of a note, and most signatures that are looked at.
-_NOTE_BYTES, _SIGNATURES = 1_000_000, 100
+NOTE_BYTES, _SIGNATURES = 1_000_000, 100
 
 
 class NoteError(ValueError):
@@ -135,7 +135,7 @@ def verified_text(note: str, verifiers: Sequence[Verifier]) -> str:
 
 
 def _parts(note: str) -> tuple[str, list[tuple[str, bytes]]]:
-    if len(note) > _NOTE_BYTES or any(each < " " and each != "\n" for each in note):
+    if len(note) > NOTE_BYTES or any(each < " " and each != "\n" for each in note):
         raise NoteError("not a note: too long, or with control characters")
     text, gap, lines = note.rpartition("\n\n")
     if not gap or not lines.endswith("\n"):
@@ -182,6 +182,7 @@ class Checkpoint:
             origin, size, root = lines[0], lines[1], base64.b64decode(lines[2], validate=True)
         except (IndexError, ValueError):
             raise NoteError("not a checkpoint: origin, size and root are missing") from None
-        if not origin or not size.isascii() or not size.isdigit() or str(int(size)) != size or len(root) != 32:
+        well_formed = size.isascii() and size.isdigit() and len(size) <= 20 and str(int(size)) == size
+        if not origin or not well_formed or len(root) != 32:
             raise NoteError("not a checkpoint: a malformed origin, size or root")
         return cls(origin, int(size), root)

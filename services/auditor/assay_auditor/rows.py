@@ -21,6 +21,9 @@ HASHED = (
     "pii_categories", "ast_shape_hash", "rule_id", "fingerprint", "fingerprint_version", "chain_hash", "sd",
 )  # fmt: skip
 
+#: The keys of a leaf's document, in their order.
+KEYS = tuple(sorted(("v", *HASHED)))
+
 Row = dict[str, Any]
 
 

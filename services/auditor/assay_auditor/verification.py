@@ -3,16 +3,34 @@
 The memory does not grow with the log. A malformed row or checkpoint is a mismatch, never an error.
 """
 
+import hashlib
+from binascii import b2a_base64
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
-from assay_auditor.chain import GENESIS, chain_hash, is_hash
+import orjson
+
+from assay_auditor.chain import CHAINED, GENESIS, chain_hash, is_hash
 from assay_auditor.disclosures import digest_of, opened
+from assay_auditor.expiry import Absences, Expiry
 from assay_auditor.merkle import HASH_BYTES, Tree, leaf_hash
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
-from assay_auditor.rows import leaf_data
+from assay_auditor.rows import KEYS, leaf_data
+from assay_auditor.sources import EVENT_KINDS
+
+#: The columns of a row as it is verified: the keys of its document in their order, and its hash. Its places in that order.
+COLUMNS = (*KEYS, "leaf_hash")
+_LEAF_INDEX, _KIND, _SOURCE, _PLACE, _SD, _CHAIN_HASH = map(
+    KEYS.index, ("leaf_index", "kind", "source_id", "place", "sd", "chain_hash")
+)
+_CHAIN_KEYS = tuple(sorted(CHAINED))
+_chained = itemgetter(*map(KEYS.index, _CHAIN_KEYS))
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+
+Row = Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -27,8 +45,7 @@ class Mismatch:
     actual: str = ""
 
 
-@dataclass(frozen=True)
-class StoredLeaf:
+class StoredLeaf(NamedTuple):
     """A leaf hash in the store."""
 
     leaf_index: int
@@ -47,73 +64,151 @@ class Note:
     note: str
     size: int | None = None
     root: str | None = None
+    places: Mapping[str, int] | None = None
 
 
 class Verification:
-    """Verifies leaves from the first to the last. `verifiers`: the keys that are trusted."""
+    """Verifies leaves from the first to the last. `verifiers`: the keys that are trusted. `expiries`: records of absent rows."""
 
-    def __init__(self, origin: str, verifiers: Sequence[Verifier], notes: Sequence[Note], size: int) -> None:
+    def __init__(self, origin: str, verifiers: Sequence[Verifier], expiries: Sequence[Expiry] = ()) -> None:
         self.tree = Tree()
+        #: Absent rows that a signed record explains, known after the last page.
+        self.expired = 0
         #: Size of the largest checkpoint that a trusted key signed and that the leaves confirm.
         self.confirmed = 0
-        self._origin, self._verifiers, self._size = origin, verifiers, size
-        self._roots: dict[int, dict[bytes, str]] = defaultdict(dict)
-        self._bad = list(self._sort(notes))
+        self._origin, self._verifiers = origin, verifiers
+        self._absences = Absences(expiries)
+        self._places: dict[str, int] = {}
         self._previous: bytes | None = GENESIS
 
-    def _sort(self, notes: Sequence[Note]) -> Iterator[Mismatch]:
+    def _signed(self, notes: Sequence[Note]) -> tuple[dict[int, list[tuple[Note, Checkpoint]]], list[Mismatch]]:
+        """Return the checkpoints that a trusted key signed, by their size, and what is wrong with notes."""
+        signed: dict[int, list[tuple[Note, Checkpoint]]] = defaultdict(list)
+        wrong: list[Mismatch] = []
+        known: dict[str, Checkpoint | NoteError] = {}  # most are in two places
         for each in notes:
-            try:
-                found = Checkpoint.verified(each.note, self._verifiers, self._origin)
-            except NoteError as error:
-                yield Mismatch("checkpoint", None, f"{each.where}: {error}")
+            if each.note not in known:
+                try:
+                    known[each.note] = Checkpoint.verified(each.note, self._verifiers, self._origin)
+                except NoteError as error:
+                    known[each.note] = error
+            found = known[each.note]
+            if isinstance(found, NoteError):
+                wrong.append(Mismatch("checkpoint", None, f"{each.where}: {found}"))
                 continue
             if (each.size, each.root) not in ((None, None), (found.size, found.root.hex())):
-                yield Mismatch("checkpoint", None, f"{each.where}: size or root differ from its note")
-            self._roots[found.size].setdefault(found.root, each.where)
-        for size, roots in self._roots.items():
-            if len(roots) > 1:
-                places = " and ".join(sorted(set(roots.values())))
-                yield Mismatch("fork", None, f"{places}: two signed roots of {size} leaves")
+                wrong.append(Mismatch("checkpoint", None, f"{each.where}: size or root differ from its note"))
+            signed[found.size].append((each, found))
+        for size, same in signed.items():
+            if len({found.root for _, found in same}) > 1:
+                where = " and ".join(sorted({each.where for each, _ in same}))
+                wrong.append(Mismatch("fork", None, f"{where}: two signed roots of {size} leaves"))
+        return signed, wrong
 
-    def before(self) -> Iterator[Mismatch]:
-        """Return what is wrong with the checkpoints themselves."""
-        yield from self._bad
-        for size in sorted(self._roots):
-            if size > self._size:
-                where = ", ".join(self._roots[size].values())
-                what = f"{where}: {size} leaves were signed, and {self._size} are left: the tail was deleted, or an old backup restored"
-                yield Mismatch("tail", self._size, what, expected=str(size), actual=str(self._size))
-        yield from self._root()
+    def behind(self, notes: Sequence[Note], size: int) -> Iterator[Mismatch]:
+        """Verify the checkpoints that no page had: those of more leaves than the log has, which is `size`."""
+        signed, wrong = self._signed(notes)
+        yield from wrong
+        for number in sorted(signed):
+            if number > size:
+                where = ", ".join(each.where for each, _ in signed[number])
+                what = f"{where}: {number} leaves were signed, and {size} are left: the tail was deleted, or an old backup restored"
+                yield Mismatch("tail", size, what, expected=str(number), actual=str(size))
+            elif number:
+                yield from _behind_larger(signed[number], number)
 
     def page(
         self,
         start: int,
         end: int,
         leaves: Sequence[StoredLeaf],
-        rows: Sequence[Mapping[str, Any]] | None,
+        rows: Sequence[Row] | None,
         disclosures: Sequence[tuple[int, str, str]] = (),
+        notes: Sequence[Note] = (),
     ) -> Iterator[Mismatch]:
         """Verify the leaves of a range, which continues the last one. `rows` is None to verify hashes alone.
 
-        Copies of a leaf or row that are equal are to be given once.
+        Copies of a leaf or row that are equal are to be given once. A row has the values of `COLUMNS`. `notes`: the checkpoints of more
+        than `start` and at most `end` leaves.
         """
-        leaves_at, rows_at, hidden_at = _by_index(leaves), _rows_by_index(rows or ()), defaultdict(list)
-        for index, digest, text in disclosures:
-            hidden_at[index].append((digest, text))
+        signed, wrong = self._signed(notes)
+        yield from wrong
+        yield from self._before(signed, start)
+        leaves_at: dict[int, list[StoredLeaf]] = defaultdict(list)
+        rows_at: dict[int, list[Row]] = defaultdict(list)
+        hidden_at: dict[int, list[tuple[str, str]]] = defaultdict(list)
+        for each in leaves:
+            leaves_at[each.leaf_index].append(each)
+        for row in rows or ():
+            rows_at[row[_LEAF_INDEX]].append(row)
+        for place, digest, text in disclosures:
+            hidden_at[place].append((digest, text))
+        hashes: list[bytes] = []
+        places = self._places
+        nothing: list[Any] = []
         for index in range(start, end):
-            own = rows_at.get(index, [])
-            leaf, problems = self._leaf(index, leaves_at.get(index, []), own)
-            yield from problems
-            if leaf is not None and rows is not None:
-                yield from self._rows(leaf, own, self._previous)
-                yield from _disclosures(index, own, hidden_at.get(index, []))
-            self._append(leaf)
-            yield from self._root()
+            found, own = leaves_at.get(index, nothing), rows_at.get(index, nothing)
+            following = None
+            if len(found) == 1 and len(own) == 1 and self._previous is not None:
+                following = _intact(found[0], own[0], self._previous, hidden_at.get(index, nothing))
+            if following is not None:  # as nearly all are
+                leaf: StoredLeaf | None = found[0]
+                self._previous = following
+                hashes.append(bytes.fromhex(found[0].leaf_hash))
+            else:
+                leaf, problems = self._compared(index, found, own, hidden_at.get(index, nothing), rows is not None)
+                yield from problems
+                hashes.append(self._hash(leaf))
+            if leaf is not None:
+                kind = "event" if leaf.kind in EVENT_KINDS else leaf.kind
+                if leaf.place > places.get(kind, 0):
+                    places[kind] = leaf.place
+                if index in self._absences.places:
+                    self._absences.confirm(index, leaf.leaf_hash)
+            if index + 1 in signed:
+                self.tree.extend(hashes)
+                hashes = []
+                yield from self._root(signed[index + 1])
+        self.tree.extend(hashes)
 
-    def gap(self, start: int, end: int) -> Iterator[Mismatch]:
-        """Report a range without any leaf hash, as one mismatch, and continue after it."""
+    def _before(self, signed: Mapping[int, list[tuple[Note, Checkpoint]]], start: int) -> Iterator[Mismatch]:
+        """Verify checkpoints of no leaves, and report those of earlier pages: their file is not in the order of the log."""
+        for size in sorted(signed):
+            if size == self.tree.size:
+                yield from self._root(signed[size])
+            elif size < start:
+                yield from _behind_larger(signed[size], size)
+
+    def _compared(
+        self,
+        index: int,
+        found: Sequence[StoredLeaf],
+        own: Sequence[Row],
+        hidden: Sequence[tuple[str, str]],
+        with_rows: bool,
+    ) -> tuple[StoredLeaf | None, list[Mismatch]]:
+        """Verify a place of the log step by step, to name what is wrong."""
+        documents = [dict(zip(COLUMNS, row, strict=True)) for row in own]
+        leaf, problems = self._leaf(index, found, documents)
+        if leaf is not None and with_rows:
+            problems += self._rows(leaf, documents, self._previous)
+            problems += _disclosures(index, documents, hidden)
+        self._previous = bytes.fromhex(leaf.chain_hash) if leaf is not None and is_hash(leaf.chain_hash) else None
+        if leaf is not None:  # its place is not hashed, and that of its row is
+            leaf = leaf._replace(
+                place=next((row["place"] for row in documents if _hash_of(row) == leaf.leaf_hash), leaf.place)
+            )
+        return leaf, problems
+
+    @staticmethod
+    def _hash(leaf: StoredLeaf | None) -> bytes:
+        return bytes.fromhex(leaf.leaf_hash) if leaf is not None and is_hash(leaf.leaf_hash) else bytes(HASH_BYTES)
+
+    def gap(self, start: int, end: int, notes: Sequence[Note] = ()) -> Iterator[Mismatch]:
+        """Report a range without any leaf hash, as one mismatch, and continue after it. `notes`: its checkpoints."""
         yield Mismatch("missing_leaf", start, f"the leaf hashes from {start} to {end - 1} are missing")
+        _, wrong = self._signed(notes)
+        yield from wrong
         self.tree = Tree(end, [bytes(HASH_BYTES)] * end.bit_count())
         self._previous = None
 
@@ -140,7 +235,8 @@ class Verification:
 
     def _rows(self, leaf: StoredLeaf, rows: Sequence[Mapping[str, Any]], previous: bytes | None) -> Iterator[Mismatch]:
         if not rows:
-            yield Mismatch("missing_row", leaf.leaf_index, "the row is missing", leaf.source_id, leaf.leaf_hash)
+            if not self._absences.add(leaf.leaf_index):
+                yield Mismatch("missing_row", leaf.leaf_index, "the row is missing", leaf.source_id, leaf.leaf_hash)
             return
         if len(rows) > 1:
             yield Mismatch("second_row", leaf.leaf_index, f"{len(rows)} different rows at one place", leaf.source_id)
@@ -163,23 +259,29 @@ class Verification:
             if previous is not None:
                 yield from _chain(leaf, row, previous)
 
-    def _append(self, leaf: StoredLeaf | None) -> None:
-        malformed = leaf is None or not is_hash(leaf.leaf_hash)
-        self.tree.append(bytes(HASH_BYTES) if malformed or leaf is None else bytes.fromhex(leaf.leaf_hash))
-        self._previous = bytes.fromhex(leaf.chain_hash) if leaf is not None and is_hash(leaf.chain_hash) else None
+    def absences(self) -> Iterator[Mismatch]:
+        """Return the absent rows that a record names which is not in the log or not signed. Call it after the last page."""
+        self.expired, missing = self._absences.result(self.confirmed)
+        for first, last, count in missing:
+            rows = f"{count} rows from {first} to {last} are" if count > 1 else "the row is"
+            yield Mismatch(
+                "missing_row", first, f"{rows} missing, and the record that explains it is not a signed leaf"
+            )
 
-    def _root(self) -> Iterator[Mismatch]:
-        """Compare the root with the checkpoints of this size."""
-        size = self.tree.size
-        if size not in self._roots:
-            return
-        root = self.tree.root()
-        for signed, where in self._roots[size].items():
-            if signed == root:
+    def _root(self, signed: Sequence[tuple[Note, Checkpoint]]) -> Iterator[Mismatch]:
+        """Compare the root, and the places, with the checkpoints of this size."""
+        size, root = self.tree.size, self.tree.root()
+        others: dict[bytes, list[str]] = defaultdict(list)
+        for each, found in signed:
+            if found.root == root:
                 self.confirmed = size
             else:
-                what = f"{where}: the first {size} leaves are others than those that were signed"
-                yield Mismatch("root", None, what, expected=signed.hex(), actual=root.hex())
+                others[found.root].append(each.where)
+            if each.places and dict(each.places) != self._places and each.size == size:
+                yield Mismatch("checkpoint", None, f"{each.where}: its places are others than those of its leaves")
+        for other, where in others.items():
+            what = f"{', '.join(where)}: the first {size} leaves are others than those that were signed"
+            yield Mismatch("root", None, what, expected=other.hex(), actual=root.hex())
 
     def after(self, rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mismatch], int]:
         """Verify rows behind the last leaf, in their order.
@@ -203,6 +305,33 @@ class Verification:
         return [], len(rows)
 
 
+def _behind_larger(signed: Sequence[tuple[Note, Checkpoint]], size: int) -> Iterator[Mismatch]:
+    for each, _ in signed:
+        yield Mismatch("checkpoint", None, f"{each.where}: a checkpoint of {size} leaves behind a larger one")
+
+
+def _intact(leaf: StoredLeaf, row: Row, previous: bytes, hidden: Sequence[tuple[str, str]]) -> bytes | None:
+    """Return the hash of a row in the chain if leaf, row and disclosures are as they were written; else None, to look closer."""
+    try:
+        data = orjson.dumps(dict(zip(KEYS, row, strict=False)))
+        chained = orjson.dumps(dict(zip(_CHAIN_KEYS, _chained(row), strict=True)))
+        texts = [(digest, text.encode()) for digest, text in hidden]
+    except (TypeError, AttributeError, ValueError):  # text that is no Unicode
+        return None
+    computed = hashlib.sha256(b"\x00" + data).hexdigest()
+    following = hashlib.sha256(previous + chained)
+    if not (computed == leaf.leaf_hash == row[-1] and following.hexdigest() == leaf.chain_hash == row[_CHAIN_HASH]):
+        return None
+    if (leaf.kind, leaf.source_id, leaf.place) != (row[_KIND], row[_SOURCE], row[_PLACE]):
+        return None
+    named = row[_SD]
+    for digest, text in texts:
+        made = b2a_base64(hashlib.sha256(text).digest(), newline=False)[:43].translate(_URL_SAFE)  # without the padding
+        if digest not in named or made.decode() != digest:
+            return None
+    return following.digest()
+
+
 def _chain(leaf: StoredLeaf, row: Mapping[str, Any], previous: bytes) -> Iterator[Mismatch]:
     source = str(row["source_id"])
     try:
@@ -220,9 +349,9 @@ def _chain(leaf: StoredLeaf, row: Mapping[str, Any], previous: bytes) -> Iterato
 def _disclosures(index: int, rows: Sequence[Mapping[str, Any]], found: Sequence[tuple[str, str]]) -> Iterator[Mismatch]:
     named = {digest for row in rows for digest in row["sd"]}
     for digest, text in found:
-        actual = digest_of(text)
+        actual = digest_of(text) if isinstance(text, str) else ""
         source = str(rows[0]["source_id"]) if rows else ""
-        if actual != digest or opened(text) is None:
+        if not actual or actual != digest or opened(text) is None:
             yield Mismatch("disclosure", index, "a disclosure was changed", source, digest, actual)
         elif rows and digest not in named:
             yield Mismatch("disclosure", index, "a disclosure of another row", source, "", digest)
@@ -233,17 +362,3 @@ def _hash_of(row: Mapping[str, Any]) -> str:
         return leaf_hash(leaf_data(row)).hex()
     except (ValueError, KeyError):
         return ""
-
-
-def _by_index(leaves: Sequence[StoredLeaf]) -> dict[int, list[StoredLeaf]]:
-    found: dict[int, list[StoredLeaf]] = defaultdict(list)
-    for each in leaves:
-        found[each.leaf_index].append(each)
-    return found
-
-
-def _rows_by_index(rows: Sequence[Mapping[str, Any]]) -> dict[int, list[Mapping[str, Any]]]:
-    found: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
-    for each in rows:
-        found[each["leaf_index"]].append(each)
-    return found

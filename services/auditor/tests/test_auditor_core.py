@@ -5,7 +5,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 from clickhouse_connect.driver.binding import format_bind_value
 from hypothesis import given
@@ -16,6 +18,7 @@ from assay_auditor.bundle import bundle_of, problem_of
 from assay_auditor.canonical import canonical
 from assay_auditor.chain import GENESIS, chain_hash, fingerprint
 from assay_auditor.disclosures import digest_of, disclosure_of, opened, salt_of
+from assay_auditor.expiry import OPERATION, Absences, Expiry, expiry_of
 from assay_auditor.keys import (
     CHECKPOINT_FILE,
     KEY_FILE,
@@ -26,6 +29,7 @@ from assay_auditor.keys import (
     is_torn,
     last_notes,
     load_or_create,
+    notes_in,
     notes_of,
 )
 from assay_auditor.merkle import (
@@ -40,7 +44,7 @@ from assay_auditor.merkle import (
     range_roots,
     root_of,
 )
-from assay_auditor.notes import Checkpoint, NoteError, Signer, Verifier, verified_text
+from assay_auditor.notes import NOTE_BYTES, Checkpoint, NoteError, Signer, Verifier, verified_text
 from assay_auditor.rows import HASHED, Source, leaf_data, leaf_of, record_id
 from assay_auditor.sources import NAMED_AT_ONCE
 
@@ -238,6 +242,9 @@ def test_a_tree_that_grows_has_the_recursive_root_and_continues_from_its_edge(
     for each in hashes[cut:]:
         resumed.append(each)
     assert resumed.root() == recursive_root(hashes)
+    at_once = Tree(tree.size, tree.edge)
+    at_once.extend(hashes[cut:])
+    assert (at_once.size, at_once.edge) == (resumed.size, resumed.edge)
 
 
 @given(HASHES, st.data())
@@ -341,7 +348,7 @@ def test_a_malformed_verifier_key_is_refused(vkey: str) -> None:
         Verifier.parsed(vkey)
 
 
-@pytest.mark.parametrize("size", ["-1", "01", "1.5", "", "٣"])
+@pytest.mark.parametrize("size", ["-1", "01", "1.5", "", "٣", "9" * 5_000])
 def test_a_checkpoint_with_a_malformed_size_is_refused(size: str) -> None:
     with pytest.raises(NoteError):
         Checkpoint.parsed(f"{ORIGIN}\n{size}\n{base64.b64encode(bytes(32)).decode()}\n")
@@ -500,6 +507,94 @@ def test_a_bundle_proves_nothing_under_another_key_of_the_same_name() -> None:
     assert "checkpoint" in problem_of(whole, Signer(ORIGIN, b"z" * 32).verifier)
 
 
+# --- retention
+
+
+def expiry(leaf_index: int, before: int) -> Expiry:
+    return Expiry(leaf_index, f"hash of {leaf_index}", before, f"hash of {before - 1}", "")
+
+
+@pytest.mark.parametrize(
+    ("records", "signed", "expected"),
+    [
+        ([(8, 4)], 10, (4, [])),
+        ([(8, 4)], 8, (0, [(0, 3, 4)])),  # its leaf is not signed
+        ([(8, 2), (9, 4)], 10, (4, [])),  # the wider one explains what the narrower one does
+        ([(8, 2), (9, 4)], 9, (2, [(2, 3, 2)])),
+        ([(9, 5), (8, 5)], 9, (4, [])),
+    ],
+)
+def test_absent_rows_have_expired_if_a_signed_record_names_them(
+    records: list[tuple[int, int]], signed: int, expected: tuple[int, list[tuple[int, int, int]]]
+) -> None:
+    absences = Absences([expiry(*each) for each in records])
+    for index in range(10):
+        if index < 4:
+            assert absences.add(index)
+        absences.confirm(index, f"hash of {index}")
+    assert not absences.add(6)
+    assert absences.result(signed) == expected
+
+
+def test_a_record_whose_own_leaf_or_whose_last_leaf_is_another_explains_nothing() -> None:
+    for wrong in (3, 8):
+        absences = Absences([expiry(8, 4)])
+        absences.add(0)
+        for index in range(10):
+            absences.confirm(index, "another" if index == wrong else f"hash of {index}")
+        assert absences.result(10) == (0, [(0, 0, 1)])
+
+
+def record_of(target: object, **fields: Any) -> tuple[dict[str, Any], list[str]]:
+    source = Source(
+        **{
+            "kind": "operation", "source_id": "0" * 8, "place": 1, "occurred_at": "2026-05-17T18:00:00.000000Z",
+            "created_at": "2026-05-17T18:00:00.000000Z", "project": "", "service": "assay", "tool_name": OPERATION,
+            "status": "started", "caller_id": "ana", "personal": {"target": orjson.dumps(target).decode()}, **fields,
+        }
+    )  # fmt: skip
+    leaf = leaf_of(source, 7, GENESIS, b"s" * 32)
+    return leaf.row, [text for _, text in leaf.disclosures]
+
+
+def test_a_record_names_its_range_who_made_it_and_when() -> None:
+    row, texts = record_of({"log": "l", "before": 7, "last_hash": "ab" * 32})
+    found = expiry_of("l", row, texts)
+    assert found == Expiry(7, leaf_hash(leaf_data(row)).hex(), 7, "ab" * 32, "2026-05-17T18:00:00.000000Z", "ana")
+    nameless = expiry_of("l", row, [text for text in texts if (opened(text) or ("",))[0] == "target"])
+    assert nameless is not None
+    assert nameless.actor == ""
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"log": "another", "before": 7, "last_hash": "ab" * 32},
+        {"log": "l", "before": 8, "last_hash": "ab" * 32},  # itself
+        {"log": "l", "before": 0, "last_hash": "ab" * 32},
+        {"log": "l", "before": True, "last_hash": "ab" * 32},
+        {"log": "l", "before": "7", "last_hash": "ab" * 32},
+        {"log": "l", "before": 7, "last_hash": "nonsense"},
+        {"log": "l", "before": 7, "last_hash": 5},
+        {"log": "l", "before": 7},
+        [],
+        "text",
+    ],
+)
+def test_a_record_with_a_malformed_or_foreign_range_explains_nothing(target: object) -> None:
+    assert expiry_of("l", *record_of(target)) is None
+
+
+def test_a_record_of_another_operation_or_with_another_disclosure_explains_nothing() -> None:
+    target = {"log": "l", "before": 7, "last_hash": "ab" * 32}
+    row, _ = record_of(target)
+    forged = disclosure_of("AAAAAAAAAAAAAAAAAAAAAA", "target", orjson.dumps(target).decode())
+    assert expiry_of("l", row, [forged]) is None
+    assert expiry_of("l", row, []) is None
+    for fields in ({"tool_name": "prune"}, {"status": "done"}, {"kind": "tool_call"}):
+        assert expiry_of("l", *record_of(target, **fields)) is None
+
+
 def test_the_identifiers_of_one_query_fit_into_a_parameter_of_the_server() -> None:
     named = [SOURCE.source_id] * NAMED_AT_ONCE
     assert len(format_bind_value(named)) < 128 * 1024
@@ -566,6 +661,24 @@ def test_a_file_of_checkpoints_has_its_notes_and_loses_only_a_torn_one(tmp_path:
         path.write_bytes(whole + torn[:length])
         append_checkpoint(tmp_path, notes[2])
         assert notes_of(path.read_text()) == notes, length
+
+
+def test_a_file_of_checkpoints_is_read_note_by_note_and_a_hostile_one_in_small_pieces(tmp_path: Path) -> None:
+    signer = Signer(ORIGIN, b"a" * 32)
+    notes = [signer.signed(Checkpoint(ORIGIN, size, bytes(32)).text) for size in range(1, 1_000)]
+    path = tmp_path / CHECKPOINT_FILE
+    for content in ("\n".join([*notes, ""]), "\n".join(notes)[:-30], "", "\n\n", "no note", "\n\nx\n\ny\n"):
+        path.write_text(content)
+        assert list(notes_in(path)) == notes_of(content)
+    reading = notes_in(path := tmp_path / "grows")
+    path.write_text(notes[0] + "\n")
+    assert next(reading) == notes[0]
+    with path.open("a") as file:
+        file.write(notes[1] + "\n")
+    assert list(reading) == []  # what is appended later is not read
+    for line in (b"x" * 5_000_000, b"x\n" * 2_500_000):
+        path.write_bytes(line)
+        assert all(len(each) < 3 * NOTE_BYTES for each in notes_in(path))
 
 
 @pytest.mark.parametrize("count", [1, 2, 1_000])

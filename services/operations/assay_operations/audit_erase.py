@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay_auditor.disclosures import opened
+from assay_auditor.expiry import OPERATION, RANGE_FIELD
 from assay_operations.actor import Actor
 from assay_operations.audit import Trail
 from assay_operations.clients import open_store, settings_for
@@ -49,6 +50,7 @@ def plan_erase(data: Path, *, subject: str, progress: Counts | None = None) -> P
     with open_store(settings.store) as client:
         size = _size(client, log)
         seen.total = size
+        records = _records(client, log)
         for start in range(0, size, _PAGE):
             found = client.query(
                 "SELECT DISTINCT leaf_index, digest, disclosure FROM audit_disclosures "
@@ -57,7 +59,7 @@ def plan_erase(data: Path, *, subject: str, progress: Counts | None = None) -> P
             ).result_rows
             for index, digest, text in found:
                 field = opened(text)
-                if field is not None and field[1] == subject:
+                if field is not None and field[1] == subject and not (field[0] == RANGE_FIELD and index in records):
                     digests.add((int(index), str(digest)))
             seen.rows = min(size, start + _PAGE)
     return Plan(data, log, tuple(sorted(digests)), len({index for index, _ in digests}))
@@ -81,6 +83,13 @@ def groups_of(digests: Sequence[tuple[int, str]]) -> Iterator[list[tuple[int, st
 def _size(client: "Client", log: str) -> int:
     query = "SELECT if(count() = 0, 0, max(leaf_index) + 1) FROM audit_disclosures WHERE log = {log:String}"
     return int(client.query(query, parameters={"log": log}).result_rows[0][0])
+
+
+def _records(client: "Client", log: str) -> set[int]:
+    """Return the records that explain absent rows: a range is not a name, and `verify` needs it."""
+    query = "SELECT leaf_index FROM audit_rows WHERE log = {log:String} AND kind = 'operation' AND tool_name = {operation:String}"
+    rows = client.query(query, parameters={"log": log, "operation": OPERATION}).result_rows
+    return {int(index) for (index,) in rows}
 
 
 def apply(plan: Plan, actor: Actor, *, progress: Counts | None = None) -> int:

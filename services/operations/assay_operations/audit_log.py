@@ -1,8 +1,10 @@
 """Verify and read the audit log that the auditor writes: `verify`, `rows`, `proof`, `anchors`."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -11,11 +13,14 @@ import orjson
 
 from assay_auditor.bundle import bundle_of, problem_of
 from assay_auditor.disclosures import opened
-from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, is_torn, notes_of
+from assay_auditor.expiry import OPERATION, Expiry, expiry_of
+from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, ends_torn, last_notes
+from assay_auditor.keys import notes_in as notes_of_file
 from assay_auditor.merkle import inclusion_ranges, range_roots
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
-from assay_auditor.rows import HASHED, leaf_data, time_sql
-from assay_auditor.verification import Mismatch, Note, StoredLeaf, Verification
+from assay_auditor.rows import HASHED, VERSION, leaf_data, time_sql
+from assay_auditor.verification import COLUMNS, Mismatch, Note, StoredLeaf, Verification
+from assay_operations.audit_grants import wider_grants
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_operations.progress import Counts, Unseen
@@ -28,11 +33,15 @@ if TYPE_CHECKING:
 PAGE = 20_000
 #: Checkpoints that one query reads, and newest ones among which one that is signed is looked for.
 NOTES, NEWEST = 50_000, 100
+#: Newest records of deleted rows that are looked at: the newest one explains most.
+_EXPIRIES = 1_000
 #: Rows behind the end of the log that are looked at, more than a batch, and a place behind each of them.
-_BEHIND, _LAST = 200_000, 2**63
+_BEHIND, _LAST = 200_000, 2**64 - 1
 
 
 _AS = {
+    "v": f"'{VERSION}'",
+    "kind": "toString(kind)",
     "source_id": "toString(source_id)",
     "created_at": time_sql("created_at"),
     "occurred_at": time_sql("occurred_at"),
@@ -43,6 +52,7 @@ _AS = {
 _COLUMNS = (*HASHED, "leaf_hash")
 _ALIASED = ", ".join(f"{_AS.get(name, name)} AS {name}_" for name in _COLUMNS)
 _ROWS = f"SELECT DISTINCT {_ALIASED} FROM audit_rows WHERE log = {{log:String}}"  # noqa: S608 - constants
+_VERIFIED = ", ".join(f"{_AS.get(name, name)} AS {name}_" for name in COLUMNS)
 _IN_RANGE = "log = {log:String} AND leaf_index >= {start:UInt64} AND leaf_index < {end:UInt64}"
 
 
@@ -57,6 +67,8 @@ class Result:
     #: Seconds since the first leaf without a checkpoint was written; 0 if all have one.
     unanchored_s: float = 0.0
     checkpoints: int = 0
+    #: Rows that are absent because retention deleted them, among those that were read.
+    expired: int = 0
     #: Rows of a batch whose leaves are not written yet.
     unfinished: int = 0
     mismatches: int = 0
@@ -68,8 +80,16 @@ class Result:
 class AuditLog:
     """The log in the store, as its readers see it."""
 
-    def __init__(self, client: "Client", own: AuditorSettings) -> None:
+    def __init__(
+        self, client: "Client", own: AuditorSettings, databases: Sequence[str] = ("assay_base", "assay")
+    ) -> None:
+        """`databases`: of the tables, and of the views."""
         self._client, self.own = client, own
+        self._databases = databases
+
+    def wider_grants(self) -> tuple[list[tuple[str, str]], str]:
+        """Return the identities that may change the log, and their rights; and why that is not known, if it is not."""
+        return wider_grants(self._client, self._databases)
 
     def size(self) -> int:
         """Return the number of places: one more than the greatest leaf index."""
@@ -102,7 +122,14 @@ class AuditLog:
         """Return the distinct leaves of a range."""
         columns = "leaf_index, leaf_hash, chain_hash, toString(kind), toString(source_id), place"
         query = f"SELECT DISTINCT {columns} FROM audit_leaves WHERE {_IN_RANGE} ORDER BY leaf_index"  # noqa: S608 - constants
-        return [StoredLeaf(*row) for row in self.query(query, start=start, end=end)]
+        return list(map(StoredLeaf._make, self.query(query, start=start, end=end)))
+
+    def verified_rows(self, start: int, end: int) -> list[Sequence[Any]]:
+        """Return the distinct rows of a range as `Verification` takes them."""
+        query = (
+            f"SELECT DISTINCT {_VERIFIED} FROM audit_rows WHERE {_IN_RANGE} ORDER BY leaf_index LIMIT {{most:UInt64}}"  # noqa: S608
+        )
+        return self.query(query, start=start, end=end, most=_BEHIND)
 
     def rows(self, start: int, end: int) -> list[dict[str, Any]]:
         """Return the distinct rows of a range, with the columns that are hashed."""
@@ -118,25 +145,50 @@ class AuditLog:
     def disclosures(self, start: int, end: int) -> list[tuple[int, str, str]]:
         """Return the disclosures of a range: leaf, digest, text."""
         query = f"SELECT DISTINCT leaf_index, digest, disclosure FROM audit_disclosures WHERE {_IN_RANGE}"  # noqa: S608
-        return [(int(index), digest, text) for index, digest, text in self.query(query, start=start, end=end)]
+        return [(index, digest, text) for index, digest, text in self.query(query, start=start, end=end)]
 
-    def stored_notes(self) -> list[Note]:
-        """Return the checkpoints in the store, the smallest first."""
-        found: list[Note] = []
-        start = 0
-        while start < 2**64 and (page := self._notes("ORDER BY size LIMIT {most:UInt64} WITH TIES", start, NOTES)):
-            found += page
-            start = (page[-1].size or 0) + 1
-        return found
+    def expiries(self) -> list[Expiry]:
+        """Return the records of deleted rows, the newest first."""
+        where = (
+            " AND kind = 'operation' AND tool_name = {operation:String} AND status = 'started'"
+            " ORDER BY leaf_index DESC LIMIT {most:UInt64}"
+        )
+        found = [
+            dict(zip(_COLUMNS, row, strict=True))
+            for row in self.query(_ROWS + where, operation=OPERATION, most=_EXPIRIES)
+        ]
+        places = sorted({int(row["leaf_index"]) for row in found})
+        texts: dict[int, list[str]] = {}
+        hidden = (
+            "SELECT DISTINCT leaf_index, disclosure FROM audit_disclosures "
+            "WHERE log = {log:String} AND leaf_index IN {places:Array(UInt64)}"
+        )
+        for index, text in self.query(hidden, places=places) if places else ():
+            texts.setdefault(int(index), []).append(text)
+        records = (expiry_of(self.own.origin, row, texts.get(row["leaf_index"], ())) for row in found)
+        return [each for each in records if each is not None]
+
+    def stored_notes(self, above: int, upto: int) -> Iterator[list[Note]]:
+        """Return the checkpoints in the store of more than `above` and at most `upto` leaves, the smallest first, in parts."""
+        while above < _LAST and (
+            page := self._notes("ORDER BY size LIMIT {most:UInt64} WITH TIES", above, upto, NOTES)
+        ):
+            yield page
+            above = page[-1].size or 0
 
     def newest_notes(self, above: int = -1) -> list[Note]:
         """Return the newest checkpoints in the store that cover more than `above` leaves, the newest first."""
-        return self._notes("ORDER BY size DESC LIMIT {most:UInt64}", above + 1, NEWEST)
+        return self._notes("ORDER BY size DESC LIMIT {most:UInt64}", above, _LAST, NEWEST)
 
-    def _notes(self, order: str, start: int, most: int) -> list[Note]:
-        query = f"SELECT DISTINCT size, root, note FROM audit_checkpoints WHERE log = {{log:String}} AND size >= {{start:UInt64}} {order}"  # noqa: S608
-        rows = self.query(query, start=start, most=most)
-        return [Note(f"store, checkpoint of {size}", note, int(size), root) for size, root, note in rows]
+    def _notes(self, order: str, above: int, upto: int, most: int) -> list[Note]:
+        query = (
+            "SELECT DISTINCT size, root, note, places FROM audit_checkpoints "  # noqa: S608 - constants
+            f"WHERE log = {{log:String}} AND size >= {{first:UInt64}} AND size <= {{upto:UInt64}} {order}"
+        )
+        rows = self.query(query, first=above + 1, upto=upto, most=most)
+        return [
+            Note(f"store, checkpoint of {size}", note, int(size), root, places) for size, root, note, places in rows
+        ]
 
     def next_leaf(self, start: int) -> int:
         """Return the first place from `start` that has a leaf."""
@@ -166,23 +218,65 @@ class AuditLog:
         return list(self._client.query(query, parameters={"log": self.own.origin, **parameters}).result_rows)
 
 
-def notes_in(path: Path) -> list[Note]:
-    """Return the checkpoints in a file. Raises `OperationError` if it cannot be read."""
-    return _notes(path, _content(path))
+class NotesFile:
+    """The checkpoints in a file, which are read as far as the verification is.
+
+    `is_log`: it is the auditor's own file, whose sizes rise. Another one may have any order: it is sorted in memory unless its sizes rise.
+    Raises `OperationError` if it cannot be read.
+    """
+
+    def __init__(self, path: Path, origin: str, *, is_log: bool) -> None:
+        self.path = path
+        self.count = 0
+        #: True if the auditor's own file ends with the start of a checkpoint.
+        self.is_torn = False
+        try:
+            self.is_torn = is_log and ends_torn(path, origin)
+            in_order = is_log or all(one <= other for one, other in pairwise(map(_size_of, notes_of_file(path))))
+        except OSError as error:
+            raise _unreadable(path, error) from None
+        notes = self._notes()
+        self._notes_left = notes if in_order else iter(sorted(notes, key=lambda each: _size_of(each.note)))
+        self._next = next(self._notes_left, None)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no checkpoint is left."""
+        return self._next is None
+
+    def _notes(self) -> Iterator[Note]:
+        """Return all but a torn last one."""
+        last: Note | None = None
+        try:
+            for number, note in enumerate(notes_of_file(self.path), 1):
+                if last is not None:
+                    yield last
+                last = Note(f"{self.path}, note {number}", note)
+        except OSError as error:
+            raise _unreadable(self.path, error) from None
+        if last is not None and not self.is_torn:
+            yield last
+
+    def upto(self, size: float) -> list[Note]:
+        """Return the next checkpoints of at most this many leaves, malformed ones included."""
+        found = []
+        while self._next is not None and _size_of(self._next.note) <= size:
+            found.append(self._next)
+            self._next = next(self._notes_left, None)
+        self.count += len(found)
+        return found
 
 
-def _content(path: Path) -> bytes:
+def _size_of(note: str) -> int:
+    """Return the size that a note says, without a check of its signature; 0 if it is malformed."""
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise OperationError(
-            "not_found", f"cannot read the checkpoints in {path} ({error.strerror or error})"
-        ) from None
+        return Checkpoint.parsed(note).size
+    except ValueError:  # a number of thousands of digits too
+        return 0
 
 
-def _notes(path: Path, content: bytes) -> list[Note]:
-    found = notes_of(content.decode(errors="replace"))
-    return [Note(f"{path}, note {number}", note) for number, note in enumerate(found, 1)]
+def _unreadable(path: Path, error: OSError) -> OperationError:
+    return OperationError("not_found", f"cannot read the checkpoints in {path} ({error.strerror or error})")
 
 
 @contextmanager
@@ -190,7 +284,7 @@ def opened_log(data: Path) -> Iterator[AuditLog]:
     """Open the log with the rights of an SRE. Raises `OperationError`."""
     settings = settings_for("sre", data)
     with open_store(settings.store) as client:
-        yield AuditLog(client, settings.auditor)
+        yield AuditLog(client, settings.auditor, (settings.store.base_database, settings.store.database))
 
 
 def verify(
@@ -208,63 +302,110 @@ def verify(
     """
     seen = progress or Unseen()
     verifiers = log.verifiers(vkeys)
+    # Each is in the file before it is in the store, and its leaves are before both: what is read later may have more.
+    stored = max((each.size or 0 for each in log.newest_notes()[:1]), default=-1)
     own_file = log.own.directory / CHECKPOINT_FILE
-    stored = log.stored_notes()  # before the file, which always has each of them first
-    is_filed = own_file.exists()
-    content = _content(own_file) if is_filed else b""
-    filed = _notes(own_file, content)
-    if filed and is_torn(content, log.own.origin):
-        filed.pop()
+    filed = NotesFile(own_file, log.own.origin, is_log=True) if own_file.exists() else None
+    given = NotesFile(checkpoint, log.own.origin, is_log=False) if checkpoint else None
+    if filed and filed.is_torn:
         result.notes.append(
             f"the end of {own_file} is the start of a checkpoint: the auditor was interrupted and will remove it"
         )
-    if not is_filed:
+    if not filed:
         result.notes.append(f"no file {own_file}: only the store's own checkpoints are compared")
-    given = notes_in(checkpoint) if checkpoint else []
-    if checkpoint and not given:
+    if given and given.is_empty:
         raise OperationError("invalid", f"no checkpoint is in {checkpoint}", "see: assay audit checkpoint")
     size = log.size()
     first = 0 if since_ms is None else log.first_since(since_ms)
-    result.origin, result.leaves, result.checkpoints = log.own.origin, size, len(stored) + len(filed) + len(given)
-    seen.total = size
-    for mismatch in _found(
-        log, Verification(log.own.origin, verifiers, [*stored, *filed, *given], size), result, first, seen
-    ):
+    result.origin, result.leaves, seen.total = log.own.origin, size, size
+    wider, unknown = log.wider_grants()
+    if unknown:
+        result.notes.append(unknown)
+    notes = _Notes(log, stored, filed, given)
+    check = Verification(log.own.origin, verifiers, log.expiries())
+    for identity, rights in wider:
+        result.mismatches += 1
+        yield Mismatch("grant", None, f"{identity} may change the log: {rights}")
+    for mismatch in _found(log, check, notes, result, first, seen):
         result.mismatches += 1
         yield mismatch
-    if is_filed:
-        known = {each.note for each in filed}
-        for each in stored:
-            if each.note not in known:
-                result.mismatches += 1
-                yield Mismatch(
-                    "file", None, f"{own_file} lacks the {each.where.removeprefix('store, ')} that the store has"
-                )
-    elif stored and (log.own.directory / PUBLIC_FILE).exists():
+    if not filed and notes.stored and (log.own.directory / PUBLIC_FILE).exists():
         result.mismatches += 1
-        yield Mismatch("file", None, f"{own_file} is missing, and the store has {len(stored)} checkpoints")
+        yield Mismatch("file", None, f"{own_file} is missing, and the store has {notes.stored} checkpoints")
     if result.anchored < size:
         result.unanchored_s = log.age_s(result.anchored)
     most = log.own.max_unanchored_s
     result.too_old = bool(most) and result.unanchored_s > most
 
 
-def _found(log: AuditLog, check: Verification, result: Result, first: int, seen: Counts) -> Iterator[Mismatch]:
-    yield from check.before()
+class _Notes:
+    """The checkpoints of all places, read part by part with the leaves that they sign."""
+
+    def __init__(self, log: AuditLog, newest: int, filed: NotesFile | None, given: NotesFile | None) -> None:
+        self.stored = 0
+        self._log, self._newest, self._filed, self._given = log, newest, filed, given
+        self._above = -1
+
+    @property
+    def count(self) -> int:
+        """Number of checkpoints that were read."""
+        return self.stored + sum(each.count for each in (self._filed, self._given) if each)
+
+    def upto(self, size: float) -> Iterator[tuple[list[Note], list[Mismatch]]]:
+        """Return the next checkpoints of at most this many leaves, and those of them that the auditor's file lacks."""
+        last = self._newest if size >= self._newest else int(size)
+        if self._above < last:
+            for page in self._log.stored_notes(self._above, last):
+                self.stored += len(page)
+                yield self._with_files(page, page[-1].size or 0)
+            self._above = last
+        yield self._with_files([], size)
+
+    def _with_files(self, page: list[Note], size: float) -> tuple[list[Note], list[Mismatch]]:
+        given = self._given.upto(size) if self._given else []
+        if not self._filed:
+            return [*page, *given], []
+        own = self._filed.upto(size)
+        known = {each.note for each in own}
+        lacking = [
+            Mismatch(
+                "file", None, f"{self._filed.path} lacks the {each.where.removeprefix('store, ')} that the store has"
+            )
+            for each in page
+            if each.note not in known and _size_of(each.note) == each.size
+        ]
+        return [*page, *own, *given], lacking
+
+
+def _found(
+    log: AuditLog, check: Verification, checkpoints: _Notes, result: Result, first: int, seen: Counts
+) -> Iterator[Mismatch]:
     size = result.leaves
     end = 0
     while end < size:
         start, end = end, min(size, end + PAGE)
         leaves = log.leaves(start, end)
-        if not leaves:  # a forged leaf may be far behind the end
+        is_gap = not leaves
+        if is_gap:  # a forged leaf may be far behind the end
             end = log.next_leaf(end)
-            yield from check.gap(start, end)
+        notes: list[Note] = []
+        for part, missing in checkpoints.upto(end):
+            notes += part
+            yield from missing
+        if is_gap:
+            yield from check.gap(start, end, notes)
         elif end <= first:
-            yield from check.page(start, end, leaves, None)
+            yield from check.page(start, end, leaves, None, (), notes)
         else:
-            yield from check.page(start, end, leaves, log.rows(start, end), log.disclosures(start, end))
+            yield from check.page(start, end, leaves, log.verified_rows(start, end), log.disclosures(start, end), notes)
         seen.rows = end
-        result.anchored = check.confirmed
+        result.anchored, result.checkpoints = check.confirmed, checkpoints.count
+    for part, missing in checkpoints.upto(math.inf):
+        yield from missing
+        yield from check.behind(part, size)
+    result.checkpoints = checkpoints.count
+    yield from check.absences()
+    result.expired = check.expired
     # Leaves that were written meanwhile are another run's; rows behind them may be those of a batch that is being written.
     wrong, result.unfinished = check.after(log.rows(size, _LAST))
     if wrong and (written := log.size()) > size:
@@ -290,7 +431,7 @@ def anchors(log: AuditLog, vkeys: Sequence[str] = ()) -> list[Anchor]:
     own_file = log.own.directory / CHECKPOINT_FILE
     for where, notes in (
         ("store", log.newest_notes()[:1]),
-        (str(own_file), notes_in(own_file)[-1:] if own_file.exists() else []),
+        (str(own_file), [Note("", note) for note in last_notes(log.own.directory)[-1:]]),
     ):
         if not notes:
             found.append(Anchor(where, 0, "", "no checkpoint"))
@@ -338,12 +479,34 @@ def found_row(log: AuditLog, name: str) -> dict[str, Any]:
             raise OperationError("invalid", f"{name!r} is neither the index of a leaf nor an event_id") from None
     rows = log.query(_ROWS + where + " ORDER BY leaf_index LIMIT 1", **wanted)
     if not rows:
-        raise OperationError(
-            "not_found",
-            f"no row {name} in the log {log.own.origin!r}",
-            "either it is not written yet, or it was deleted: assay audit verify",
-        )
+        raise _absent(log, name, where, wanted)
     return dict(zip(_COLUMNS, rows[0], strict=True))
+
+
+def _absent(log: AuditLog, name: str, where: str, wanted: dict[str, Any]) -> OperationError:
+    """Return the error for a row that is not there: not written yet, expired, or deleted by hand."""
+    query = "SELECT leaf_index FROM audit_leaves WHERE log = {log:String}"
+    leaves = log.query(query + where + " ORDER BY leaf_index LIMIT 1", **wanted)
+    if not leaves:
+        what = f"no row {name} in the log {log.own.origin!r}"
+        return OperationError("not_found", what, "it is not written yet; see assay doctor")
+    index = int(leaves[0][0])
+    for each in log.expiries():
+        expected = {(each.leaf_index, each.leaf_hash), (each.before - 1, each.last_hash)}
+        found = {(leaf.leaf_index, leaf.leaf_hash) for place, _ in expected for leaf in log.leaves(place, place + 1)}
+        if each.before > index and expected <= found:
+            what = (
+                f"row {name} has expired: {each.actor or 'somebody'} deleted the rows below leaf {each.before} on {each.occurred_at}, "
+                f"recorded as leaf {each.leaf_index}"
+            )
+            return OperationError(
+                "not_found", what, f"the hash of leaf {index} stays, and proofs that were made before stay valid"
+            )
+    return OperationError(
+        "not_found",
+        f"row {name} (leaf {index}) was deleted, and no record explains it",
+        "run assay audit verify --full",
+    )
 
 
 def disclosed(log: AuditLog, row: dict[str, Any]) -> dict[str, str | None]:

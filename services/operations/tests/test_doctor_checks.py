@@ -421,3 +421,10 @@ def test_an_audit_log_that_lags_or_is_not_signed_is_a_warning(
 ) -> None:
     found = checks.audit_log(*facts)
     assert (found.status, words in found.summary, bool(found.hint)) == (status, True, status is Status.WARN), found
+
+
+def test_rows_of_the_audit_log_that_should_have_expired_are_a_warning() -> None:
+    assert checks.audit_log(5, 5, 0.0, 0.0, False, overdue=0).status is Status.OK
+    found = checks.audit_log(5, 5, 0.0, 0.0, False, overdue=3)
+    assert (found.status, "3 rows are" in found.summary) == (Status.WARN, True)
+    assert "assay audit expire" in found.hint

@@ -865,6 +865,12 @@ class RetentionSettings(Section):
     """Retention of rows in the tables. `assay prune` removes rows earlier."""
 
     days: int = Field(90, ge=1, le=36_500, description="Days a row is kept, unless its project has its own value.")
+    audit_days: int = Field(
+        0,
+        ge=0,
+        le=36_500,
+        description="Days a row of the audit log is kept, of all projects; `assay audit expire` deletes older ones. 0: indefinitely.",
+    )
     projects: dict[str, int] = Field(
         default_factory=dict,
         examples=[{"my-project": 30}],

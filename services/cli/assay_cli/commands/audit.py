@@ -101,8 +101,9 @@ def verify(
 
 def _intact(result: Any) -> str:
     behind = f"; {result.leaves - result.anchored:,} not covered yet" if result.anchored < result.leaves else ""
+    expired = f"; {result.expired:,} row(s) expired" if result.expired else ""
     waiting = f"; {result.unfinished:,} row(s) of an unfinished batch" if result.unfinished else ""
-    return f"{result.origin}: intact, {result.leaves:,} leaves; checkpoints cover {result.anchored:,}{behind}{waiting}"
+    return f"{result.origin}: intact, {result.leaves:,} leaves; checkpoints cover {result.anchored:,}{behind}{expired}{waiting}"
 
 
 @audit.command("list")
@@ -241,3 +242,38 @@ def erase(
         if plan.digests and not agreed(show, "Erase them permanently?", yes=yes):
             return
         echo(f"erased {apply(plan, actor):,} value(s)")
+
+
+@audit.command()
+def expire(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the rows, and delete nothing.")] = False,
+    yes: Yes = False,
+    comment: Comment = "",
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Delete rows of the audit log that are older than retention.audit_days permanently.
+
+    The hashes of their leaves stay, so that later rows and earlier proofs still verify. Waits until the auditor has written and signed the
+    record of this operation, up to auditor.checkpoint_s, before it deletes anything.
+    """
+    from assay_operations.audit_expire import apply, plan_expire
+
+    with ends_quietly():
+        actor = local_actor(comment)
+        plan = plan_expire(data)
+        if not plan.days:
+            echo("rows of the audit log are kept indefinitely: retention.audit_days is 0")
+            return
+        found = f"{plan.rows:,} row(s) of the audit log below leaf {plan.before:,}, older than {plan.days:,} days"
+        if dry_run:
+            echo(f"would delete {found}", err=True)
+            return
+
+        def show() -> None:
+            echo(f"about to delete {found}", err=True)
+
+        if plan.rows and not agreed(show, "Delete them permanently?", yes=yes):
+            return
+        with Progress(Mode.AUTO) as counter:
+            deleted = apply(plan, actor, progress=counter)
+        echo(f"deleted {deleted:,} row(s) of the audit log")

@@ -632,11 +632,14 @@ def otlp_exporter(problems: Sequence[str], notes: Sequence[str]) -> Finding:
 UNANCHORED_S = 900.0
 
 
-def audit_log(leaves: int, covered: int, unanchored_s: float, behind_s: float, is_ahead: bool) -> Finding:
+def audit_log(
+    leaves: int, covered: int, unanchored_s: float, behind_s: float, is_ahead: bool, overdue: int = 0
+) -> Finding:
     """Check the audit log: leaves, those that the newest checkpoint covers, and two ages in seconds.
 
     `unanchored_s`: since the first leaf without a checkpoint was written. `behind_s`: how long the newest event that the log lacks has
     been below the watermark; 0 if it lacks none. `is_ahead`: a leaf has a place that no event has reached yet, so it is forged.
+    `overdue`: rows that retention should have deleted a week ago.
     """
     name, hint = "audit log", "is the auditor running? see its log, and docs/audit.md"
     if not leaves:
@@ -649,10 +652,13 @@ def audit_log(leaves: int, covered: int, unanchored_s: float, behind_s: float, i
     if behind_s > UNANCHORED_S:
         problems.append(f"stored events of {age(behind_s)} ago are not in it")
     if is_ahead:
-        what = f"{summary}; a leaf has a place that no event has reached yet, and later events are not written"
+        what = f"{summary}; a leaf has a place that no event has reached yet, and later events might not be written"
         return Finding(name, Status.WARN, what, "run assay audit verify --full; see docs/audit.md")
     if problems:
         return Finding(name, Status.WARN, f"{summary}; {'; '.join(problems)}", hint)
+    if overdue:
+        what = f"{summary}; {_count(overdue, 'row is', 'rows are')} a week or more older than retention.audit_days"
+        return Finding(name, Status.WARN, what, "run assay audit expire, and let a timer run it")
     return Finding(name, Status.OK, summary)
 
 

@@ -223,7 +223,12 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
         )
         patient.check(
             "audit log",
-            lambda: checks.audit_log(*probes.audit_log(client, names.database, settings.auditor.origin)),
+            lambda: checks.audit_log(
+                *probes.audit_log(client, names.database, settings.auditor.origin),
+                overdue=probes.overdue_audit_rows(
+                    client, names.database, settings.auditor.origin, settings.retention.audit_days
+                ),
+            ),
             hint,
         )
         patient.check("clock of the store", lambda: checks.clock("the store", probes.store_ahead_s(client)), hint)

@@ -422,3 +422,18 @@ def audit_log(client: "Store", database: str, origin: str) -> tuple[int, int, fl
         f"SELECT greatest(max(watermark), toUInt64(toUnixTimestamp64Milli(now64(3))) * {PLACES}) FROM {database}.watermark"  # noqa: S608
     ).result_rows[0][0]
     return int(leaves), covered, unanchored_s, behind_s, int(place) > int(latest)
+
+
+#: Days that a row of the audit log may be late to expire: a timer may run once a week.
+_LATE_DAYS = 7
+
+
+def overdue_audit_rows(client: "Store", database: str, origin: str, days: int) -> int:
+    """Return the rows of the audit log that `assay audit expire` would have deleted a week ago. `days`: 0 keeps them indefinitely."""
+    if not days:
+        return 0
+    young = f"created_at > now64(3, 'UTC') - toIntervalDay({days + _LATE_DAYS})"
+    rows = f"{database}.audit_rows WHERE log = {{log:String}}"
+    first_young = f"SELECT if(countIf({young}) = 0, max(leaf_index) + 1, minIf(leaf_index, {young})) FROM {rows}"  # noqa: S608
+    query = f"SELECT uniq(leaf_index) FROM {rows} AND leaf_index < ({first_young})"  # noqa: S608
+    return int(client.query(query, parameters={"log": origin}).result_rows[0][0])

@@ -1,0 +1,117 @@
+"""Retention of the log: the records that explain why rows are absent. Pure.
+
+A record is an operation like any other: the auditor writes its leaf, and a checkpoint signs it, before the rows are deleted. So no
+operator can delete rows and claim retention afterwards without leaving a leaf that says who did it, and which rows.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from assay_auditor.chain import is_hash
+from assay_auditor.disclosures import digest_of, opened
+from assay_auditor.merkle import leaf_hash
+from assay_auditor.rows import leaf_data
+
+#: The operation whose record explains absent rows.
+OPERATION = "audit expire"
+#: The field of the record that names the rows.
+RANGE_FIELD = "target"
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """A record that the rows below a leaf were deleted. It counts only if the log has this leaf and a checkpoint signs it."""
+
+    leaf_index: int
+    leaf_hash: str
+    #: Rows below this leaf may be absent, and the hash of the last of them: a record of another log of the same name explains nothing.
+    before: int
+    last_hash: str
+    occurred_at: str
+    #: Who; empty if the name was erased.
+    actor: str = ""
+
+
+def expiry_of(log: str, row: Mapping[str, Any], disclosures: Iterable[str]) -> Expiry | None:
+    """Return what a row explains; None if it is no such record, or its range is not one that its digests confirm."""
+    if (row["kind"], row["tool_name"], row["status"]) != ("operation", OPERATION, "started"):
+        return None
+    fields = {}
+    for text in disclosures:
+        field = opened(text)
+        if field is not None and digest_of(text) in row["sd"]:
+            fields[field[0]] = field[1]
+    try:
+        computed = leaf_hash(leaf_data(row)).hex()
+        target = orjson.loads(fields[RANGE_FIELD])
+        named, before, last_hash = target["log"], target["before"], target["last_hash"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    # A record explains nothing about itself or later rows.
+    if named != log or type(before) is not int or not 0 < before <= row["leaf_index"] or not is_hash(last_hash):
+        return None
+    return Expiry(row["leaf_index"], computed, before, last_hash, row["occurred_at"], fields.get("caller_id", ""))
+
+
+@dataclass
+class _Absent:
+    """Absent rows between two ranges that records name."""
+
+    first: int
+    last: int
+    count: int = 0
+
+
+class Absences:
+    """Counts absent rows while a log is verified, and says at its end which of them a signed record explains.
+
+    Needs memory for the records only.
+    """
+
+    def __init__(self, expiries: Sequence[Expiry]) -> None:
+        #: Leaves that must have a hash for a record to count: its own, and the last one that it names.
+        self._expected: dict[int, list[tuple[str, Expiry]]] = {}
+        for each in expiries:
+            self._expected.setdefault(each.before - 1, []).append((each.last_hash, each))
+            self._expected.setdefault(each.leaf_index, []).append((each.leaf_hash, each))
+        #: Places that `confirm` needs.
+        self.places = self._expected.keys()
+        self._bounds = sorted({each.before for each in expiries})
+        self._place = 0
+        self._absent: dict[int, _Absent] = {}
+        self._fitting: list[Expiry] = []
+        self._in_log: list[Expiry] = []
+
+    def add(self, leaf_index: int) -> bool:
+        """Count an absent row. Return False if no record names it. Call it with rising places."""
+        while self._place < len(self._bounds) and self._bounds[self._place] <= leaf_index:
+            self._place += 1
+        if self._place == len(self._bounds):
+            return False
+        found = self._absent.setdefault(self._bounds[self._place], _Absent(leaf_index, leaf_index))
+        found.last = leaf_index
+        found.count += 1
+        return True
+
+    def confirm(self, leaf_index: int, found: str) -> None:
+        """Tell the hash of a leaf of the log."""
+        for expected, each in self._expected.get(leaf_index, ()):
+            if expected != found:
+                continue
+            if leaf_index == each.before - 1:
+                self._fitting.append(each)
+            elif each in self._fitting:
+                self._in_log.append(each)
+
+    def result(self, signed: int) -> tuple[int, list[tuple[int, int, int]]]:
+        """Return the number of expired rows, and ranges of missing ones: first, last, number.
+
+        `signed`: the size of the largest checkpoint that the leaves confirm.
+        """
+        before = max((each.before for each in self._in_log if each.leaf_index < signed), default=0)
+        expired = sum(each.count for bound, each in self._absent.items() if bound <= before)
+        missing = [(each.first, each.last, each.count) for bound, each in self._absent.items() if bound > before]
+        return expired, missing
