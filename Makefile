@@ -7,9 +7,9 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(or $(shell command -v python3),python3.11)
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGES := shared/schema shared/runtime shared/access services/capture services/gateway services/assembler services/scrubber services/writer services/judge services/drift services/notifier services/otlp_exporter services/auditor services/evals services/sessions services/operations services/console services/local services/store services/cli deploy/demo
-IMAGE := shared/schema shared/runtime shared/access services/gateway services/assembler services/scrubber services/writer services/judge services/drift services/notifier services/otlp_exporter services/auditor services/evals services/sessions services/operations services/console services/local services/cli
-OWN := schema runtime access capture gateway assembler scrubber writer judge drift notifier otlp_exporter auditor evals sessions operations console local store cli demo
+PACKAGES := shared/schema shared/runtime shared/access shared/ui services/capture services/gateway services/assembler services/scrubber services/writer services/judge services/drift services/notifier services/otlp_exporter services/auditor services/evals services/sessions services/operations services/console services/local services/store services/cli deploy/demo
+IMAGE := shared/schema shared/runtime shared/access shared/ui services/gateway services/assembler services/scrubber services/writer services/judge services/drift services/notifier services/otlp_exporter services/auditor services/evals services/sessions services/operations services/console services/local services/cli
+OWN := schema runtime access ui capture gateway assembler scrubber writer judge drift notifier otlp_exporter auditor evals sessions operations console local store cli demo
 STAMP := $(VENV)/.installed
 # The packages that benchmarks compare Assay with have their own environment: some are large, and none is needed to run or test.
 PEERS := $(VENV)-peers
