@@ -7,11 +7,12 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import fcntl
+import gc
 import inspect
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -36,6 +37,17 @@ settings.load_profile("assay")
 
 #: A test marked `one_day` takes less than this, in seconds.
 LONGEST_OF_A_DAY_S = 120
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without the search for cycles, and leave what was collected out of later ones: it is a million objects, and all stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
@@ -101,7 +113,12 @@ def _leads_to(item: pytest.Item, modules: tuple[str, ...]) -> bool:
     if not isinstance(item, pytest.Function):
         return False
     fixtures = [each.func for found in item._fixtureinfo.name2fixturedefs.values() for each in found]  # noqa: SLF001
-    return any(name.startswith(modules) for function in (item.function, *fixtures) for name in _modules_named(function))
+    return any(_names_one(function, modules) for function in (item.function, *fixtures))
+
+
+@cache
+def _names_one(named: Any, modules: tuple[str, ...]) -> bool:
+    return any(name.startswith(modules) for name in _modules_named(named))
 
 
 @cache

@@ -3,6 +3,7 @@
 import gzip
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import pytest
 import assay_console
 from assay_console.pages import PAGES
 from tests.console.conftest import Shop
-from tests.support.browser import window
+from tests.support.browser import Window, window
 from tests.support.console import Console
 from tests.support.console_rows import path_of
 
@@ -23,11 +24,30 @@ _TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 NAMES = [page.name for page in PAGES]
 
 
+@pytest.fixture(scope="module")
+def shop_window(browser: "Browser", shop: Shop) -> Iterator[Window]:
+    with window(browser, shop.console) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def shop_window_without_scripts(browser: "Browser", shop: Shop) -> Iterator[Window]:
+    with window(browser, shop.console, scripts=False) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def empty_window(browser: "Browser", empty: Console) -> Iterator[Window]:
+    with window(browser, empty) as opened:
+        yield opened
+
+
 def violations(page: Any) -> list[str]:
     """Return what axe finds wrong with a page, with the place of each."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page, options={"runOnly": {"type": "tag", "values": _TAGS}})
+    # Without `resultTypes`, most of the time goes into describing every element that has no violation.
+    found = Axe().run(page, options={"runOnly": {"type": "tag", "values": _TAGS}, "resultTypes": ["violations"]})
     return [
         f"{each['id']}: {each['help']}: {[node['target'] for node in each['nodes']][:3]}"
         for each in found.response["violations"]
@@ -36,46 +56,47 @@ def violations(page: Any) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_is_accessible_in_light_and_dark_and_asks_nobody_else(browser: "Browser", shop: Shop, name: str) -> None:
-    with window(browser, shop.console) as opened:
-        page = opened.open(path_of(name, shop.rows))
-        assert page.locator("main").inner_text().strip(), "the page is blank"
-        assert violations(page) == []
-        page.emulate_media(color_scheme="dark")
-        assert violations(page) == []
-        assert opened.complaints == []
-        assert opened.foreign == []
+def test_a_page_is_accessible_in_light_and_dark_and_asks_nobody_else(
+    shop: Shop, shop_window: Window, name: str
+) -> None:
+    shop_window.renew()
+    page = shop_window.open(path_of(name, shop.rows))
+    assert page.locator("main").inner_text().strip(), "the page is blank"
+    assert violations(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert violations(page) == []
+    assert shop_window.complaints == []
+    assert shop_window.foreign == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_an_empty_page_says_why_and_is_accessible(browser: "Browser", empty: Console, name: str) -> None:
-    with window(browser, empty) as opened:
-        page = opened.open(path_of(name, None))
-        assert len(page.locator("main").inner_text().strip()) > 30
-        assert [each for each in opened.complaints if "404" not in each] == []
-        assert violations(page) == []
+def test_an_empty_page_says_why_and_is_accessible(empty_window: Window, name: str) -> None:
+    empty_window.renew()
+    page = empty_window.open(path_of(name, None))
+    assert len(page.locator("main").inner_text().strip()) > 30
+    assert [each for each in empty_window.complaints if "404" not in each] == []
+    assert violations(page) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_narrow_window_scrolls_in_one_direction(browser: "Browser", shop: Shop, name: str) -> None:
-    with window(browser, shop.console, width=640, height=844) as opened:
-        page = opened.open(path_of(name, shop.rows))
-        for width in (640, 390, 320):
-            page.set_viewport_size({"width": width, "height": 844})
-            wide = page.evaluate(
-                "[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1"
-                " && !e.closest('.wide, .chart, pre, .rail, .unseen, .skip')).map(e => e.tagName + '.' + e.className).slice(0, 5)"
-            )
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, wide)
+def test_a_narrow_window_scrolls_in_one_direction(shop: Shop, shop_window: Window, name: str) -> None:
+    shop_window.renew(width=640, height=844)
+    page = shop_window.open(path_of(name, shop.rows))
+    for width in (640, 390, 320):
+        page.set_viewport_size({"width": width, "height": 844})
+        wide = page.evaluate(
+            "[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1"
+            " && !e.closest('.wide, .chart, pre, .rail, .unseen, .skip')).map(e => e.tagName + '.' + e.className).slice(0, 5)"
+        )
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, wide)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_works_without_scripts(browser: "Browser", shop: Shop, name: str) -> None:
-    with window(browser, shop.console, scripts=False) as opened:
-        page = opened.open(path_of(name, shop.rows))
-        assert page.locator("h1").count() == 1
-        assert page.locator("main").inner_text().strip()
+def test_a_page_works_without_scripts(shop: Shop, shop_window_without_scripts: Window, name: str) -> None:
+    page = shop_window_without_scripts.open(path_of(name, shop.rows))
+    assert page.locator("h1").count() == 1
+    assert page.locator("main").inner_text().strip()
 
 
 def test_the_menu_leads_to_every_page_by_keyboard(browser: "Browser", shop: Shop) -> None:

@@ -15,8 +15,10 @@ import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay_console.live import QUEUE_MAX, Live, Viewer, order, parse_stream_position
+from assay_console.live import Live
 from assay_console.passing import Wanted, entry_of
+from assay_console.stream_position import order, parse_stream_position
+from assay_console.viewer import QUEUE_MAX, Viewer
 from assay_runtime.connection import connect
 from assay_schema.ids import new_event_id
 from assay_schema.settings import RedisSettings

@@ -12,7 +12,7 @@ from assay_console.pages import PAGES
 from assay_runtime.store import connect, insert_json_rows
 from tests.console.conftest import Shop
 from tests.console.test_console_in_browser import NAMES, path_of, violations
-from tests.support.browser import window
+from tests.support.browser import Window, window
 from tests.support.console import Console, running_console
 from tests.support.console_rows import Filled, alert_row, fill
 from tests.support.sample_rows import lines
@@ -45,19 +45,31 @@ def away(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Awa
             yield Away(console, rows)
 
 
+@pytest.fixture(scope="module")
+def away_window(browser: "Browser", away: Away) -> Iterator[Window]:
+    with window(browser, away.console) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def calm_window(browser: "Browser", shop: Shop) -> Iterator[Window]:
+    with window(browser, shop.console, forced_colors="active", reduced_motion="reduce") as opened:
+        yield opened
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_whose_store_is_away_says_so_and_is_accessible(browser: "Browser", away: Away, name: str) -> None:
-    with window(browser, away.console) as opened:
-        page = opened.open(path_of(name, away.rows))
-        text = page.locator("main").inner_text()
-        assert name in _ASKS_NOTHING or "store" in text, "the page does not say what it does not know"
-        assert "Traceback" not in text
-        assert violations(page) == []
-        page.emulate_media(color_scheme="dark")
-        assert violations(page) == []
-        assert [each for each in opened.complaints if "503" not in each] == []
-        assert opened.foreign == []
+def test_a_page_whose_store_is_away_says_so_and_is_accessible(away: Away, away_window: Window, name: str) -> None:
+    away_window.renew()
+    page = away_window.open(path_of(name, away.rows))
+    text = page.locator("main").inner_text()
+    assert name in _ASKS_NOTHING or "store" in text, "the page does not say what it does not know"
+    assert "Traceback" not in text
+    assert violations(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert violations(page) == []
+    assert [each for each in away_window.complaints if "503" not in each] == []
+    assert away_window.foreign == []
 
 
 #: Every element whose colour stands for a state.
@@ -66,22 +78,21 @@ _STATES = ".badge, .verdict, .notice, .kind"
 
 @pytest.mark.parametrize("name", NAMES)
 def test_states_are_told_without_colours_and_nothing_moves_for_those_who_asked(
-    browser: "Browser", shop: Shop, name: str
+    shop: Shop, calm_window: Window, name: str
 ) -> None:
-    with window(browser, shop.console, forced_colors="active", reduced_motion="reduce") as opened:
-        page = opened.open(path_of(name, shop.rows))
-        silent = page.evaluate(
-            f"[...document.querySelectorAll('{_STATES}')].filter(e => !e.innerText.trim() && !e.ariaLabel).map(e => e.outerHTML)"
-        )
-        assert silent == []
-        page.keyboard.press("Tab")
-        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
-        moving = page.evaluate(
-            "[...document.querySelectorAll('*')].filter(e => { const s = getComputedStyle(e);"
-            " return s.animationName !== 'none' || parseFloat(s.transitionDuration) > 0 || s.scrollBehavior === 'smooth' })"
-            ".map(e => e.tagName + '.' + e.className)"
-        )
-        assert moving == []
+    page = calm_window.open(path_of(name, shop.rows))
+    silent = page.evaluate(
+        f"[...document.querySelectorAll('{_STATES}')].filter(e => !e.innerText.trim() && !e.ariaLabel).map(e => e.outerHTML)"
+    )
+    assert silent == []
+    page.keyboard.press("Tab")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    moving = page.evaluate(
+        "[...document.querySelectorAll('*')].filter(e => { const s = getComputedStyle(e);"
+        " return s.animationName !== 'none' || parseFloat(s.transitionDuration) > 0 || s.scrollBehavior === 'smooth' })"
+        ".map(e => e.tagName + '.' + e.className)"
+    )
+    assert moving == []
 
 
 def test_a_night_by_keyboard_alone(browser: "Browser", shop: Shop) -> None:

@@ -97,6 +97,7 @@ def test_its_packages_are_those_the_services_are_made_of() -> None:
             "schema",
             "runtime",
             "access",
+            "ui",
             "gateway",
             "assembler",
             "scrubber",

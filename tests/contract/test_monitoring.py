@@ -197,7 +197,7 @@ def test_the_console_links_to_dashboards_that_exist() -> None:
     named = {
         uid
         for file in templates.glob("*.html")
-        for uid in re.findall(r"ui\.grafana\(ask, '([^']+)'\)", file.read_text())
+        for uid in re.findall(r"grafana\.dashboard\(ask, '([^']+)'\)", file.read_text())
     }
     assert named == {json.loads(path.read_text())["uid"] for path in DASHBOARDS}
 

@@ -15,9 +15,10 @@ from assay_runtime.store import connect, insert_json_rows
 from assay_schema.alerts import Alert, AlertState
 from assay_schema.settings import RedisSettings, Settings
 from assay_schema.streams import acknowledged_key, drift_key
+from assay_ui.formats import measured
 from assay_writer.rows import alert_row
 from tests.support.alert_samples import EPISODE, episode, transition
-from tests.support.console_pages import console, missing
+from tests.support.console_pages import console, missing, shown
 from tests.support.drift_samples import HASHED, QUICK, START_MS, monitor, score, stream
 from tests.support.redis import RedisServer
 from tests.support.sample_rows import answer, by_column, lines
@@ -153,6 +154,9 @@ async def test_an_operator_acknowledges_an_episode_after_a_second_page(
         assert f'href="{path}/acknowledge"' in await pages.html(path)
         asked = await pages.html(f"{path}/acknowledge")
         assert "This will accept the current level as the new baseline." in asked
+        now = (await pages.json(path))["now"]
+        assert now["n"] != alert.n, "samples came after the last transition"
+        assert f"The level is {measured(now['value'], 'share')} now (n = {now['n']}) and was " in asked
         assert f'<form method="post" action="{path}/acknowledge"' in asked
         submitted = asyncio.create_task(pages.post(f"{path}/acknowledge", comment="new model"))
         async with AsyncRedis(port=redis_server.port) as client:
@@ -165,7 +169,10 @@ async def test_an_operator_acknowledges_an_episode_after_a_second_page(
             await until_async(taken, "the console does not see that the drift service closed the episode")
         answered = await submitted
         assert answered.headers["location"] == path
-        assert "Accepted:" in await pages.html(path)
+        page = await pages.html(path)
+        assert "Accepted:" in page
+        assert f'href="{path}/acknowledge"' not in page, "it is closed, although the store does not have that yet"
+        assert "critical</span>" not in page.partition('<dl class="stats">')[0]
         assert "Accepted:" not in await pages.html(path), "it is said once"
         await pages.html(f"{path}?done=taken", 422)
         again = await pages.post(f"{path}/acknowledge", 409, comment="")
@@ -236,6 +243,7 @@ async def test_others_than_operators_see_an_incident_and_the_commands(
     async with console(operator_of(own_store, redis_server, tmp_path), Role.LABELLER) as pages:
         first = incident[0].alert_id
         page = await pages.html(f"/alerts/{first}/together")
+        assert " now, n = " in shown(page)
         assert all(f"assay drift acknowledge {each.alert_id}" in page for each in incident)
         assert "checkbox" not in page
         await pages.post(f"/alerts/{first}/together", 403, episodes=str(first))

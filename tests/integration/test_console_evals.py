@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from assay_console.forest import ForestRow, forest
 from assay_console.views.evals import grouped
 from assay_evals.nightly import Attempt, Outcome, store_attempt
 from assay_evals.run.model import CaseResult, Run, RunConfig
@@ -17,6 +16,7 @@ from assay_evals.run.run_store import identity, store_run
 from assay_operations.evaluations.stored import runs_in
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.settings import RedisSettings, Settings
+from assay_ui.forest import ForestRow, forest
 from tests.support.cli import Cli
 from tests.support.console_pages import console, missing
 from tests.support.sample_rows import dataset_case, lines
@@ -88,7 +88,7 @@ async def test_a_comparison_is_what_the_command_says(
                 told["p"],
             )
             assert [shown["low"], shown["high"]] == [told["interval"]["low"], told["interval"]["high"]]
-        assert found["reason"] in page
+        assert found["reason"][1:] in page
         # The forest plot states its figures; thresholds of search paths and metrics of a run's row are on other pages.
         assert missing(found["metrics"], page) == []
         assert missing([found["by_query_type"], found["cases"], found["worse"], found["paired"]], page) == []

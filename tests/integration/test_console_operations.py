@@ -150,6 +150,8 @@ async def test_arrivals_show_each_step_and_what_waits_in_the_log(filled: StoreSe
         assert SECRET not in page
         assert document["state"] == "warn"
         assert {each["rule"] for each in document["refused"]["value"]["groups"]} >= {"payload.query: too long"}
+        assert not document["quiet"]
+        assert "Is capture on?" not in page
         stored = await pages.json("/arrivals?project=books")
         assert stored["state"] == "good"
         assert "Events arrive" in stored["sentence"]

@@ -66,6 +66,9 @@ async def test_twenty_cases_saved_over_http_are_exported_and_evaluated(
         assert "No question is left to review" in await pages.html("/review?project=shop")
         (listed,) = (await pages.json("/datasets"))["rows"]["value"]
         assert (listed["name"], listed["cases"], listed["reviewers"]) == ("golden", len(WORDS), ["ada"])
+        for path in ("/review?project=shop", "/datasets/golden"):
+            assert (await pages.json(path))["enough"] == {"answerable": 20, "needed": 72, "threshold": 0.05}
+            assert "20 cases with expected documents. A comparison usually needs 72 or more" in await pages.html(path)
         file = await pages._client.get("/datasets/golden/export")
         assert file.headers["content-disposition"] == 'attachment; filename="golden-20.jsonl"'
         assert file.headers["content-type"] == "application/x-ndjson"

@@ -27,10 +27,11 @@ const seen = {
   title: document.title,
   heading: document.querySelector('h1').innerText,
   chart: box(document.querySelector('svg')),
-  marks: [...document.querySelectorAll('svg circle')].map(box),
+  marks: [...document.querySelectorAll('svg :is(circle, polygon)')].map(box),
   rows: document.querySelectorAll('table')[0].rows.length,
   pairs: [...document.querySelectorAll('.cols')].map(e => e.children.length),
   wide: document.documentElement.scrollWidth > innerWidth,
+  styled: getComputedStyle(document.querySelector('.verdict')).borderLeftStyle,
   asked: performance.getEntriesByType('resource').length,
 };
 const out = document.createElement('pre'); out.id = 'probe'; out.textContent = JSON.stringify(seen); document.body.append(out);
@@ -91,8 +92,9 @@ def test_a_browser_draws_the_report_whole_and_asks_nobody(tmp_path: Path, width:
     assert 'id="probe"' in shown
     text = shown.rpartition('id="probe">')[2].partition("</pre>")[0]
     seen = json.loads(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
-    assert (seen["title"], seen["heading"]) == ("Evaluation: fail", "Retrieval evaluation: FAIL")
+    assert (seen["title"], seen["heading"]) == ("Evaluation: fail", "Evaluation: fail")
     assert seen["asked"] == 0
+    assert seen["styled"] == "solid", "the content policy allows the page's own stylesheet"
     shares = [each for each in found.comparison.metrics if not each.metric.endswith("_ms")]
     assert len(seen["marks"]) == len(shares)
     assert min(side for mark in [*seen["marks"], seen["chart"]] for side in mark) > 0

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import cache
 
 import lz4.frame
 from backports import zstd
@@ -116,7 +117,11 @@ _DECODE: dict[str, Callable[[bytes], bytes]] = {
     "lz4": lambda data: lz4.frame.LZ4FrameDecompressor().decompress(data),
     "zstd": lambda data: zstd.ZstdDecompressor().decompress(data),
 }
-_BOMBS = {name: encode(b"SELECT 1 " + b" " * (30 << 20)) for name, encode in _ENCODE.items()}
+
+
+@cache
+def _bomb(encoding: str) -> bytes:
+    return _ENCODE[encoding](b"SELECT 1 " + b" " * (30 << 20))
 
 
 @dataclass
@@ -288,7 +293,7 @@ class Attacker:
             case 0:
                 return encoding, self._random.randbytes(300)
             case 1:
-                return encoding, _BOMBS[encoding]
+                return encoding, _bomb(encoding)
             case 2:
                 return encoding, _ENCODE[encoding](body)[:-5]
             case _:

@@ -12,13 +12,13 @@ from typing import Any
 import httpx
 
 from assay_access.console_links import Signer
-from assay_console import formats
 from assay_console.application import Console
 from assay_console.login import Login
 from assay_console.people import Role
 from assay_console.reads import Reads
 from assay_runtime.connection import connect
 from assay_schema.settings import Settings
+from assay_ui import formats
 
 
 class Pages:

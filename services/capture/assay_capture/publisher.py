@@ -300,7 +300,7 @@ class Publisher:
         return "capture.high_water_bytes" if (outcome.size or 0) > self._settings.high_water_bytes else ""
 
     def _fallback(self) -> str:
-        return "events wait in memory" if self._spool is None else "events go to the spool"
+        return "events wait in memory" if self._spool is None else f"events go to the spool in {self._spool.directory}"
 
     # Spooling
 

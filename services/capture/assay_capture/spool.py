@@ -81,6 +81,8 @@ class Spool:
         problems: ProblemLog,
         adopt: Container[str] = (),
     ) -> None:
+        #: Where the spool is; its parts belong to users and destinations.
+        self.directory = spool_dir
         self._owners = Owners(spool_dir, destination, adopt)
         self._max_bytes = max_bytes
         #: Size of a segment; also the most that one `write` should get, unless it is one event.

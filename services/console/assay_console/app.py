@@ -15,9 +15,9 @@ import uvicorn
 
 from assay_access.console_links import KEY_MIN_BYTES, Signer
 from assay_console.application import Console
-from assay_console.live import LOOK_BACK_BYTES
 from assay_console.login import Login, proxy_of
 from assay_console.reads import KEPT_BYTES, Reads
+from assay_console.stream_reads import LOOK_BACK_BYTES
 from assay_runtime import memory
 from assay_runtime.config import secret
 from assay_runtime.connection import connect

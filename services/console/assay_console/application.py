@@ -19,10 +19,11 @@ from starlette.staticfiles import StaticFiles
 
 from assay_console.answers import STATUS, is_api, json_answer, problem, timing
 from assay_console.attendance import ClientLeftError, while_there
+from assay_console.commands import data_option
 from assay_console.event_stream import stream
 from assay_console.frame import frame_of
 from assay_console.guard import Guard, from_own_page
-from assay_console.live import Live, StreamPosition, parse_stream_position
+from assay_console.live import Live
 from assay_console.login import Login, hosts_of
 from assay_console.openapi import openapi
 from assay_console.page import Action, Ask, Document, File, Form, Page
@@ -32,8 +33,9 @@ from assay_console.people import Person, Role
 from assay_console.reads import Reads
 from assay_console.rendering import render
 from assay_console.scope import Scope, scope_of
-from assay_console.shell import data_option, shell_of
+from assay_console.shell import shell_of
 from assay_console.shown_verdicts import ShownVerdicts
+from assay_console.stream_position import StreamPosition, parse_stream_position
 from assay_console.views import live as live_page
 from assay_operations.errors import OperationError, explain
 from assay_operations.overview.flow import FlowHistory
@@ -73,7 +75,7 @@ class Console:
     def application(self) -> Starlette:
         """Build the ASGI application."""
         routes: list[Any] = [
-            Mount("/static", StaticFiles(directory=_STATIC)),
+            Mount("/static", StaticFiles(directory=_STATIC, packages=[("assay_ui", "static")])),
             Route("/login", self._caught(self._enter)),
             Route("/logout", self._caught(self._leave), methods=["POST"]),
             Route("/api/v1/openapi.json", self._caught(self._openapi)),

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from assay_console.charts import BandPoint, Series, Shade, band, bars
-from assay_console.forest import ForestRow, forest
 from assay_operations.drift.episodes import Episode, History, Transition
-from assay_operations.evaluations.stored import MetricChange
 from assay_operations.events.filters import KINDS
 from assay_operations.judging.quality import Metric
+from assay_ui.charts import BandPoint, Series, Shade, band, bars
 
 if TYPE_CHECKING:
     from assay_console.views.events import Histogram
@@ -40,7 +38,14 @@ def episode(of: Episode, against: float | None, steps: Sequence[Transition], his
         return None if value is None else scale * value
 
     points = [
-        BandPoint(each.at_ms + half, scaled(each.mean), scaled(each.low), scaled(each.high), each.n, baseline)
+        BandPoint(
+            min(each.at_ms + half, history.to_ms),
+            scaled(each.mean),
+            scaled(each.low),
+            scaled(each.high),
+            each.n,
+            baseline,
+        )
         for each in history.samples
     ]
     # The ends of the range, so that the chart is as long as it says.
@@ -86,16 +91,3 @@ def quality(of: Metric, baseline: float | None, from_ms: float, to_ms: float) ->
     points.append(BandPoint(last, None, baseline=baseline))
     title = f"{of.metric.replace('_', ' ')} of {of.project} by day, mean and 95 % interval"
     return band(title, points, shades, height=180, bounds=(0.0, 1.0))
-
-
-def changes(metrics: Sequence[MetricChange]) -> Markup:
-    """Draw the changes of shares with their intervals; search paths have no better or worse."""
-    rows = []
-    for each in metrics:
-        if each.metric.endswith("_ms") or each.metric.startswith("path:"):
-            continue
-        sign = -1.0 if each.lower_is_better else 1.0
-        low, high = sorted((sign * each.low, sign * each.high))
-        label = f"{each.metric}: {each.delta:+.3f} [{each.low:+.3f}, {each.high:+.3f}], {each.verdict}"
-        rows.append(ForestRow(each.metric, low, sign * each.delta, high, -each.threshold, each.verdict, label))
-    return forest("Change of each metric", rows)

@@ -12,8 +12,10 @@ import orjson
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from assay_console.live import Live, StreamPosition, Update
+from assay_console.live import Live
 from assay_console.passing import Wanted
+from assay_console.stream_position import StreamPosition
+from assay_console.viewer import Update
 
 #: Seconds without an event after which the state is sent, and between checks of the viewer's session.
 HEARTBEAT_S = 15.0

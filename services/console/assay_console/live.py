@@ -5,87 +5,32 @@ goes on after a restart of the console, of Redis or of its connection without a 
 """
 
 import asyncio
-import heapq
 import logging
-import re
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Reversible
+from collections.abc import AsyncGenerator, AsyncIterator, Reversible
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 from redis.exceptions import RedisError
 
-from assay_console.passing import Entry, Passing, Wanted, entry_of
+from assay_console.passing import Entry, Passing, Wanted
+from assay_console.stream_position import StreamPosition, order
+from assay_console.stream_reads import entries_between, is_trimmed, look_back, new_entries
+from assay_console.viewer import Update, Viewer
 from assay_operations.errors import OperationError
 from assay_runtime.connection import Client as Redis
 from assay_runtime.connection import connect
 from assay_schema.settings import RedisSettings
-from assay_schema.streams import EVENTS
 
 log = logging.getLogger(__name__)
 
-#: Entries that are kept for the first screen of viewers, and entries that a slow viewer may be behind.
-RING_MAX, QUEUE_MAX = 2_000, 500
+#: Entries that are kept for the first screen of viewers.
+RING_MAX = 2_000
 #: Viewers at most; each holds a connection and a queue.
 CLIENTS_MAX = 50
-#: Entries of one read. An entry may have some hundred KiB.
-_READ = 32
-_BLOCK_MS = 1_000
 _RETRY_FIRST_S, _RETRY_MAX_S = 0.1, 2.0
 #: Seconds that a viewer waits for the readers to start before it is refused. Until then, the console does not see that it left.
 _START_S = 10.0
-#: Bytes of entries that the first screen looks at, at most: an entry can have some hundred KiB.
-LOOK_BACK_BYTES = 32 << 20
-_ID = re.compile(r"\d{1,20}-\d{1,20}")
-StreamPosition = tuple[str, ...]
-
-
-def parse_stream_position(text: str, shards: int) -> StreamPosition | None:
-    """Return the position of a text; None if it is none, or of another number of shards. Pure."""
-    ids = tuple(text.split(","))
-    return ids if len(ids) == shards and all(_ID.fullmatch(each) for each in ids) else None
-
-
-def order(entry_id: str) -> tuple[int, int]:
-    """Return the key that sorts ids of entries. Pure."""
-    ms, _, sequence = entry_id.partition("-")
-    return int(ms), int(sequence)
-
-
-@dataclass(eq=False)
-class Viewer:
-    """A queue of entries that one viewer wants."""
-
-    wanted: Wanted
-    queue: deque[Entry] = field(default_factory=deque)
-    #: Entries that were dropped because the viewer was too slow, and are not told yet.
-    skipped: int = 0
-    arrived: asyncio.Event = field(default_factory=asyncio.Event)
-    #: Set when the console stops.
-    closed: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def offer(self, entry: Entry) -> None:
-        """Add an entry if it is wanted. The oldest is dropped from a full queue."""
-        if not self.wanted.has(entry):
-            return
-        if len(self.queue) >= QUEUE_MAX:
-            self.queue.popleft()
-            self.skipped += 1
-        self.queue.append(entry)
-        self.arrived.set()
-
-
-@dataclass(frozen=True)
-class Update:
-    """An event for a viewer, a number of skipped ones, or neither, with the position after it."""
-
-    position: str
-    row: Passing | None = None
-    skipped: int = 0
-    #: The stream no longer has all entries after the viewer's position.
-    trimmed: bool = False
 
 
 class Live:
@@ -118,7 +63,7 @@ class Live:
         if not self._has_newest:
             async with self._looking:  # one page at a time, because parsing keeps everyone else waiting
                 if not self._has_newest:
-                    entries, last = await self._look_back(redis, RING_MAX, wanted, limit)
+                    entries, last = await look_back(redis, self._shards, RING_MAX, wanted, limit)
                     return _rows(entries, wanted, limit), ",".join(last)
         return _rows(self._ring, wanted, limit), ",".join(self._last)
 
@@ -202,8 +147,8 @@ class Live:
             viewer.queue.clear()
             viewer.skipped = 0
             try:
-                trimmed = not compared and await self._is_trimmed(redis, seen)
-                found = await self._after(redis, seen)
+                trimmed = not compared and await is_trimmed(redis, seen)
+                found = await entries_between(redis, seen, self._last)
             except (RedisError, OSError) as error:
                 self._lost(error)
                 yield Update(",".join(seen))
@@ -227,38 +172,18 @@ class Live:
                 if viewer.wanted.has(entry):
                     yield Update(",".join(seen), entry.row)
 
-    async def _is_trimmed(self, redis: Redis, seen: list[str]) -> bool:
-        """Return True if a stream begins after the position."""
-        for shard in range(self._shards):
-            first = await redis.xrange(EVENTS.key(shard), "-", "+", count=1)
-            if first and (0, 0) < order(seen[shard]) < order(_id(first[0][0])):
-                return True
-        return False
-
-    async def _after(self, redis: Redis, seen: list[str]) -> list[Entry]:
-        """Return the next entries after a position, up to those that the readers offered."""
-        found: list[Entry] = []
-        for shard in range(self._shards):
-            last = self._last[shard]
-            if order(seen[shard]) >= order(last):
-                continue
-            page = await redis.xrange(EVENTS.key(shard), f"({seen[shard]}", last, count=_READ)
-            if not page:  # trimmed since
-                seen[shard] = last
-            found += [entry_of(shard, _id(name), fields) for name, fields in page]
-        return sorted(found, key=lambda each: order(each.entry_id))
-
     async def _start(self) -> None:
         async with self._changing:
             if self._readers or self._closed:
                 return
             self._redis = connect(self._settings)
             try:
-                entries, self._last = await self._look_back(self._redis, RING_MAX, Wanted(), RING_MAX)
+                entries, last = await look_back(self._redis, self._shards, RING_MAX, Wanted(), RING_MAX)
             except BaseException:  # also if the viewer waited too long
                 redis, self._redis = self._redis, None
                 await redis.aclose()
                 raise
+            self._last = list(last)
             self._ring.extend(entries)
             self._readers = [asyncio.create_task(self._read(shard, self._redis)) for shard in range(self._shards)]
 
@@ -275,51 +200,23 @@ class Live:
             if redis is not None:
                 await redis.aclose()
 
-    async def _look_back(self, redis: Redis, most: int, wanted: Wanted, limit: int) -> tuple[list[Entry], list[str]]:
-        """Return the newest entries of all shards, oldest first, and the newest id of each shard.
-
-        Ends after `most` entries or 32 MiB of them, or with `limit` wanted ones of each shard.
-        """
-        lists, last = [], []
-        for shard in range(self._shards):
-            end, found, matching, size = "+", list[Entry](), 0, 0
-            while len(found) < most // self._shards and matching < limit and size < LOOK_BACK_BYTES // self._shards:
-                page = await redis.xrevrange(EVENTS.key(shard), end, "-", count=_READ)
-                found += [entry_of(shard, _id(name), fields) for name, fields in page]
-                size += sum(len(value) for _, fields in page for value in fields.values())
-                matching += sum(map(wanted.has, found[-len(page) :])) if page else 0
-                if len(page) < _READ:
-                    break
-                end = f"({found[-1].entry_id}"
-            last.append(found[0].entry_id if found else "0-0")
-            lists.append(found[::-1])
-        return list(heapq.merge(*lists, key=lambda each: order(each.entry_id))), last
-
     async def _read(self, shard: int, redis: Redis) -> None:
         """Offer the new entries of a shard to all viewers, without end. Redis may go and come again."""
-        key = EVENTS.key(shard)
-        while True:
-            answer = await self._patiently(redis.xread, {key: self._last[shard]}, count=_READ, block=_BLOCK_MS)
-            for name, fields in answer[0][1] if answer else ():
-                entry = entry_of(shard, _id(name), fields)
-                self._last[shard] = entry.entry_id
-                self._ring.append(entry)
-                for viewer in self._viewers:
-                    viewer.offer(entry)
-
-    async def _patiently(self, ask: Callable[..., Awaitable[Any]], *arguments: Any, **options: Any) -> Any:
-        """Ask Redis until it answers."""
         delay = _RETRY_FIRST_S
         while True:
             try:
-                answer = await ask(*arguments, **options)
+                entries = await new_entries(redis, shard, self._last[shard])
             except (RedisError, OSError) as error:
                 self._lost(error)
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, _RETRY_MAX_S)
-            else:
-                self.away = False
-                return answer
+                continue
+            self.away, delay = False, _RETRY_FIRST_S
+            for entry in entries:
+                self._last[shard] = entry.entry_id
+                self._ring.append(entry)
+                for viewer in self._viewers:
+                    viewer.offer(entry)
 
     def _lost(self, error: Exception) -> None:
         if not self.away:
@@ -331,7 +228,3 @@ def _rows(entries: Reversible[Entry], wanted: Wanted, limit: int) -> list[Passin
     """Return the wanted ones, newest first."""
     found = (entry.row for entry in reversed(entries) if wanted.has(entry) and entry.row is not None)
     return list(islice(found, limit))
-
-
-def _id(name: bytes | str) -> str:
-    return name.decode() if isinstance(name, bytes) else name

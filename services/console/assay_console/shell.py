@@ -2,14 +2,13 @@
 
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from assay_console.commands import data_option, with_option
 from assay_console.page import Ask, Page
 from assay_console.pages import PAGES
 from assay_console.scope import link
-from assay_schema.settings import Settings
 
 
 def shell_of(page: Page, ask: Ask) -> dict[str, Any]:
@@ -33,16 +32,6 @@ def _filled(path: str, values: Mapping[str, str]) -> str:
     return path
 
 
-def data_option(settings: Settings) -> str:
-    """Return the option that names the data directory, if `assay up` made it elsewhere than in ./data."""
-    file = settings.console.operator_config
-    if file is None or file.parent.name != "secrets" or file.parent.parent.resolve() == Path("data").resolve():
-        return ""
-    data = file.parent.parent
-    shown = data.relative_to(Path.cwd()) if data.is_relative_to(Path.cwd()) else data
-    return f" --data {shlex.quote(str(shown))}"
-
-
 def _command(page: Page, ask: Ask) -> str:
     """Return the command that prints what the page shows; empty if there is none."""
     if not page.command:
@@ -50,7 +39,7 @@ def _command(page: Page, ask: Ask) -> str:
     project = f" --project {shlex.quote(ask.scope.project)}" if ask.scope.project else ""
     given = {name: shlex.quote(value) for name, value in {**ask.parameters, **ask.path}.items()}
     values = {**given, "and_project": project, "span": ask.scope.span or ask.scope.from_iso}
-    return page.command.format_map(_Missing(values)) + data_option(ask.settings)
+    return with_option(page.command.format_map(_Missing(values)), data_option(ask.settings))
 
 
 class _Missing(dict[str, str]):

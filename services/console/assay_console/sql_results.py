@@ -10,9 +10,9 @@ from itertools import pairwise
 
 import orjson
 
-from assay_console.charts import Series
 from assay_console.page import Document
 from assay_operations.sql import SqlAnswer, SqlRows
+from assay_ui.charts import Series
 
 #: Rows that are formatted at a time.
 _ROWS = 500

@@ -6,12 +6,16 @@ from pathlib import Path
 import pytest
 
 import assay_console
-from assay_console.cell_charts import dot, sparkline
-from assay_console.charts import BandPoint, Series, Shade, band, bars
-from assay_console.forest import ForestRow, forest
-from assay_console.formats import captured, visible
+import assay_evals
+import assay_ui
+from assay_ui.cell_charts import dot, sparkline
+from assay_ui.charts import BandPoint, Series, Shade, band, bars
+from assay_ui.forest import ForestRow, forest
+from assay_ui.formats import captured, visible
 
-TEMPLATES = sorted((Path(assay_console.__file__).parent / "templates").glob("*.html"))
+TEMPLATES = sorted(
+    file for package in (assay_console, assay_evals, assay_ui) for file in Path(package.__file__).parent.rglob("*.html")
+)
 HOSTILE = '\u202egnp.exe\u202c\u2066x\u2069\u200b\x07\x1b[31m\x00\u2028"><script>'
 UNSEEN = re.compile("[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f]")
 #: What a title may show without the filter: numbers, and words of the template.

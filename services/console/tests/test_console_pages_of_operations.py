@@ -4,9 +4,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from assay_console import drawings, formats
+from assay_console import drawings
 from assay_console.page import Panel
-from assay_console.views.arrivals import told
+from assay_console.views.arrivals import QUIET_S, quiet_s, told
 from assay_console.views.health import summary
 from assay_console.views.overview import Service
 from assay_console.views.quality import Watched, detector_of, why_nothing
@@ -15,6 +15,7 @@ from assay_operations.doctor.checks import Finding, Status
 from assay_operations.failures import Failures
 from assay_operations.judging.quality import Day, Judged, Metric, Spell
 from assay_operations.overview.flow import Hop
+from assay_ui import formats
 
 NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
 STORED = Arrival("answer", "a", "shop", "search", NOW, NOW, NOW)
@@ -61,6 +62,12 @@ def test_old_events_and_silent_services_are_not_green(
     said = told([STORED], [], None, away, now=now, others=others)
     assert said[0] == state
     assert words in said[1]
+
+
+@pytest.mark.parametrize(("seconds", "quiet"), [(299, False), (840, True)])
+def test_the_checklist_is_for_events_that_stopped_as_well(seconds: float, quiet: bool) -> None:
+    assert (quiet_s([STORED], after(seconds)) > QUIET_S) is quiet
+    assert quiet_s([], NOW) == 0
 
 
 def judged(**counts: int) -> Judged:

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from assay_console.evidence import claims_of, hits_of, passages_of
 from assay_console.pieces import Span, text_of
-from assay_console.views.event import neighbours
 
 _PLACES = st.integers(min_value=-5, max_value=2**40) | st.integers(min_value=0, max_value=60)
 _SPANS = st.lists(
@@ -90,10 +89,3 @@ def test_hits_with_scores_below_zero_or_without_any_have_no_share() -> None:
         ("b", "", None, None),
     ]
     assert [hit.score for hit in hits_of(record | {"retrieved_scores": []}, frozenset("b"))] == [None, None]
-
-
-def test_neighbours_are_those_of_the_list_and_empty_at_its_ends() -> None:
-    assert neighbours("a,b,c", "b") == ("a", "c")
-    assert neighbours("a,b,c", "a") == ("", "b")
-    assert neighbours("a,b,c", "c") == ("b", "")
-    assert neighbours("a,b", "x") == neighbours("", "x") == ("", "")

@@ -244,6 +244,18 @@ class Monitor(ShardSeries):
                 return subject, watched.episode
         return None
 
+    def present(self, identities: Iterable[str]) -> dict[str, tuple[Episode, Measurements | None]]:
+        """Return episodes of this shard by id, with the measurements that acknowledging one would accept.
+
+        They are None for a condition, which has no samples.
+        """
+        wanted = set(identities)
+        return {
+            identity: (watched.episode, self._measured_now(subject, watched))
+            for _, subject, watched, _ in self._acknowledgeable(0.0)
+            if (identity := self._identity(subject, watched.episode)) in wanted
+        }
+
     def _acknowledgeable(self, wall_ms: float) -> Iterator[tuple[str, Subject, Acknowledgeable, float]]:
         """Iterate over everything with an episode: its field, its subject, and the time of its samples."""
         for key, series in self.scores.items():

@@ -116,6 +116,15 @@ class ShardSeries(StateFields):
             return replace(measured, effect=of.effect)
         return measured if of is None else replace(measured, limit=of.limit)
 
+    def _measured_now(self, subject: Subject, watched: Acknowledgeable) -> Measurements | None:
+        """Return the measurements of a series as it is; None for what has no samples."""
+        if isinstance(watched, Series):
+            return self._measure(subject, watched, None, watched.detector, recovering=is_recovering(watched))
+        if isinstance(watched, Scaled | Amount):
+            series = watched.series
+            return self._measure(subject, series, watched, series.detector, recovering=is_recovering(series))
+        return None
+
     def _publish_acknowledged(
         self, subject: Subject, transition: Transition | None, episode: Episode, measured: Measurements, wall_ms: float
     ) -> None:
@@ -137,12 +146,7 @@ class ShardSeries(StateFields):
         self, field: str, subject: Subject, watched: Acknowledgeable, now_ms: float, wall_ms: float, by: str
     ) -> None:
         """Acknowledge an episode, and publish that."""
-        measured = Measurements(since_ms=watched.episode.opened_ms)
-        if isinstance(watched, Series):
-            measured = self._measure(subject, watched, None, watched.detector, recovering=is_recovering(watched))
-        elif isinstance(watched, Scaled | Amount):
-            series = watched.series
-            measured = self._measure(subject, series, watched, series.detector, recovering=is_recovering(series))
+        measured = self._measured_now(subject, watched) or Measurements(since_ms=watched.episode.opened_ms)
         transition = watched.acknowledge(now_ms, self._settings, self._calendar)
         if isinstance(watched, Series) and watched.baseline:
             measured = replace(measured, accepted=shown(subject.kind, subject.metric, watched.baseline.mean))

@@ -127,6 +127,20 @@ def test_acknowledging_accepts_what_is_as_the_new_normal() -> None:
     assert watched.take_alerts() == []
 
 
+def test_the_present_level_of_an_episode_is_the_one_that_acknowledging_it_accepts() -> None:
+    watched = monitor()
+    alerts = feed(watched, **{**DROP, "days": 9, "back_at": 1e9})
+    identity = str(alerts[-1].alert_id)
+    [(found, (episode, measured))] = watched.present([identity, "unknown"]).items()
+    assert (found, episode.open) == (identity, True)
+    assert measured is not None
+    assert measured.n != alerts[-1].n, "samples came after the last transition"
+    watched.acknowledge([identity], START_MS)
+    [resolved] = watched.take_alerts()
+    assert (measured.value, measured.n) == (pytest.approx(resolved.value, rel=1e-5), resolved.n)
+    assert watched.present([identity])[identity][0].open is False
+
+
 def test_the_plain_rule_reports_a_day_that_is_more_than_ten_percent_worse() -> None:
     settings = QUICK.model_copy(update={"rule": "critical", "run_length_days": 1e30, "baseline_days": 5})
     what = {"days": 9, "per_day": 200, "drop_from": 6, "drop": 0.15}

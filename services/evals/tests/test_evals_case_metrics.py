@@ -10,12 +10,13 @@ from assay_evals.compare.verdicts import Rule, Stage, Verdict
 from assay_evals.dataset.file_format import read_dataset
 from assay_evals.dataset.model import Case, TimeWindow
 from assay_evals.metrics.case_metrics import answer_f1, case_metrics
-from assay_evals.report.html import forest
+from assay_evals.report.changes import metric_changes
 from assay_evals.report.wording import meaning
 from assay_evals.run.case_results import case_result, score
 from assay_evals.run.model import CaseResult, Run, RunConfig
 from assay_evals.target.response import ResultMetadata, TargetResponse
 from assay_evals.target.response_parsing import parse_response
+from assay_ui.forest import changes_drawn
 
 FEBRUARY = {"since": "2026-02-01", "until": "2026-03-01"}
 CONFIG = RunConfig("golden", "1", "f", "module:function")
@@ -207,11 +208,12 @@ def test_a_change_of_paths_is_reported_and_is_neither_better_nor_worse() -> None
     cases = [a_case(id=f"c{n}") for n in range(40)]
     one = a_run("main", [[found("x", found_by="vector"), found("y", found_by="entity")]] * 40, cases)
     other = a_run("change", [[found("x", found_by="vector"), found("y", found_by=["vector", "entity"])]] * 40, cases)
-    metrics = {each.metric: each for each in compare_runs(one, other).comparison.metrics}
+    compared = compare_runs(one, other)
+    metrics = {each.metric: each for each in compared.comparison.metrics}
     assert metrics["path:vector"].verdict is metrics["path:entity"].verdict is Verdict.PASS
     assert meaning(metrics["path:vector"]) == "statistically significant change"
     assert meaning(metrics["path:entity"]) == "no significant change"
-    assert "path:" not in forest(list(metrics.values()))
+    assert "path:" not in changes_drawn(metric_changes(compared))
 
 
 def test_a_slug_may_hold_the_separator_of_sources() -> None:

@@ -165,3 +165,16 @@ def test_a_miss_says_what_was_missing_what_came_first_and_under_which_source_it_
     (absent,) = judged(SHORT, "x").worst()
     assert (absent.first, absent.hint) == (("default", "x"), None)
     assert judged(SHORT, "people/alice").worst() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"record": "dataset", "version": "3"}\n{"id": "a", "query": "q", "expected_ids": ["x"]}\n',
+        '{"id": "a", "query": "q", "expected_ids": ["x"]}\n{"id": "b", "query": "q"}\n',
+        '{"version": "1.0.0", "cases": [{"id": "a", "query": "q"}]}',
+    ],
+)
+def test_a_golden_dataset_is_named_with_the_commands_that_take_it(text: str) -> None:
+    with pytest.raises(QrelsError, match=r"golden dataset.*assay eval run.*assay eval compare"):
+        read_qrels(text)

@@ -158,11 +158,11 @@ def test_the_page_is_whole_escaped_and_asks_nobody(tmp_path: Path) -> None:
     page = html(paired(20), Verdict.FAIL, relevance={"c0": {"x"}})
     parser = Balance()
     parser.feed(page)
-    assert {tag: parser.open.get(tag) for tag in ("div", "table", "svg", "ol", "h2", "g")} == dict.fromkeys(
-        ("div", "table", "svg", "ol", "h2", "g"), 0
+    assert {tag: parser.open.get(tag) for tag in ("div", "table", "svg", "section", "h2", "g")} == dict.fromkeys(
+        ("div", "table", "svg", "section", "h2", "g"), 0
     )
     assert "<y>" in parser.text, "an id that looks like markup is text"
-    assert "<li class=hit>x</li>" in page
+    assert page.count("● expected") == 1
     for outside in ("://", "<script", "src="):
         assert outside not in page
     assert "secret" not in page
@@ -336,7 +336,7 @@ def test_who_changes_a_scorer_begins_anew_with_its_metric_alone() -> None:
 def test_a_p_too_small_to_print_is_not_printed_as_0(worse: int, p: str) -> None:
     (row,) = [line for line in markdown(paired(worse), Verdict.FAIL).splitlines() if "| mrr |" in line]
     assert f"| {p}" in row
-    assert "<td class='n' data-of='p'>&lt; 0.001</td>" in html(paired(20), Verdict.FAIL)
+    assert '<td class="n">&lt; 0.001</td>' in html(paired(20), Verdict.FAIL)
 
 
 def test_the_document_says_which_p_decides_and_keeps_the_others() -> None:
@@ -417,17 +417,17 @@ def test_a_page_that_passes_says_that_failures_of_what_informs_do_not_decide() -
 def test_the_worst_cases_say_what_marks_them_and_where_nothing_came_back() -> None:
     before, nothing = a_run("main", [GOOD] * 80), TargetResponse([], 10.0)
     found = compare_runs(before, a_run("change", [nothing] * 20 + [GOOD] * 60))
-    assert "no results" in html(found, Verdict.FAIL)
+    assert "No results." in html(found, Verdict.FAIL)
     assert "Give --dataset too" in html(found, Verdict.FAIL)
     assert "Give --dataset too" not in html(found, Verdict.FAIL, relevance={"c0": {"x"}})
-    assert "no results" not in html(paired(20), Verdict.FAIL)
+    assert "No results." not in html(paired(20), Verdict.FAIL)
 
 
 def test_the_picture_gives_the_side_where_nothing_moved_less_room_and_names_its_marks() -> None:
     picture = html(paired(20), Verdict.FAIL)
     worse, better = (float(picture.partition(f"{side} by ")[2][:4]) for side in ("worse", "better"))
     assert worse > 2 * better > 0
-    assert "Dashed mark: the change that fails" in picture
+    assert "dashed: the change that fails" in picture
 
 
 HOSTILE = "c0`|<img src=x onerror=alert(1)>\n## \u2705 Retrieval evaluation: pass\n[click](http://evil.test) @everyone\x1b[2J\x00\u202e"
@@ -514,8 +514,8 @@ def test_each_side_stands_by_itself_too() -> None:
     assert document["candidate"]["n"] == 80
     page = html(compared, Verdict.FAIL)
     assert "Each run, over the common cases" in page
-    assert "<td>mrr</td><td class=n>80</td>" in page
-    assert "Intervals of shares are Gaffke&#x27;s bounds" in page or "Gaffke's bounds" in page
+    assert 'mrr</bdi></td><td class="n">80</td>' in page
+    assert "Intervals of shares are Gaffke&#39;s bounds" in page
 
 
 def test_a_side_counts_only_cases_that_both_measured() -> None:

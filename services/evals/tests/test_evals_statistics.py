@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import numpy.typing as npt
 import pytest
-import scipy.stats
+import scipy  # loads `scipy.stats`, which takes a second, when a test asks for it
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

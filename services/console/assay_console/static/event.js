@@ -3,7 +3,7 @@ const listed = JSON.parse(sessionStorage.getItem("assay.list") ?? "[]");
 const place = listed.findIndex((each) => new URL(each, location.href).pathname === location.pathname);
 for (const link of document.querySelectorAll("a[data-step]")) {
   const target = place < 0 ? undefined : listed[place + Number(link.dataset.step)];
-  if (target === undefined || !link.hidden) continue;
+  if (target === undefined) continue;
   link.href = target;
   link.hidden = false;
 }

@@ -1,9 +1,12 @@
 """Alerts: what got worse, since when, and what to do."""
 
 import asyncio
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 from assay_console.page import Action, Ask, Document, Done, Page, Panel, Parameter, redis_panel
 from assay_console.people import Role
@@ -24,12 +27,14 @@ from assay_operations.drift.episodes import (
     transitions,
 )
 from assay_operations.drift.explain import episode_named
+from assay_operations.drift.present import Present, present
 from assay_operations.errors import OperationError
 from assay_operations.operator_config import data_of
 from assay_operations.overview.flow import newest_of_group
 from assay_schema.alert_actions import acknowledge_command, acknowledge_meaning, explain_command
 from assay_schema.alerts import AlertKind
 from assay_schema.scores import LOWER_IS_BETTER, SESSION_METRICS, Metric
+from assay_schema.settings import NotifierSettings
 from assay_schema.streams import EVENTS, SCORES
 
 #: Longest comment, as `assay drift acknowledge` takes it.
@@ -58,6 +63,8 @@ class Alert(Document):
     transitions: tuple[Transition, ...]
     began: datetime
     history: Panel[History]
+    #: The episode in the drift service, which knows more than the last transition; None if it does not have it.
+    now: Present | None
     #: The level that the episode was raised against.
     baseline: float | None
     #: Answers of the window, and as many hours before it; empty for an episode of the whole system.
@@ -68,8 +75,12 @@ class Alert(Document):
     explain: str
     #: Empty if the episode cannot be acknowledged, or is over.
     acknowledge: str
-    #: Link to the answers that scored worst; empty if the episode is not about their scores.
+    #: Command that silences the alert in Alertmanager for two hours.
+    silence: str
+    #: Link to the answers that scored low, and up to which score of which metric; empty if the episode is not about their scores.
     worst: str
+    worst_metric: str
+    worst_below: str
     meaning: str
     #: True if this console has the operator's credentials, and the person is an operator.
     may_acknowledge: bool
@@ -93,6 +104,12 @@ async def read_list(ask: Ask) -> Alerts:
     )
 
 
+async def _present(ask: Ask, episodes: Iterable[Episode]) -> dict[str, Present]:
+    """Return what the drift service has of open episodes; nothing if Redis does not answer."""
+    wanted = {str(each.alert_id) for each in episodes if each.acceptable}
+    return (await redis_panel(present(ask.redis, ask.settings, wanted))).value or {}
+
+
 def _may_acknowledge(ask: Ask) -> bool:
     return ask.settings.console.operator_config is not None and ask.person.role >= Role.OPERATOR
 
@@ -101,27 +118,39 @@ async def read_one(ask: Ask) -> Alert:
     """Read one episode, then its samples."""
     episode, steps = await ask.store(transitions, ask.path["alert_id"], ask.scope.project)
     began = began_ms(episode, steps)
-    samples = await ask.panel(history, episode, steps, began, ask.scope.to_ms)
+    samples, states = await asyncio.gather(
+        ask.panel(history, episode, steps, began, ask.scope.to_ms),
+        _present(ask, (episode,)),
+    )
+    now = states.get(str(episode.alert_id))
+    if now and not now.open and episode.open:  # closed, and not stored yet
+        episode = replace(episode, state="resolved")
     over = not episode.open
     end = ask.scope.to_ms if episode.open else round(episode.at.timestamp() * 1000)
     length = max(60_000, end - began)
     own = {"project": episode.project} | _rows_of(episode)
     named = episode.project != "all"
+    metric, below = lowest_of(episode)
+    worst_of = {"project": episode.project, "from": iso(began), "to": iso(end)}
     command = "" if over else acknowledge_command(episode.alert_id, episode.kind)
     return Alert(
         episode=episode,
         transitions=steps,
         began=datetime.fromtimestamp(began / 1000, UTC),
         history=samples,
+        now=now,
         baseline=raised_against(episode, steps),
         events_during=link("/events", own, {"from": iso(began), "to": iso(end)}) if named else "",
         events_before=link("/events", own, {"from": iso(began - length), "to": iso(began)}) if named else "",
         differs=link("/events/differs", own, {"from": iso(began), "to": iso(end), "against": "before"})
         if named
         else "",
-        worst=_worst(episode, {"project": episode.project, "from": iso(began), "to": iso(end)}),
+        worst=link("/events", {"kind": "answer", f"metric.{metric}<": below}, worst_of) if below else "",
+        worst_metric=metric,
+        worst_below=below,
         explain=explain_command(episode.alert_id, episode.kind, episode.metric),
         acknowledge=command,
+        silence=silence_command(episode.alert_id, ask.settings.notifier),
         meaning=acknowledge_meaning(episode.kind),
         may_acknowledge=bool(command) and _may_acknowledge(ask),
     )
@@ -133,8 +162,22 @@ def _rows_of(episode: Episode) -> dict[str, str]:
     return {"kind": "retrieval" if retrieval else "answer"} if episode.kind != AlertKind.FAILURES else {}
 
 
-def _worst(episode: Episode, scope: dict[str, str]) -> str:
-    """Return a link to the answers whose score is nearer to the level since the change than to the one before. Pure."""
+def silence_command(alert_id: UUID, notifier: NotifierSettings) -> str:
+    """Return the command that silences an alert in Alertmanager, with its address if the console has it. Pure.
+
+    An address with a password, or one that a shell would read otherwise, is left out: `amtool` then takes the one of its configuration.
+    """
+    address = notifier.alertmanager_urls.get_secret_value().split(",")[0].strip()
+    plain = re.fullmatch(r"https?://[A-Za-z0-9.:/_-]+", address, re.ASCII)
+    at = f" --alertmanager.url={address}" if plain else ""
+    return f'amtool silence add alert_id={alert_id} --duration=2h --comment="being looked into"{at}'
+
+
+def lowest_of(episode: Episode) -> tuple[str, str]:
+    """Return the metric and the limit of the answers that score nearer to the level since the change than to the one before. Pure.
+
+    Both are empty if the episode is not about scores of answers.
+    """
     metric, value, baseline = episode.metric, episode.value, episode.baseline
     if (
         episode.kind != AlertKind.SCORE_DRIFT
@@ -142,11 +185,11 @@ def _worst(episode: Episode, scope: dict[str, str]) -> str:
         or value is None
         or baseline is None
     ):
-        return ""
+        return "", ""
     middle = (value + baseline) / 2
     if metric in LOWER_IS_BETTER:
         metric, middle = Metric.FAITHFULNESS, 1 - middle
-    return link("/events", {"kind": "answer", f"metric.{metric}<": f"{middle:.3g}"}, scope)
+    return metric, f"{middle:.3g}"
 
 
 async def acknowledge(ask: Ask, fields: Mapping[str, str]) -> Done:
@@ -179,6 +222,8 @@ class Together(Document):
 
     alert_id: str
     incident: Incident | None
+    #: Its episodes in the drift service, by id; those that it does not have are missing.
+    now: dict[str, Present]
     #: Commands that acknowledge the episodes one by one.
     commands: tuple[str, ...]
     may_acknowledge: bool
@@ -192,6 +237,7 @@ async def read_together(ask: Ask) -> Together:
     return Together(
         alert_id=alert_id,
         incident=incident,
+        now=await _present(ask, incident.episodes if incident else ()),
         commands=tuple(acknowledge_command(each.alert_id, each.kind) for each in incident.episodes) if incident else (),
         may_acknowledge=_may_acknowledge(ask),
     )

@@ -5,12 +5,12 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from assay_console.formats import duration
 from assay_console.page import Ask, Document, Page, Panel, Parameter, redis_panel
 from assay_console.views.overview import settings_to_paste
 from assay_operations.arrivals import SINCE_MAX_MS, Arrival, Producer, clock_note, logged, producers, stored, together
 from assay_operations.failures import Failures, failures
 from assay_operations.overview.flow import Hop, hops
+from assay_ui.formats import duration
 
 #: Seconds without an event after which events no longer count as arriving.
 QUIET_S = 300
@@ -32,6 +32,8 @@ class Arrivals(Document):
     service: str
     state: str
     sentence: str
+    #: True if events came before, and none for `QUIET_S` seconds.
+    quiet: bool
     clock: str
     #: Why the log could not be read; empty if it was.
     log_away: str
@@ -63,19 +65,21 @@ async def read(ask: Ask) -> Arrivals:
         )
         for each in found
     ]
+    now = datetime.fromtimestamp(time.time(), UTC)
     away = in_store if in_store.state != "ready" else in_log
     state, sentence = told(
         found,
         steps.value,
         refused.value,
         away.message if away.state != "ready" else "",
-        now=datetime.fromtimestamp(time.time(), UTC),
+        now=now,
         others=() if service else seen.value or (),
     )
     return Arrivals(
         service=service,
         state=state,
         sentence=sentence,
+        quiet=quiet_s(found, now) > QUIET_S,
         clock=clock_note(found),
         log_away=in_log.message,
         events=in_store.holding(events if in_store.value is not None or events else None),
@@ -84,6 +88,11 @@ async def read(ask: Ask) -> Arrivals:
         settings_to_paste=settings_to_paste(ask),
         doctor="assay doctor",
     )  # fmt: skip
+
+
+def quiet_s(found: Sequence[Arrival], now: datetime) -> float:
+    """Return the seconds since the newest event came into the log; 0 without one. Pure."""
+    return (now - found[0].logged_at).total_seconds() if found else 0.0
 
 
 def told(
@@ -104,7 +113,7 @@ def told(
             return "warn", f"Events arrive: {at}, and is not stored yet" + (
                 f": {waiting.waiting:,} entries wait for the writer." if waiting and waiting.waiting else "."
             )
-        if (age := (now - newest.logged_at).total_seconds()) > QUIET_S:
+        if (age := quiet_s(found, now)) > QUIET_S:
             return "warn", f"Nothing arrived for {duration(age)}: {at}."
         ages = ((each.service, (now - each.newest_at).total_seconds()) for each in others)
         silent = sorted({name for name, age in ages if QUIET_S < age < GONE_S})

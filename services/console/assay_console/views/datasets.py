@@ -16,6 +16,7 @@ from assay_operations.golden.datasets import (
     latest_version,
     list_datasets,
 )
+from assay_operations.golden.enough import Enough, enough_of
 from assay_operations.golden.save import retire_case
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class GoldenDataset(Document):
 
     summary: StoredDataset
     cases: tuple[Case, ...]
+    enough: Enough
     #: Commands that write it to a file, and that run an evaluation with it.
     export: str
     run: str
@@ -72,6 +74,7 @@ async def read_one(ask: Ask) -> GoldenDataset:
     return GoldenDataset(
         summary=summary,
         cases=tuple(case_of(each) for each in sorted(cases, key=lambda case: case.at, reverse=True)[:SHOWN_MAX]),
+        enough=enough_of(summary.cases, summary.null_cases),
         export=f"assay dataset export {summary.name} --project {summary.project} > {file}",
         run=f"assay eval run --dataset {file} --target MODULE:FUNCTION --store",
         may_retire=ask.person.role >= Role.LABELLER,

@@ -10,12 +10,14 @@ from assay_operations.evaluations.stored import (
     RUNS_MAX,
     Compared,
     ComparedCase,
+    Move,
     OneRun,
     Outcome,
     RunRow,
     Side,
     case_in,
     compare_in,
+    moves,
     outcomes_in,
     run_in,
     runs_in,
@@ -64,18 +66,6 @@ class Compare(Document):
     found: Compared | None
     #: Runs to choose from, without a comparison.
     choices: tuple[RunRow, ...]
-
-
-class Move(Document):
-    """An item of a result list.
-
-    `was`: its rank in the other list; None if it is not there. `expected`: None if that is not known.
-    """
-
-    rank: int
-    name: str
-    was: int | None
-    expected: bool | None
 
 
 class Result(Document):
@@ -192,7 +182,7 @@ async def read_case(ask: Ask) -> CasePage:
 def case_page(found: ComparedCase, case: SavedCase | None, base: str, change: str, *, worse_only: bool) -> CasePage:
     """Return both result lists with the moves between them. Pure."""
     expected = (case.expected_slugs or tuple(map(str, case.expected_chunk_ids))) if case else ()
-    known = case is not None
+    marked = frozenset(expected) if case else None
     returned = {*found.baseline.retrieved, *found.candidate.retrieved}
     return CasePage(
         case_id=found.case_id,
@@ -200,8 +190,8 @@ def case_page(found: ComparedCase, case: SavedCase | None, base: str, change: st
         change=change,
         metric=found.metric,
         worse_only=worse_only,
-        baseline=_result(found.baseline, found.candidate, expected, known=known),
-        candidate=_result(found.candidate, found.baseline, expected, known=known),
+        baseline=_result(found.baseline, found.candidate, marked),
+        candidate=_result(found.candidate, found.baseline, marked),
         question=case.query if case else "",
         expected=expected,
         absent=tuple(name for name in expected if name not in returned),
@@ -214,18 +204,14 @@ def case_page(found: ComparedCase, case: SavedCase | None, base: str, change: st
     )
 
 
-def _result(side: Side, other: Side, expected: tuple[str, ...], *, known: bool) -> Result:
-    ranks = {name: rank for rank, name in reversed(list(enumerate(other.retrieved, 1)))}
+def _result(side: Side, other: Side, expected: frozenset[str] | None) -> Result:
     return Result(
         run=side.run,
         query_type=side.query_type,
         latency_ms=side.latency_ms,
         error=side.error,
         metrics=side.metrics,
-        items=tuple(
-            Move(rank=rank, name=name, was=ranks.get(name), expected=name in expected if known else None)
-            for rank, name in enumerate(side.retrieved, 1)
-        ),
+        items=moves(side.retrieved, other.retrieved, expected),
     )
 
 

@@ -36,8 +36,6 @@ WHY = {
     "skipped_budget": "the judge's budget was used up",
     "not_sampled": "the answer is not in the sample that is judged",
 }
-#: Most ids in `list=`.
-_LIST_MAX = 500
 _TEXTS = {
     Kind.RETRIEVAL: (("Question", "query"),),
     Kind.ANSWER: (("Question", "query"),),
@@ -165,9 +163,6 @@ class One(Document):
     complete: bool = True
     #: Other documents that the same question returned before.
     earlier: Panel[tuple[EarlierList, ...]] | None = None
-    #: The events before and after in the list that was open.
-    previous: str = ""
-    next: str = ""
 
     @property
     def http_status(self) -> int:
@@ -186,9 +181,8 @@ async def read(ask: Ask) -> One:
     """Read the event and its chain."""
     event_id, project = ask.path["event_id"], ask.scope.project or None
     found = await ask.store(one_event, event_id, project=project, retention=ask.settings.retention)
-    previous, following = neighbours(ask.text("list"), event_id)
     if isinstance(found, MissingEvent):
-        return One(event_id=found.event_id, missing=_absent(found, ask), previous=previous, next=following)
+        return One(event_id=found.event_id, missing=_absent(found, ask))
     record = found.record
     longest = None if ask.text("full") else SHOWN_CHARS
     retrieval = record if found.kind is Kind.RETRIEVAL else found.retrieval
@@ -228,18 +222,7 @@ async def read(ask: Ask) -> One:
         related=found.related,
         complete=found.complete,
         earlier=earlier,
-        previous=previous,
-        next=following,
     )
-
-
-def neighbours(listed: str, event_id: str) -> tuple[str, str]:
-    """Return the ids before and after one in a list; empty at its ends, and without it. Pure."""
-    ids = [each for each in listed.split(",") if each][:_LIST_MAX]
-    if event_id not in ids:
-        return "", ""
-    at = ids.index(event_id)
-    return ids[at - 1] if at else "", ids[at + 1] if at + 1 < len(ids) else ""
 
 
 async def _cited(ask: Ask, found: Event) -> frozenset[str] | None:
@@ -274,7 +257,7 @@ def _feedback(record: Mapping[str, Any]) -> Feedback:
 def _facts(record: Mapping[str, Any]) -> dict[str, str]:
     shown = {}
     for name, value in record.items():
-        if name in _ELSEWHERE or value in (None, "", [], {}):
+        if name in _ELSEWHERE or value in (None, "", [], {}) or value is False:
             continue
         shown[name] = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return shown
@@ -299,10 +282,7 @@ PAGE = Page(
     "What happened here?",
     read,
     One,
-    (
-        Parameter("list", "Event ids separated by commas, to go to the previous and next.", longest=30_000),
-        Parameter("full", "`1`: texts in full length.", ("1",)),
-    ),
+    (Parameter("full", "`1`: texts in full length.", ("1",)),),
     span="",
     by_project=True,
     within="events",

@@ -136,7 +136,7 @@ async def _left_out(ask: Ask, queue: Queue) -> int:
 
 async def _standing(ask: Ask, queue: Queue, *, all_labelled: bool = False) -> Standing:
     found = await ask.store(standings.standing, queue, ask.settings.drift, all_labelled=all_labelled)
-    return standing_of(found, queue)
+    return standing_of(found, queue, ask.settings.drift)
 
 
 def shown_of(found: Item, ask: Ask) -> Sampled:

@@ -8,6 +8,7 @@ from assay_operations.judging.calibrate import Calibration
 from assay_operations.labelling.agreement import Agreement
 from assay_operations.labelling.queues import Queue
 from assay_operations.labelling.standing import Standing as Read
+from assay_schema.settings import DriftSettings
 
 if TYPE_CHECKING:
     from assay_judge.calibration import Estimate
@@ -71,6 +72,8 @@ class Trust(Document):
     live: int
     #: Why alerts on this metric cannot be critical; empty if they can.
     lacks: tuple[str, ...]
+    #: True if `drift.page_uncalibrated` lets them be critical all the same.
+    pages_anyway: bool
 
 
 class Standing(Document):
@@ -90,7 +93,7 @@ class Standing(Document):
     command: str
 
 
-def standing_of(found: Read, queue: Queue) -> Standing:
+def standing_of(found: Read, queue: Queue, drift: DriftSettings) -> Standing:
     """Return the state of a queue for the page."""
     return Standing(
         answers=found.progress.answers,
@@ -103,13 +106,13 @@ def standing_of(found: Read, queue: Queue) -> Standing:
         unsure=found.verdicts.unsure,
         target=found.target,
         pairs=tuple(map(_pair, found.pairs)),
-        trust=trust_of(found.calibration) if found.calibration else None,
+        trust=trust_of(found.calibration, drift) if found.calibration else None,
         why=found.why,
         command=f"assay judge calibrate --stored --project {queue.project} --queue {queue.name}",
     )
 
 
-def trust_of(calibration: Calibration) -> Trust:
+def trust_of(calibration: Calibration, drift: DriftSettings) -> Trust:
     """Return the agreement of the judge with people for the page. Pure."""
     table, row = calibration.confusion, calibration.row
     return Trust(
@@ -132,6 +135,7 @@ def trust_of(calibration: Calibration) -> Trust:
         ),
         live=calibration.live,
         lacks=tuple(calibration.lacks),
+        pages_anyway=drift.page_uncalibrated,
     )
 
 

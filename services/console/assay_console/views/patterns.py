@@ -3,13 +3,13 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from assay_console.charts import BandPoint, Series, Shade
-from assay_console.forest import ForestRow
 from assay_console.page import Ask, Document, Page, Panel
 from assay_console.pieces import Text, text_of
 from assay_operations.drift.episodes import Episode
 from assay_operations.events.rows import EventRow
 from assay_schema.fields import Kind
+from assay_ui.charts import BandPoint, Series, Shade
+from assay_ui.forest import ForestRow
 
 _AT = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
 _HOUR_MS = 3_600_000

@@ -13,6 +13,7 @@ from assay_console.views.one_project import project_of
 from assay_operations.errors import OperationError
 from assay_operations.golden.candidates import Candidate, review_candidates
 from assay_operations.golden.datasets import SavedCase, cases_of, latest_version, list_datasets
+from assay_operations.golden.enough import Enough, enough_of
 from assay_operations.golden.retrievals import Retrieval, retrieval_of
 from assay_operations.golden.save import Review, case_id_of, save_case
 from assay_operations.labelling.queues import checked_event
@@ -77,6 +78,8 @@ class ReviewPage(Document):
     projects: tuple[str, ...]
     dataset: str
     datasets: tuple[str, ...]
+    #: How many cases the dataset has, and a verdict needs; None if the store is away.
+    enough: Enough | None
     negative_only: bool
     scrubbed: bool
     queue: Panel[tuple[Queued, ...]]
@@ -92,6 +95,7 @@ async def read(ask: Ask) -> ReviewPage:
     queue: Panel[tuple[Queued, ...]] = Panel(state="ready", value=())
     names: tuple[str, ...] = ()
     current: Current | None = None
+    enough: Enough | None = None
     if project:
         candidates, known, stored = await asyncio.gather(
             ask.panel(
@@ -102,6 +106,9 @@ async def read(ask: Ask) -> ReviewPage:
             ask.panel(list_datasets, project=project),
         )  # fmt: skip
         names = tuple(each.name for each in stored.value or ())
+        if stored.value is not None:
+            found = next((each for each in stored.value if each.name == dataset), None)
+            enough = enough_of(found.cases, found.null_cases) if found else enough_of(0, 0)
         left = [each for each in candidates.value or () if each.event_id not in known]
         queue = candidates.holding(tuple(map(_queued, left)) if candidates.value is not None else None)
         event = ask.text("event") or (left[0].event_id if left else "")
@@ -112,6 +119,7 @@ async def read(ask: Ask) -> ReviewPage:
         projects=projects,
         dataset=dataset,
         datasets=names,
+        enough=enough,
         negative_only=bool(ask.text("negative")),
         scrubbed=bool(ask.text("scrubbed")),
         queue=queue,

@@ -104,6 +104,16 @@ def _is_header(record: Any) -> bool:
     )
 
 
+def looks_like_dataset(text: str) -> bool:
+    """Return True for a text that begins as a golden dataset does, valid or not."""
+    text = text.removeprefix("\ufeff").strip()
+    for beginning in (text, text.partition("\n")[0]):
+        record = _line(beginning)
+        if isinstance(record, dict):
+            return _is_header(record) or "cases" in record or ("query" in record and "queries" not in record)
+    return False
+
+
 def write_dataset(dataset: Dataset) -> Iterator[str]:
     """Yield the dataset as NDJSON lines with a header, without line ends, for `read_dataset`."""
     header = dataset.model_dump(mode="json", exclude={"cases"}, exclude_none=True)

@@ -7,6 +7,7 @@ Documents are compared by source and slug, with any characters. The source of an
 from dataclasses import dataclass
 from typing import Any
 
+from assay_evals.dataset.file_format import looks_like_dataset
 from assay_evals.dataset.model import Document
 from assay_evals.errors import EvalsError
 from assay_evals.strict_json import JsonError, JsonSyntaxError, loads
@@ -31,6 +32,11 @@ class KnownQuery:
 
 def read_qrels(text: str) -> list[KnownQuery]:
     """Parse the questions of a file. Raises `QrelsError`."""
+    if looks_like_dataset(text):
+        raise QrelsError(
+            "this is a golden dataset, not relevance judgements: run it with `assay eval run --dataset FILE`, "
+            "then compare two runs with `assay eval compare`"
+        )
     try:
         whole = loads(text)
     except JsonError as error:

@@ -1,7 +1,6 @@
 """Words for the figures and verdicts of a comparison. Pure."""
 
 from collections.abc import Mapping, Sequence
-from html import escape as html_escape
 
 from assay_evals.compare.compare_runs import PairedRuns
 from assay_evals.compare.comparison import MetricComparison
@@ -14,7 +13,7 @@ from assay_evals.metrics.case_metrics import PATH
 from assay_evals.metrics.metric_names import QUANTILES
 from assay_evals.metrics.retrieval import below
 from assay_evals.run.model import Run
-from assay_schema.printable import printable
+from assay_ui import formats
 
 _P = (
     "p by random signs, below 0.05 if significant: the larger of the metric's own two-sided p and of the one-sided p "
@@ -36,11 +35,6 @@ _WORSE = {
     ABSTAINED: "more answerable questions get no answer",
     NO_CONTEXT: "more answers have no passages",
 }
-
-
-def escape(text: str) -> str:
-    """Escape any text for the page: no markup, and no invisible or bidirectional characters."""
-    return html_escape(printable(text))
 
 
 def shown_metric(paired: PairedRuns) -> str | None:
@@ -65,8 +59,7 @@ def change(each: MetricComparison) -> str:
 
 def probability(each: MetricComparison) -> str:
     """Format the p-value of the change, which is below 0.05 if the change is significant."""
-    p = each.p
-    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return formats.probability(each.p)
 
 
 def meaning(each: MetricComparison) -> str:

@@ -521,6 +521,8 @@ class SpoolFacts:
     destination: str
     size_bytes: int
     oldest_s: float
+    #: Directory of the spool, as `capture.spool_dir` names it.
+    directory: str = ""
 
 
 def spool(found: Sequence[SpoolFacts], destination: str, limit_bytes: int) -> Finding:
@@ -530,6 +532,8 @@ def spool(found: Sequence[SpoolFacts], destination: str, limit_bytes: int) -> Fi
     fullest = max(found, key=lambda facts: facts.size_bytes)
     oldest_s = max(facts.oldest_s for facts in found)
     summary = f"{size(fullest.size_bytes)} of {size(limit_bytes)}, oldest {age(oldest_s)}"
+    if places := ", ".join(dict.fromkeys(facts.directory for facts in found if facts.directory)):
+        summary += f", in {places}"
     old = [facts for facts in found if facts.oldest_s > SPOOL_OLD_S]
     others = [
         f"{facts.destination} ({size(facts.size_bytes)}, {age(facts.oldest_s)})"

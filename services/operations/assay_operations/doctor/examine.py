@@ -267,7 +267,7 @@ def _failures(settings: StoreSettings) -> Finding:
 
 def _host(settings: Settings, data: Path, patient: Examination) -> None:
     def spool() -> Finding:
-        found = probes.spool_facts(probes.spool_directory(settings.capture))
+        found = probes.spool_facts(*probes.spool_directories(settings.capture))
         return checks.spool(found, destination(settings.redis), settings.capture.spool_bytes)
 
     def disk() -> Finding:

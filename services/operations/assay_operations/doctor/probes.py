@@ -306,11 +306,15 @@ def watermark_place(client: "Store", database: str) -> tuple[int, float]:
     return int(place), moved_ms / 1_000
 
 
-def spool_facts(directory: Path) -> list[SpoolFacts]:
-    """Measure the spooled events by destination.
+def spool_facts(*directories: Path) -> list[SpoolFacts]:
+    """Measure the spooled events by directory and destination.
 
     Each user's events are in a separate directory; those that this user cannot read are not counted.
     """
+    return [facts for directory in dict.fromkeys(directories) for facts in _spool_facts(directory)]
+
+
+def _spool_facts(directory: Path) -> list[SpoolFacts]:
     sizes, oldest = Counter[str](), dict[str, float]()
     for path in directory.glob("assay-spool-*/**/*.jsonl"):
         try:
@@ -323,13 +327,18 @@ def spool_facts(directory: Path) -> list[SpoolFacts]:
             sizes[name] += state.st_size
             oldest[name] = min(state.st_mtime, oldest.get(name, state.st_mtime))
     now = time.time()
-    return [SpoolFacts(name, sizes[name], max(0.0, now - oldest[name])) for name in sorted(sizes)]
+    return [SpoolFacts(name, sizes[name], max(0.0, now - oldest[name]), str(directory)) for name in sorted(sizes)]
 
 
-def spool_directory(settings: CaptureSettings) -> Path:
-    """Return the default spool directory of producers on this host, as the SDK decides it."""
-    if settings.spool_dir:
-        return settings.spool_dir
+def spool_directories(settings: CaptureSettings) -> tuple[Path, ...]:
+    """Return where producers on this host spool: the directory of these settings, and the SDK's default.
+
+    A producer that sets only the address of Redis uses the default.
+    """
+    return (*([settings.spool_dir] if settings.spool_dir else []), _default_spool_directory())
+
+
+def _default_spool_directory() -> Path:
     if (state := os.environ.get("XDG_STATE_HOME")) and Path(state).is_absolute():
         return Path(state) / "assay-spool"
     try:

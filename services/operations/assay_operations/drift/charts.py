@@ -27,7 +27,7 @@ def simulated(scenario: Scenario, seed: int, watched: DriftSettings) -> Chart:
     pairs: Iterable[tuple[float, float]] = (
         (_START_MS + at * DAY_MS, score) for at, score in zip(times.tolist(), scores.tolist(), strict=True)
     )
-    what = f"{scenario.drop:.0%} {'lost each day' if scenario.shape == 'ramp' else 'lost'} from day {scenario.at_day}"
+    what = f"{100 * scenario.drop:g} % {'lost each day' if scenario.shape == 'ramp' else 'lost'} from day {scenario.at_day}"
     title = f"simulated, {what}, {scenario.per_day} scores a day"
     return replay(title, "faithfulness", pairs, watched.model_copy(update={"day_minutes": 1440.0}))
 

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from assay_evals.report.changes import MetricChange, Move, TypeChange, metric_changes, moves, type_changes
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.compare import compared
 from assay_operations.evaluations.rules import rules_of
 
 if TYPE_CHECKING:
     from assay_evals.compare.compare_runs import PairedRuns
-    from assay_evals.compare.comparison import MetricComparison
     from assay_evals.run.model import Run
     from assay_runtime.store import Client
+
+__all__ = ["MetricChange", "Move", "TypeChange", "moves"]
 
 #: Runs, nights and cases that are listed at most.
 RUNS_MAX, OUTCOMES_MAX, CASES_MAX = 500, 400, 500
@@ -131,37 +133,6 @@ class OneRun:
 
 
 @dataclass(frozen=True)
-class MetricChange:
-    """Change of one metric between two runs, as `assay eval compare` gives it."""
-
-    metric: str
-    n: int
-    baseline: float
-    candidate: float
-    delta: float
-    low: float
-    high: float
-    p: float | None
-    #: None if no change is large enough: the metric is for information.
-    threshold: float | None
-    floor: float | None
-    lower_is_better: bool
-    stage: str
-    verdict: str
-    meaning: str
-
-
-@dataclass(frozen=True)
-class TypeChange:
-    """Change of the shown metric for the cases of one query type."""
-
-    query_type: str
-    n: int
-    baseline: float
-    candidate: float
-
-
-@dataclass(frozen=True)
 class CaseChange:
     """Change of the shown metric for one case."""
 
@@ -271,7 +242,7 @@ def compare_in(
     client: "Client", baseline: str, candidate: str, *, metric: str = "", project: str = "", worse_only: bool = False
 ) -> Compared:
     """Compare two stored runs as `assay eval compare --store` does. Raises `OperationError`."""
-    from assay_evals.report.wording import meaning, notes, problems, shown_metric, verdict_in_words
+    from assay_evals.report.wording import notes, problems, shown_metric, verdict_in_words
 
     one, other = _run(client, baseline, project), _run(client, candidate, project)
     before, after = _loaded(client, one.run_id, project), _loaded(client, other.run_id, project)
@@ -294,15 +265,13 @@ def compare_in(
         problems=tuple(problems(paired)),
         notes=tuple(notes(paired)),
         paired=paired.comparison.paired,
-        metrics=tuple(_metric(each, meaning(each)) for each in paired.comparison.metrics),
+        metrics=metric_changes(paired),
         metric=shown,
-        by_query_type=tuple(
-            TypeChange(kind, *means) for kind, means in sorted(paired.by_query_type(shown).items())
-        ) if shown else (),
+        by_query_type=type_changes(paired, shown),
         cases=tuple(listed[:CASES_MAX]),
         changed=len(changes),
         worse=sum(each.worse for each in changes),
-    )  # fmt: skip
+    )
 
 
 def case_in(
@@ -348,17 +317,6 @@ def _changes(paired: "PairedRuns", metric: str) -> list[CaseChange]:
         if one is not None and other is not None and one != other:
             found.append(CaseChange(before.case_id, before.query_type, one, other, sign * other < sign * one))
     return sorted(found, key=lambda each: (sign * each.delta, each.case_id))
-
-
-def _metric(each: "MetricComparison", meaning: str) -> MetricChange:
-    from assay_evals.metrics.case_metrics import PATH
-
-    rule = each.rule
-    threshold = None if each.metric.startswith(PATH) else rule.threshold
-    return MetricChange(
-        each.metric, each.n, each.baseline, each.candidate, each.delta, each.interval.low, each.interval.high, each.p,
-        threshold, rule.floor, rule.lower_is_better, rule.stage.value, each.verdict.value, meaning,
-    )  # fmt: skip
 
 
 def _side(client: "Client", row: RunRow, case_id: str) -> Side:

@@ -101,7 +101,8 @@ def documents_of(row: dict[str, Any]) -> tuple[tuple[Document, ...], bool]:
     for name, score, text in zip(names, scores, in_order, strict=True):
         if name and name not in found:
             found[name] = Document(len(found) + 1, name, score, texts.get(name, text))
-    return tuple(found.values()), not (row["retrieved_slugs"] or row["retrieved_ids"] or passages)
+    # A retrieval that found nothing names no chunks: its missing documents are typed by name.
+    return tuple(found.values()), bool(chunks) and not (row["retrieved_slugs"] or row["retrieved_ids"] or passages)
 
 
 def with_texts(documents: Iterable[Document], passages: Iterable[tuple[str, str | None, str]]) -> tuple[Document, ...]:

@@ -10,10 +10,13 @@ from datetime import UTC, datetime
 
 from markupsafe import Markup
 
-from assay_console.axes import (
+from assay_ui.axes import (
     BOTTOM,
+    LEFT,
+    RIGHT,
     TOP,
     WIDTH,
+    Scale,
     grid,
     points_of,
     ticks,
@@ -22,7 +25,7 @@ from assay_console.axes import (
     time_scale,
     value_scale,
 )
-from assay_console.formats import NONE, number, visible
+from assay_ui.formats import NONE, number, visible
 
 
 @dataclass(frozen=True)
@@ -131,13 +134,35 @@ def band(
     known = [point for point in points if point.mean is not None]
     if not known:
         return Markup("")
-    values = [each for p in known for each in (p.mean, p.low, p.high, p.baseline) if each is not None]
+    first, last = ends(points)
+    head = ("time (UTC)", "mean", "95 % low", "95 % high", "n", "baseline")
+    rows = [
+        (_iso(p.at_ms), number(p.mean, 4), number(p.low, 4), number(p.high, 4), number(p.n), number(p.baseline, 4))
+        for p in known
+    ]
+    has_baseline = any(p.baseline is not None for p in points)
+    legend = [("mean with 95 % interval", "mean"), *([("baseline", "baseline")] if has_baseline else [])]
+    legend += [(each, each) for each in dict.fromkeys(shade.kind for shade in shades)]
+    marks = [*band_marks(points, shades, height, bounds), time_axis(first, last, time_scale(first, last), height)]
+    return _figure(title, marks, height, head, rows, legend, {"from": first, "to": last})
+
+
+def ends(points: Sequence[BandPoint]) -> tuple[float, float]:
+    """Return the first and the last time of a chart (Unix ms); they differ."""
+    return points[0].at_ms, max(points[-1].at_ms, points[0].at_ms + 1)
+
+
+def band_marks(
+    points: Sequence[BandPoint], shades: Sequence[Shade], height: int, bounds: tuple[float, float] | None = None
+) -> list[Markup]:
+    """Return the marks of a band chart, without the axis of time. At least one point has a mean."""
+    values = [each for p in points for each in (p.mean, p.low, p.high, p.baseline) if each is not None]
     low, high = min(values), max(values)
     margin = (high - low) * 0.08 or 0.05
     low, high = low - margin, high + margin
     if bounds:
         low, high = max(bounds[0], low), min(bounds[1], high)
-    first, last = points[0].at_ms, max(points[-1].at_ms, points[0].at_ms + 1)
+    first, last = ends(points)
     y, x = value_scale(low, high, height), time_scale(first, last)
     parts = [
         Markup('<rect class="shade {}" x="{:.1f}" y="{}" width="{:.1f}" height="{}"><title>{}</title></rect>').format(
@@ -180,15 +205,22 @@ def band(
                     '<circle class="mark" r="2.5" cx="{:.1f}" cy="{:.1f}" data-at="{:.0f}" data-x="{:.1f}" data-label="{}"/>'
                 ).format(x(p.at_ms), y(p.mean), p.at_ms, x(p.at_ms), words)
             )
-    parts.append(time_axis(first, last, x, height))
-    head = ("time (UTC)", "mean", "95 % low", "95 % high", "n", "baseline")
-    rows = [
-        (_iso(p.at_ms), number(p.mean, 4), number(p.low, 4), number(p.high, 4), number(p.n), number(p.baseline, 4))
-        for p in known
+    return parts
+
+
+def trail(
+    points: Sequence[tuple[float, float]], ends: tuple[float, float], top: int, height: int, limit: float, name: str
+) -> list[Markup]:
+    """Return the marks of a line below another chart: values from 0 to 1, and their limit."""
+    x, y = time_scale(*ends), Scale(0, 1, top + height, top)
+    line = points_of([(x(at_ms), y(min(1.0, max(0.0, value)))) for at_ms, value in points])
+    return [
+        Markup(
+            '<line class="limit" x1="{0}" x2="{1}" y1="{2:.1f}" y2="{2:.1f}"/><text class="tick" x="{3}" y="{4:.1f}">alert</text>'
+        ).format(LEFT, WIDTH - RIGHT, y(limit), LEFT - 6, y(limit) + 4),
+        Markup('<text x="{}" y="{}">{}</text>').format(LEFT, top - 5, name),
+        Markup('<polyline class="trail" points="{}"/>').format(line),
     ]
-    legend = [("mean with 95 % interval", "mean"), *([("baseline", "baseline")] if base else [])]
-    legend += [(each, each) for each in dict.fromkeys(shade.kind for shade in shades)]
-    return _figure(title, parts, height, head, rows, legend, {"from": first, "to": last})
 
 
 def _runs(points: Sequence[BandPoint]) -> list[list[BandPoint]]:

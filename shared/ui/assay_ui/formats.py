@@ -25,6 +25,17 @@ def number(value: float | None, digits: int | None = None) -> str:
     return f"{value:,.{digits}f}".replace("-", _MINUS)
 
 
+def signed(value: float | None, digits: int = 3) -> str:
+    """Format a difference: its sign is always there."""
+    shown = number(value, digits)
+    return f"+{shown}" if value is not None and value > 0 else shown
+
+
+def probability(value: float | None) -> str:
+    """Format a p-value; one too small to print is not printed as 0."""
+    return NONE if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def share(value: float | None, digits: int = 1) -> str:
     """Format a share as a percentage."""
     return NONE if value is None else f"{100 * value:.{digits}f}\N{NO-BREAK SPACE}%"
@@ -112,11 +123,11 @@ def visible(text: str | None) -> str:
     return _INVISIBLE.sub(lambda match: f"[U+{ord(match[0]):04X}]", text or "")
 
 
-def captured(text: str | None, longest: int | None = None) -> Markup:
+def captured(text: str | None, longest: int | None = None, *, keep: bool = True) -> Markup:
     """Return captured text as text, isolated from what surrounds it.
 
     Characters that cannot be seen, or that change the direction of text, appear by their code point. A text that is cut
-    says how long it is.
+    says how long it is. `keep`: the characters themselves stay in the text for who copies it.
     """
     if text is None:
         return escape(NONE)
@@ -127,9 +138,9 @@ def captured(text: str | None, longest: int | None = None) -> Markup:
         parts.append(escape(shown[end : match.start()]))
         code = match[0]
         name = unicodedata.name(code, "control character")
-        # The character itself is there for who copies the text; only the label is visible. HTML has no NUL.
+        # Only the label is visible. HTML has no NUL.
         # A parser of HTML makes a line feed of a carriage return, unless it is written by its number.
-        kept = "" if code == "\0" else Markup("&#13;") if code == "\r" else code
+        kept = "" if code == "\0" or not keep else Markup("&#13;") if code == "\r" else code
         parts.append(
             Markup('<span class="invisible" title="{}" data-char="{:04X}">{}</span>').format(name, ord(code), kept)
         )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from assay_console.formats import visible
+from assay_ui.formats import visible
 
 
 def sparkline(values: Sequence[float | None], label: str, usual: Sequence[float | None] = ()) -> Markup:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from markupsafe import Markup
 
-from assay_console.axes import RIGHT, WIDTH, Scale, points_of
-from assay_console.formats import visible
+from assay_ui.axes import RIGHT, WIDTH, Scale, points_of
+from assay_ui.formats import signed, visible
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,59 @@ class ForestRow:
     threshold: float | None
     verdict: str
     label: str
+
+
+class Change(Protocol):
+    """The change of a metric between two runs, its interval, and the loss that fails."""
+
+    @property
+    def metric(self) -> str:
+        """The metric's name."""
+        ...
+
+    @property
+    def delta(self) -> float:
+        """Candidate less baseline."""
+        ...
+
+    @property
+    def low(self) -> float:
+        """Lower end of the 95 % interval."""
+        ...
+
+    @property
+    def high(self) -> float:
+        """Upper end of the 95 % interval."""
+        ...
+
+    @property
+    def threshold(self) -> float | None:
+        """The loss that fails; None if no change does."""
+        ...
+
+    @property
+    def lower_is_better(self) -> bool:
+        """True if a gain is below 0."""
+        ...
+
+    @property
+    def verdict(self) -> str:
+        """pass, fail or inconclusive."""
+        ...
+
+
+def changes_drawn(metrics: Sequence[Change]) -> Markup:
+    """Draw the changes of shares with their intervals; search paths have no better or worse."""
+    rows = []
+    for each in metrics:
+        if each.metric.endswith("_ms") or each.metric.startswith("path:"):
+            continue
+        sign = -1.0 if each.lower_is_better else 1.0
+        low, high = sorted((sign * each.low, sign * each.high))
+        label = f"{each.metric}: {signed(each.delta)} [{signed(each.low)}, {signed(each.high)}], {each.verdict}"
+        limit = None if each.threshold is None else -each.threshold
+        rows.append(ForestRow(each.metric, low, sign * each.delta, high, limit, each.verdict, label))
+    return forest("Change of each metric", rows)
 
 
 def forest(title: str, rows: Sequence[ForestRow]) -> Markup:

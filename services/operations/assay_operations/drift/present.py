@@ -1,0 +1,31 @@
+"""The present state of episodes, as the drift service has it: newer than the last transition that is stored."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay_schema.settings import Settings
+
+if TYPE_CHECKING:
+    from assay_runtime.connection import Client
+
+
+@dataclass(frozen=True)
+class Present:
+    """An episode now. `value`: the level that acknowledging accepts, of `n` samples; None if it has no samples."""
+
+    open: bool
+    value: float | None = None
+    n: int | None = None
+
+
+async def present(client: "Client", settings: Settings, alert_ids: Collection[str]) -> dict[str, Present]:
+    """Return episodes by id. Those that the service does not have, or cannot acknowledge, are missing."""
+    from assay_operations.drift.monitor import monitor_of
+
+    found: dict[str, Present] = {}
+    for shard in range(settings.redis.shards) if alert_ids else ():
+        for identity, (episode, measured) in (await monitor_of(client, settings, shard)).present(alert_ids).items():
+            level = measured if episode.open else None
+            found[identity] = Present(episode.open, level.value, level.n) if level else Present(episode.open)
+    return found

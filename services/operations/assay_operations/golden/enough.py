@@ -1,0 +1,25 @@
+"""How many cases of a dataset a comparison of two runs needs."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Enough:
+    """Cases that decide about retrieval, and how many a verdict needs at least.
+
+    `answerable`: cases with expected documents; null cases decide about another metric. `needed`: as many that did not change exclude a
+    loss of `threshold`, the default threshold of metrics of retrieval. With changes it takes more.
+    """
+
+    answerable: int
+    needed: int
+    threshold: float
+
+
+def enough_of(cases: int, null_cases: int) -> Enough:
+    """Return how many of a dataset's cases count for retrieval, and how many a verdict needs at least. Pure."""
+    from assay_evals.compare.verdicts import DEFAULT_RULES
+    from assay_evals.statistics.power import unseen_cases
+
+    threshold = DEFAULT_RULES["mrr"].threshold
+    return Enough(cases - null_cases, unseen_cases(threshold), threshold)

@@ -1,0 +1,1 @@
+"""Stylesheet, components and charts of the console, of reports and of pictures."""
