@@ -23,7 +23,10 @@ RANGE_FIELD = "target"
 
 @dataclass(frozen=True)
 class Expiry:
-    """A record that the rows below a leaf were deleted. It counts only if the log has this leaf and a checkpoint signs it."""
+    """A record that the rows below a leaf were deleted.
+
+    It counts only if the log has this leaf and a checkpoint signs it.
+    """
 
     leaf_index: int
     leaf_hash: str
@@ -36,7 +39,10 @@ class Expiry:
 
 
 def expiry_of(log: str, row: Mapping[str, Any], disclosures: Iterable[str]) -> Expiry | None:
-    """Return what a row explains; None if it is no such record, or its range is not one that its digests confirm."""
+    """Return the record of deleted rows in a row.
+
+    None without one, or if its digests do not confirm its range.
+    """
     if (row["kind"], row["tool_name"], row["status"]) != ("operation", OPERATION, "started"):
         return None
     fields = {}
@@ -66,7 +72,7 @@ class _Absent:
 
 
 class Absences:
-    """Counts absent rows while a log is verified, and says at its end which of them a signed record explains.
+    """Counts absent rows, and returns at the end those that a signed record explains.
 
     Needs memory for the records only.
     """

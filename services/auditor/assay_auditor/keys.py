@@ -201,9 +201,9 @@ def notes_of(content: str) -> list[str]:
 
 
 def notes_in(path: Path) -> Iterator[str]:
-    """Return the notes of a file of checkpoints, a torn last one included, in the memory of one. Raises `OSError`.
+    """Return the notes of a file of checkpoints, a torn last one included. Raises `OSError`.
 
-    What is appended after the first was returned is not read.
+    Needs the memory of one note. Does not read notes that are appended after the first was returned.
     """
     with path.open("rb") as file:
         yield from _notes(_lines(file, os.fstat(file.fileno()).st_size))

@@ -68,7 +68,10 @@ class Note:
 
 
 class Verification:
-    """Verifies leaves from the first to the last. `verifiers`: the keys that are trusted. `expiries`: records of absent rows."""
+    """Verifies leaves from the first to the last.
+
+    `verifiers`: the keys that are trusted. `expiries`: records of absent rows.
+    """
 
     def __init__(self, origin: str, verifiers: Sequence[Verifier], expiries: Sequence[Expiry] = ()) -> None:
         self.tree = Tree()
@@ -205,7 +208,10 @@ class Verification:
         return bytes.fromhex(leaf.leaf_hash) if leaf is not None and is_hash(leaf.leaf_hash) else bytes(HASH_BYTES)
 
     def gap(self, start: int, end: int, notes: Sequence[Note] = ()) -> Iterator[Mismatch]:
-        """Report a range without any leaf hash, as one mismatch, and continue after it. `notes`: its checkpoints."""
+        """Report a range without any leaf hash, as one mismatch, and continue after it.
+
+        `notes`: its checkpoints.
+        """
         yield Mismatch("missing_leaf", start, f"the leaf hashes from {start} to {end - 1} are missing")
         _, wrong = self._signed(notes)
         yield from wrong
@@ -260,7 +266,10 @@ class Verification:
                 yield from _chain(leaf, row, previous)
 
     def absences(self) -> Iterator[Mismatch]:
-        """Return the absent rows that a record names which is not in the log or not signed. Call it after the last page."""
+        """Return the absent rows that no signed record in the log explains.
+
+        Call it after the last page.
+        """
         self.expired, missing = self._absences.result(self.confirmed)
         for first, last, count in missing:
             rows = f"{count} rows from {first} to {last} are" if count > 1 else "the row is"

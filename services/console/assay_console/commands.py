@@ -1,4 +1,4 @@
-"""Commands as a page prints them: with the data directory that they need. Pure, except for the working directory."""
+"""Commands as a page prints them: with the data directory that they need."""
 
 import shlex
 from pathlib import Path

@@ -145,7 +145,10 @@ class Login:
             return None
 
     def enter(self, request: Request) -> Response:
-        """Turn the token of a link into a session; a link that was used leads who has a session to the page. Raises `OperationError`."""
+        """Turn the token of a link into a session. Raises `OperationError`.
+
+        A link that was used leads who has a session to the page.
+        """
         following = RedirectResponse(_within(request.query_params.get("next", "/")), 303)
         if self._proxy is not None:
             raise OperationError("not_found", "people are named by the proxy in front of this console")

@@ -101,7 +101,7 @@ def _covered(client: "Client", log: str) -> int:
 
 
 def apply(plan: Plan, actor: Actor, *, progress: Counts | None = None) -> int:
-    """Record the range, wait until the record is signed, delete the rows and their disclosures, and return the number of rows.
+    """Record the range, wait until the record is signed, delete the rows, and return their number.
 
     Safe to repeat after an interruption. Raises `OperationError` without having deleted anything if the auditor does not sign the record.
     """

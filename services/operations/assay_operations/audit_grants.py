@@ -1,4 +1,4 @@
-"""Check the rights on the tables of the audit log: services only read it, and the auditor also inserts.
+"""Check the rights on the tables of the audit log: services read it, and the auditor also inserts.
 
 A ClickHouse server lists them in its system tables. In the embedded store rights are constants of its code, and no statement changes them.
 """
@@ -137,7 +137,10 @@ def _changing(own: Sequence[Granted], rights: Rights, database: str, table: str,
 
 
 def wider_grants(client: "Client", databases: Sequence[str]) -> tuple[list[tuple[str, str]], str]:
-    """Return what `too_wide` finds in a store, and why it could not look; '' if it could, or if rights cannot be changed there."""
+    """Return the result of `too_wide` for a store, and why the rights are not known.
+
+    The reason is empty if they are known, or if they cannot be changed there.
+    """
     from clickhouse_connect.driver.exceptions import DatabaseError
 
     try:

@@ -88,7 +88,7 @@ class AuditLog:
         self._databases = databases
 
     def wider_grants(self) -> tuple[list[tuple[str, str]], str]:
-        """Return the identities that may change the log, and their rights; and why that is not known, if it is not."""
+        """Return the identities that may change the log with their rights, and why these are not known."""
         return wider_grants(self._client, self._databases)
 
     def size(self) -> int:
@@ -169,7 +169,10 @@ class AuditLog:
         return [each for each in records if each is not None]
 
     def stored_notes(self, above: int, upto: int) -> Iterator[list[Note]]:
-        """Return the checkpoints in the store of more than `above` and at most `upto` leaves, the smallest first, in parts."""
+        """Return the checkpoints in the store, the smallest first, in parts.
+
+        Those of more than `above` and at most `upto` leaves.
+        """
         while above < _LAST and (
             page := self._notes("ORDER BY size LIMIT {most:UInt64} WITH TIES", above, upto, NOTES)
         ):

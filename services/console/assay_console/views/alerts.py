@@ -163,7 +163,7 @@ def _rows_of(episode: Episode) -> dict[str, str]:
 
 
 def silence_command(alert_id: UUID, notifier: NotifierSettings) -> str:
-    """Return the command that silences an alert in Alertmanager, with its address if the console has it. Pure.
+    """Return the command that silences an alert in Alertmanager, with its address if it is known. Pure.
 
     An address with a password, or one that a shell would read otherwise, is left out: `amtool` then takes the one of its configuration.
     """
@@ -174,7 +174,7 @@ def silence_command(alert_id: UUID, notifier: NotifierSettings) -> str:
 
 
 def lowest_of(episode: Episode) -> tuple[str, str]:
-    """Return the metric and the limit of the answers that score nearer to the level since the change than to the one before. Pure.
+    """Return the metric and the limit of the answers that score as they do since the change. Pure.
 
     Both are empty if the episode is not about scores of answers.
     """

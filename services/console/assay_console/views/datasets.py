@@ -74,7 +74,7 @@ async def read_one(ask: Ask) -> GoldenDataset:
     return GoldenDataset(
         summary=summary,
         cases=tuple(case_of(each) for each in sorted(cases, key=lambda case: case.at, reverse=True)[:SHOWN_MAX]),
-        enough=enough_of(summary.cases, summary.null_cases),
+        enough=enough_of(cases),
         export=f"assay dataset export {summary.name} --project {summary.project} > {file}",
         run=f"assay eval run --dataset {file} --target MODULE:FUNCTION --store",
         may_retire=ask.person.role >= Role.LABELLER,

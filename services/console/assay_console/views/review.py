@@ -97,18 +97,18 @@ async def read(ask: Ask) -> ReviewPage:
     current: Current | None = None
     enough: Enough | None = None
     if project:
-        candidates, known, stored = await asyncio.gather(
+        candidates, cases, stored = await asyncio.gather(
             ask.panel(
                 review_candidates, project=project, dataset=dataset, days=_days(ask),
                 negative_only=bool(ask.text("negative")), include_scrubbed=bool(ask.text("scrubbed")),
             ),
-            _reviewed(ask, project, dataset),
+            _cases(ask, project, dataset),
             ask.panel(list_datasets, project=project),
         )  # fmt: skip
         names = tuple(each.name for each in stored.value or ())
-        if stored.value is not None:
-            found = next((each for each in stored.value if each.name == dataset), None)
-            enough = enough_of(found.cases, found.null_cases) if found else enough_of(0, 0)
+        if cases is not None:
+            enough = enough_of(cases)
+        known = {case.event_id for case in cases or ()}
         left = [each for each in candidates.value or () if each.event_id not in known]
         queue = candidates.holding(tuple(map(_queued, left)) if candidates.value is not None else None)
         event = ask.text("event") or (left[0].event_id if left else "")
@@ -129,14 +129,14 @@ async def read(ask: Ask) -> ReviewPage:
     )
 
 
-async def _reviewed(ask: Ask, project: str, dataset: str) -> set[str | None]:
-    """Return the retrievals with a case now: the list of candidates may be some seconds old."""
+async def _cases(ask: Ask, project: str, dataset: str) -> list[SavedCase] | None:
+    """Return the cases as they are now, retired ones too, or None: the list of candidates may be some seconds old."""
     try:
-        return {case.event_id for case in await ask.store(cases_of, project, dataset, with_retired=True)}
+        return await ask.store(cases_of, project, dataset, with_retired=True)
     except OperationError as error:
         if error.kind != "unavailable":
             raise
-        return set()
+        return None
 
 
 def _days(ask: Ask) -> int:

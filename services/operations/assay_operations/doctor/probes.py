@@ -429,7 +429,10 @@ _LATE_DAYS = 7
 
 
 def overdue_audit_rows(client: "Store", database: str, origin: str, days: int) -> int:
-    """Return the rows of the audit log that `assay audit expire` would have deleted a week ago. `days`: 0 keeps them indefinitely."""
+    """Return the rows of the audit log that should have expired a week ago.
+
+    `days`: 0 keeps them indefinitely.
+    """
     if not days:
         return 0
     young = f"created_at > now64(3, 'UTC') - toIntervalDay({days + _LATE_DAYS})"

@@ -1,4 +1,4 @@
-"""The present state of episodes, as the drift service has it: newer than the last transition that is stored."""
+"""The present state of episodes, as the drift service has it, newer than what is stored."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Present:
-    """An episode now. `value`: the level that acknowledging accepts, of `n` samples; None if it has no samples."""
+    """An episode now.
+
+    `value`: the level that acknowledging accepts, of `n` samples; None if it has no samples.
+    """
 
     open: bool
     value: float | None = None

@@ -1,6 +1,11 @@
-"""How many cases of a dataset a comparison of two runs needs."""
+"""Say how many cases of a dataset a comparison of two runs needs."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay_operations.golden.datasets import SavedCase
 
 
 @dataclass(frozen=True)
@@ -16,10 +21,11 @@ class Enough:
     threshold: float
 
 
-def enough_of(cases: int, null_cases: int) -> Enough:
-    """Return how many of a dataset's cases count for retrieval, and how many a verdict needs at least. Pure."""
+def enough_of(cases: "Iterable[SavedCase]") -> Enough:
+    """Return how many cases count for retrieval, and how many a verdict needs at least. Pure."""
     from assay_evals.compare.verdicts import DEFAULT_RULES
     from assay_evals.statistics.power import unseen_cases
 
     threshold = DEFAULT_RULES["mrr"].threshold
-    return Enough(cases - null_cases, unseen_cases(threshold), threshold)
+    answerable = sum(not (case.null_case or case.retired) for case in cases)
+    return Enough(answerable, unseen_cases(threshold), threshold)
