@@ -1,0 +1,160 @@
+"""The audit log: writing, hashing, verifying and proving, each next to the plainest work that has the same result, in one run.
+
+AUDIT_ROWS sets the number of rows; the default is 1,000,000.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from assay_auditor.auditor import Auditor
+from assay_auditor.merkle import leaf_hash
+from assay_auditor.rows import leaf_data
+from assay_operations.audit_log import PAGE, AuditLog, Result, proof, verify
+from assay_runtime.migrate import migrate
+from assay_runtime.store import Client, connect, insert_json_rows
+from assay_schema.settings import Settings
+from tests.bench.result import result
+from tests.support.audited import ALL, settings_of
+from tests.support.sample_rows import lines, tool_call
+from tests.support.store import StoreServer
+
+#: Rows of one insert of the writer.
+BATCH = 5_000
+#: Rows that are hashed, and passes over them.
+HASHED_ROWS, PASSES = 20_000, 3
+
+
+def measure(quick: bool = False) -> list[dict[str, Any]]:
+    """Return the results. `quick` only shows that everything runs."""
+    rows = 3_000 if quick else int(os.environ.get("AUDIT_ROWS", "1000000"))
+    with tempfile.TemporaryDirectory() as name, StoreServer(Path(name) / "store") as store:
+        migrate(store.settings())
+        settings = settings_of(store, Path(name) / "log")
+        written = _write(store, rows)
+        audited = _audit(settings)
+        with connect(store.settings("sre").store) as client:
+            log = AuditLog(client, settings.auditor)
+            assert log.size() == rows
+            hashed, plain = _hashes(log)
+            made_s, bundle = _proof(log, rows)
+        checked, read = (_in_a_process(work, settings) for work in ("verify", "read"))
+    return [
+        result("rows written by the auditor, compared with the writer's inserts", rows / audited, rows / written, "rows/s", None, rows),
+        result("canonical rows hashed, compared with the standard library's JSON", hashed, plain, "rows/s", ">= 1", HASHED_ROWS),
+        result("verification, compared with reading the same columns", rows / checked["s"], rows / read["s"], "rows/s", None, rows),
+        result("CPU time of a verification, compared with reading", checked["cpu_s"], read["cpu_s"], "s", "<= 4", rows),
+        result("peak memory of a verification, compared with reading", checked["mib"], read["mib"], "MiB", "<= 2", rows),
+        result("time of one proof, compared with the whole verification", made_s, checked["s"], "s", "<= 1", rows),
+        result("size of one proof, compared with its leaf", len(orjson.dumps(bundle)), len(bundle["leaf"]), "bytes", None, 1),
+    ]  # fmt: skip
+
+
+def _calls(rows: int) -> Iterator[bytes]:
+    for start in range(0, rows, BATCH):
+        yield lines([tool_call(number) for number in range(start, min(rows, start + BATCH))])
+
+
+def _write(store: StoreServer, rows: int) -> float:
+    """Insert tool calls as the writer does. Returns the seconds of the inserts alone."""
+    took = 0.0
+    with connect(store.settings("writer").store) as client:
+        for payload in _calls(rows):
+            started = time.perf_counter()
+            insert_json_rows(client, "assay_base.tool_calls", payload, len(payload.splitlines()))
+            took += time.perf_counter() - started
+        insert_json_rows(client, "assay_base.watermarks", lines([{"shard": 0, "watermark": ALL}]), 1)
+    return took
+
+
+def _audit(settings: Settings) -> float:
+    auditor = Auditor(settings)
+    started = time.perf_counter()
+    while auditor.step():
+        pass
+    took = time.perf_counter() - started
+    assert not auditor.problem, auditor.problem
+    auditor.close()
+    return took
+
+
+def _hashes(log: AuditLog) -> tuple[float, float]:
+    """Return rows a second: ours, and with `json` and `hashlib`, in turns."""
+    rows = log.rows(0, min(HASHED_ROWS, log.size()))
+    ours = plain = 0.0
+    for _ in range(PASSES):
+        started = time.process_time()
+        hashes = [leaf_hash(leaf_data(row)) for row in rows]
+        ours += time.process_time() - started
+        started = time.process_time()
+        same = [_plainly(row) for row in rows]
+        plain += time.process_time() - started
+        assert hashes == same
+    return PASSES * len(rows) / ours, PASSES * len(rows) / plain
+
+
+def _plainly(row: dict[str, Any]) -> bytes:
+    document = {name: value for name, value in row.items() if name != "leaf_hash"} | {"v": "assay-audit-1"}
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(b"\x00" + text.encode()).digest()
+
+
+def _proof(log: AuditLog, rows: int) -> tuple[float, dict[str, Any]]:
+    started = time.perf_counter()
+    bundle = proof(log, str(rows // 2))
+    return time.perf_counter() - started, bundle
+
+
+def _in_a_process(work: str, settings: Settings) -> dict[str, float]:
+    """Return seconds, CPU seconds and the peak of resident memory of a process that does one thing."""
+    store = settings.store
+    given = [store.url, store.password.get_secret_value(), settings.auditor.origin, str(settings.auditor.directory)]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench.audit", work, *given], capture_output=True, check=True, timeout=3_600
+    )
+    found: dict[str, float] = orjson.loads(done.stdout)
+    return found
+
+
+def _work(work: str, client: Client, settings: Settings) -> None:
+    log = AuditLog(client, settings.auditor)
+    if work == "verify":
+        outcome = Result()
+        assert list(verify(log, outcome)) == []
+        assert outcome.anchored == outcome.leaves == log.size()
+        return
+    for start in range(0, log.size(), PAGE):
+        end = start + PAGE
+        assert log.leaves(start, end)
+        assert log.verified_rows(start, end)
+        log.disclosures(start, end)
+
+
+def _main(work: str, url: str, password: str, origin: str, directory: str) -> None:
+    import resource
+
+    settings = Settings.model_validate(
+        {
+            "store": {"url": url, "user": "sre", "password": password},
+            "auditor": {"origin": origin, "directory": directory},
+        }
+    )
+    with connect(settings.store) as client:
+        started, used = time.perf_counter(), time.process_time()
+        _work(work, client, settings)
+        figures = {"s": time.perf_counter() - started, "cpu_s": time.process_time() - used}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sys.stdout.write(orjson.dumps(figures | {"mib": peak}).decode())
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
