@@ -95,13 +95,15 @@ class Auditor:
         log.append(operations)
         full = max(len(events), len(lost), len(operations)) >= most
         if not full and time.monotonic() >= self._late_at:
+            self._late_at = time.monotonic() + LATE_EVERY_S  # also if the scan fails: it would be repeated in each pass
             reached = log.places.get("event", 0)
             late = sources.late_events(max(0, reached - LATE_WITHIN_MS * PLACES), reached, most)
             log.append(late)
             if late:
                 logger.warning("%d events were stored after the log had passed them", len(late))
             full = len(late) >= most
-            self._late_at = time.monotonic() + (0 if full else LATE_EVERY_S)
+            if full:
+                self._late_at = 0.0
         return full
 
     def _sign(self, log: Log, *, more: bool) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from assay_console.commands import data_option, with_option
+from assay_console.commands import data_option
 from assay_console.page import Ask, Page
 from assay_console.pages import PAGES
 from assay_console.scope import link
@@ -39,7 +39,9 @@ def _command(page: Page, ask: Ask) -> str:
     project = f" --project {shlex.quote(ask.scope.project)}" if ask.scope.project else ""
     given = {name: shlex.quote(value) for name, value in {**ask.parameters, **ask.path}.items()}
     values = {**given, "and_project": project, "span": ask.scope.span or ask.scope.from_iso}
-    return with_option(page.command.format_map(_Missing(values)), data_option(ask.settings))
+    return page.command.format_map(_Missing(values)) + data_option(
+        ask.settings
+    )  # what is quoted may look like a redirection
 
 
 class _Missing(dict[str, str]):

@@ -68,6 +68,7 @@ def plan_expire(data: Path) -> Plan:
     if not days:
         return Plan(data, log, 0, "", 0, 0, 0)
     with open_store(settings.store) as client:
+        _expect_one_server(client, settings.store.base_database)
         [[now_ms]] = client.query("SELECT toUnixTimestamp64Milli(now64(3))").result_rows
         upto_ms = int(now_ms) - days * 86_400_000
         before = min(_first_younger(client, log, upto_ms), _covered(client, log))
@@ -79,8 +80,17 @@ def plan_expire(data: Path) -> Plan:
     return Plan(data, log, before, last_hash, int(rows), days, upto_ms)
 
 
+def _expect_one_server(client: "Client", database: str) -> None:
+    """Raise `OperationError` on a cluster: its tables delete no rows, and a record without a deletion would explain any later loss."""
+    query = "SELECT engine FROM system.tables WHERE database = {database:String} AND name = 'audit_rows'"
+    if client.query(query, parameters={"database": database}).result_rows == [("Distributed",)]:
+        raise OperationError(
+            "invalid", "rows of the audit log cannot be deleted on a cluster yet", "see docs/cluster.md"
+        )
+
+
 def _first_younger(client: "Client", log: str, upto_ms: int) -> int:
-    young = "created_at > fromUnixTimestamp64Milli({upto:Int64}, 'UTC')"
+    young = "least(created_at, stored_at) > fromUnixTimestamp64Milli({upto:Int64}, 'UTC')"
     query = f"SELECT if(countIf({young}) > 0, minIf(leaf_index, {young}), max(leaf_index) + 1) FROM audit_rows WHERE log = {{log:String}}"  # noqa: S608
     return int(client.query(query, parameters={"log": log, "upto": upto_ms}).result_rows[0][0])
 
@@ -136,6 +146,6 @@ def _wait_until_signed(client: "Client", log: str, operation_id: str, most_s: fl
             raise OperationError(
                 "unavailable",
                 f"nothing was deleted: the auditor has not signed the record of this operation within {most_s:.0f} s",
-                "start the auditor (see assay doctor), and run this again",
+                "start the auditor (see assay doctor), and run this again; when it signs the record, absent rows count as expired",
             )
         time.sleep(_PAUSE_S)

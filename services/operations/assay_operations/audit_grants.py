@@ -19,12 +19,16 @@ _INSERTS = "auditor"
 _READING = ("SELECT", "SHOW", "CHECK", "dictGet")
 #: Levels of rights on tables, and the group of rights by which a user gives rights to others or becomes another.
 _LEVELS, _MANAGEMENT = ("COLUMN", "TABLE", "VIEW", "DATABASE"), "ACCESS MANAGEMENT"
-_NO_RIGHT = 497
+#: The right to let a view read and write as another user.
+_DEFINER = "SET DEFINER"
+_NO_RIGHT, _NO_COLUMN = 497, 47
 
-GRANTED = (
-    "SELECT coalesce(user_name, role_name, ''), toString(access_type), database, table, column, is_partial_revoke = 1, is_wildcard = 1 "
+_GRANTED = (
+    "SELECT coalesce(user_name, role_name, ''), toString(access_type), database, table, column, is_partial_revoke = 1, {} = 1 "
     "FROM system.grants ORDER BY ALL"
 )
+#: A server before 26.3 does not say which names are only the beginning of one: there, each is taken for one.
+GRANTED, GRANTED_BEFORE = _GRANTED.format("is_wildcard"), _GRANTED.format("1")
 MEMBERS = "SELECT coalesce(user_name, role_name, ''), granted_role_name FROM system.role_grants ORDER BY ALL"
 RIGHTS = "SELECT toString(privilege), toString(level), toString(parent_group) FROM system.privileges ORDER BY ALL"
 
@@ -46,6 +50,8 @@ class Granted:
         """True if it is about a table, all of its columns or some."""
         if self.database is None:
             return True
+        if self.right == _DEFINER:  # of a user, not of a database
+            return self.database == OWNER
         if self.table is None:
             return database.startswith(self.database) if self.is_prefix else database == self.database
         return database == self.database and (table.startswith(self.table) if self.is_prefix else table == self.table)
@@ -72,7 +78,7 @@ class Rights:
             return False
         if name not in self._level:  # of a newer server: better reported than missed
             return True
-        return self._level[name] in _LEVELS or self._is_in(name, _MANAGEMENT)
+        return self._level[name] in _LEVELS or name == _DEFINER or self._is_in(name, _MANAGEMENT)
 
     def _is_in(self, name: str, group: str) -> bool:
         while name and name != group:
@@ -144,7 +150,8 @@ def wider_grants(client: "Client", databases: Sequence[str]) -> tuple[list[tuple
     from clickhouse_connect.driver.exceptions import DatabaseError
 
     try:
-        granted, members, rights = (client.query(query).result_rows for query in (GRANTED, MEMBERS, RIGHTS))
+        granted = _granted(client)
+        members, rights = (client.query(query).result_rows for query in (MEMBERS, RIGHTS))
     except DatabaseError as error:
         if getattr(error, "code", None) != _NO_RIGHT:
             raise
@@ -154,3 +161,14 @@ def wider_grants(client: "Client", databases: Sequence[str]) -> tuple[list[tuple
         [Granted(*row) for row in granted], [(holder, role) for holder, role in members], Rights(rights), databases
     )
     return list(found), ""
+
+
+def _granted(client: "Client") -> Sequence[Sequence[Any]]:
+    from clickhouse_connect.driver.exceptions import DatabaseError
+
+    try:
+        return client.query(GRANTED).result_rows
+    except DatabaseError as error:
+        if getattr(error, "code", None) != _NO_COLUMN:
+            raise
+        return client.query(GRANTED_BEFORE).result_rows

@@ -254,7 +254,7 @@ def expire(
     """Delete rows of the audit log that are older than retention.audit_days permanently.
 
     The hashes of their leaves stay, so that later rows and earlier proofs still verify. Waits until the auditor has written and signed the
-    record of this operation, up to auditor.checkpoint_s, before it deletes anything.
+    record of this operation, up to auditor.checkpoint_s and two minutes, before it deletes anything.
     """
     from assay_operations.audit_expire import apply, plan_expire
 

@@ -435,7 +435,7 @@ def overdue_audit_rows(client: "Store", database: str, origin: str, days: int) -
     """
     if not days:
         return 0
-    young = f"created_at > now64(3, 'UTC') - toIntervalDay({days + _LATE_DAYS})"
+    young = f"least(created_at, stored_at) > now64(3, 'UTC') - toIntervalDay({days + _LATE_DAYS})"
     rows = f"{database}.audit_rows WHERE log = {{log:String}}"
     first_young = f"SELECT if(countIf({young}) = 0, max(leaf_index) + 1, minIf(leaf_index, {young})) FROM {rows}"  # noqa: S608
     query = f"SELECT uniq(leaf_index) FROM {rows} AND leaf_index < ({first_young})"  # noqa: S608

@@ -28,7 +28,11 @@ async def present(client: "Client", settings: Settings, alert_ids: Collection[st
 
     found: dict[str, Present] = {}
     for shard in range(settings.redis.shards) if alert_ids else ():
-        for identity, (episode, measured) in (await monitor_of(client, settings, shard)).present(alert_ids).items():
+        try:
+            monitor = await monitor_of(client, settings, shard)
+        except (ValueError, KeyError, TypeError):  # stored by another version
+            continue
+        for identity, (episode, measured) in monitor.present(alert_ids).items():
             level = measured if episode.open else None
             found[identity] = Present(episode.open, level.value, level.n) if level else Present(episode.open)
     return found

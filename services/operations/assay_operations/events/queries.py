@@ -29,7 +29,7 @@ _TIMEOUT = 159
 _AT_ONCE = 2
 #: Longest limit that is set, in seconds. The store refuses one that is longer than the user's.
 _SECONDS_MAX = 5
-#: Place in the store's order of queries, of those with a time limit: they pause while rows are written and pages are read.
+#: Place in the store's order of queries, of those with a time limit: they pause while other queries of people run.
 _PRIORITY = 3
 
 
