@@ -109,7 +109,7 @@ def test_a_night_by_keyboard_alone(browser: "Browser", shop: Shop) -> None:
         assert page.url.split("?")[0].endswith(f"/alerts/{shop.rows.alert}")
 
         alert = page.url
-        _follow(page, "Answers with the lowest faithfulness")
+        _follow(page, "Answers with faithfulness below")
         page.keyboard.press("j")
         with page.expect_navigation():
             page.keyboard.press("Enter")

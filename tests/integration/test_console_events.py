@@ -328,9 +328,6 @@ def test_one_answer_shows_its_whole_chain(own_store: StoreServer, redis_server: 
         for target in ("claim-1", "claim-3", "passage-2", "citation-1", "quote-1", "in-2"):
             assert f'id="{target}"' in page, target
         assert missing(document, page, "share", "shown", "characters", "claims", "begins", "facts") == []
-        walk = await pages.html(f"/e{path}?list={retrieval['event_id']},{made['event_id']},{earlier['event_id']}")
-        assert f"/e/{retrieval['event_id']}?" in walk
-        assert f"/e/{earlier['event_id']}?" in walk
 
     looking(of(own_store, redis_server), look)
 
@@ -387,7 +384,7 @@ def test_hostile_texts_are_shown_as_text_and_copied_unchanged(
             assert "<img" not in each
             tags = re.sub(r'"[^"]*"', '""', each)  # what is quoted is the value of an attribute
             assert not re.search(r"<[a-z]+[^>]* on\w+=", tags)
-            assert "49" not in re.findall(r"7\*7|(49) ", each)
+            assert ("7*7" in text) <= ("7*7" in each), "nothing computes a text"
 
     looking(of(own_store, redis_server), look)
 

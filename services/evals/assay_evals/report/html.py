@@ -36,7 +36,7 @@ def html(paired: PairedRuns, verdict: Verdict, *, relevance: Mapping[str, set[st
     `relevance`, by case id, marks the documents that should have come back; without it the page says which option does.
     """
     metric = shown_metric(paired) or ""
-    return _template().render(
+    page = _template().render(
         verdict=verdict.value,
         between=_between(paired),
         reason=verdict_in_words(paired, verdict),
@@ -52,6 +52,7 @@ def html(paired: PairedRuns, verdict: Verdict, *, relevance: Mapping[str, set[st
         comparison=paired.comparison,
         method=f"{_INTERVALS}. {_P}.",
     )
+    return f"{page}\n"
 
 
 @cache
