@@ -39,9 +39,8 @@ def _command(page: Page, ask: Ask) -> str:
     project = f" --project {shlex.quote(ask.scope.project)}" if ask.scope.project else ""
     given = {name: shlex.quote(value) for name, value in {**ask.parameters, **ask.path}.items()}
     values = {**given, "and_project": project, "span": ask.scope.span or ask.scope.from_iso}
-    return page.command.format_map(_Missing(values)) + data_option(
-        ask.settings
-    )  # what is quoted may look like a redirection
+    # Not `with_option`: a quoted value may look like a redirection.
+    return page.command.format_map(_Missing(values)) + data_option(ask.settings)
 
 
 class _Missing(dict[str, str]):
