@@ -1,0 +1,104 @@
+"""Record the outcome of a verification of the audit log, and read the record. It is a row of the log afterwards."""
+
+import contextlib
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from assay_auditor.verification import Mismatch
+from assay_operations.actor import Actor
+from assay_operations.audit import Trail
+from assay_operations.audit_log import Result
+from assay_operations.clients import open_store, settings_for
+from assay_operations.errors import OperationError
+from assay_schema.settings import SettingsError
+
+#: Name of the operation in the records.
+VERIFIED = "audit verify"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The outcome of a recorded verification.
+
+    `complete`: every row was read. `first`: kind of the first mismatch, and its leaf; empty for an intact log.
+    """
+
+    at: datetime
+    by: str
+    intact: bool
+    leaves: int
+    covered: int
+    mismatches: int
+    complete: bool
+    first: str = ""
+    first_leaf: int | None = None
+
+    @property
+    def found(self) -> str:
+        """What was wrong, to go on with a sentence; empty if it is not known."""
+        place = "" if self.first_leaf is None else f" at leaf {self.first_leaf:,}"
+        return f" ({self.first.replace('_', ' ')}{place})" if self.first else ""
+
+
+def record_verification(
+    data: Path, result: Result, actor: Actor, *, is_partial: bool, first: Mismatch | None
+) -> str:
+    """Record the outcome of a verification. Return why it is not recorded; '' if it is.
+
+    `is_partial`: some rows were not read. Needs the operator's right to insert records, and raises nothing without it: a verification
+    needs no more than a reader's rights.
+    """
+    target: dict[str, Any] = {
+        "log": result.origin,
+        "leaves": result.leaves,
+        "covered": result.anchored,
+        "mismatches": result.mismatches,
+        "complete": not is_partial,
+    }
+    if first is not None:
+        target |= {"first": first.kind, "first_leaf": first.leaf_index}
+    try:
+        store = settings_for("operator", data).store
+        with open_store(store) as client:
+            Trail(data, store).note(
+                client, VERIFIED, actor, identity=store.user, target=target, outcome="failed" if first else "done",
+                planned=result.leaves, error_kind="mismatch" if first else "",
+            )  # fmt: skip
+    except (OperationError, SettingsError) as error:
+        return f"this verification is not recorded, so the console does not show it: {_why(error)}"
+    return ""
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OperationError) and "Not enough privileges" in error.message:
+        return "only the identity operator may insert records"
+    return str(error)
+
+
+def verified_of(at: datetime, actor: str, outcome: str, target: str) -> Verified:
+    """Return the outcome that a record tells. Pure; what a malformed record does not say is 0."""
+    found: Any = None
+    with contextlib.suppress(orjson.JSONDecodeError):
+        found = orjson.loads(target)
+    facts = found if isinstance(found, dict) else {}
+
+    def number(name: str) -> int:
+        value = facts.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+    first = facts.get("first")
+    return Verified(
+        at=at,
+        by=actor,
+        intact=outcome == "done",
+        leaves=number("leaves"),
+        covered=number("covered"),
+        mismatches=number("mismatches"),
+        complete=facts.get("complete") is True,
+        first=first if isinstance(first, str) else "",
+        first_leaf=number("first_leaf") if isinstance(facts.get("first_leaf"), int) else None,
+    )
