@@ -24,8 +24,6 @@ from tests.support.store import StoreServer
 
 NOW = {"mutations_sync": 2}
 AGENT, PERSON, HOST = "support-bot", "ana", "host-1"
-#: Only drawn, or a part of a link.
-DRAWN = ("places",)
 
 
 @dataclass
@@ -99,7 +97,7 @@ async def test_before_a_verification_the_page_says_that_nobody_verified_and_how(
     async with console(log.settings(), Role.VIEWER) as pages:
         document, page = await both(pages, "/audit")
         state = document["standing"]["value"]
-        assert state["state"] == "off"
+        assert state["state"] == "warn"
         assert "Nobody has verified this log yet. Next: assay audit verify" in page
         assert (state["leaves"], state["waiting"], state["behind"]) == (log.audited.size(), 0, 0)
         checkpoint = state["checkpoint"]

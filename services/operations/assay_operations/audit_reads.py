@@ -262,7 +262,7 @@ def _sentence(found: Standing, own: AuditorSettings) -> tuple[State, str, str]:
         what = f"Rows have had no signed checkpoint for {age(found.waiting_s)}: the auditor is not running or cannot sign."
         return "warn", what, "assay doctor"
     if not verified:
-        return "off", "Nobody has verified this log yet.", "assay audit verify"
+        return "warn", "Nobody has verified this log yet.", "assay audit verify"
     since = f" {_rows(found.since_verified)} written since." if found.since_verified else ""
     part = " Only a part of the rows was read." if not verified.complete else ""
     what = f"The log is whole up to {verified.at:%Y-%m-%d %H:%M}, checked {age(found.verified_s)} ago.{part}{since}"
