@@ -98,7 +98,7 @@ async def test_before_a_verification_the_page_says_that_nobody_verified_and_how(
         document, page = await both(pages, "/audit")
         state = document["standing"]["value"]
         assert state["state"] == "warn"
-        assert "Nobody has verified this log yet. Next: assay audit verify" in page
+        assert "No one has verified this log yet. Next: assay audit verify" in page
         assert (state["leaves"], state["waiting"], state["behind"]) == (log.audited.size(), 0, 0)
         checkpoint = state["checkpoint"]
         assert (checkpoint["size"], checkpoint["signature"]) == (log.audited.size(), "valid")
@@ -151,9 +151,7 @@ async def test_filters_must_all_hold(log: Log, asked: str, rows: int) -> None:
 
 
 @pytest.mark.parametrize("asked", ["", "kind=tool_call&", "actor=other-bot&"])
-async def test_pages_have_every_row_once_from_the_newest(
-    log: Log, monkeypatch: pytest.MonkeyPatch, asked: str
-) -> None:
+async def test_pages_have_every_row_once_from_the_newest(log: Log, monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
     monkeypatch.setattr("assay_operations.audit_reads.PARTS", (3, 5, 9))
     monkeypatch.setattr("assay_console.views.audit.LIMIT", 7)
     wanted = {"": log.audited.size(), "kind=tool_call&": 61, "actor=other-bot&": 60}[asked]
@@ -181,7 +179,7 @@ async def test_one_row_is_compared_with_its_hash_its_leaf_and_the_row_before(log
         assert document == await pages.json(f"/audit/{index}") | {"name": log.refused["event_id"]}
         first = (await pages.json("/audit/0"))["found"]["value"]
         assert [each["holds"] for each in first["checks"]] == [True] * 3, "the first row, which has none before it"
-        assert f'/e/{log.refused["event_id"]}' in await pages.html(f"/audit/{index}")
+        assert f"/e/{log.refused['event_id']}" in await pages.html(f"/audit/{index}")
         assert f"/s/{log.session}" in await pages.html(f"/audit/{index}")
 
 
@@ -235,8 +233,8 @@ async def test_no_value_of_a_personal_field_is_on_a_page(log: Log) -> None:
                 assert secret not in text
             assert "(sealed)" in text
     finally:
-        log.command(f"ALTER TABLE assay_base.tool_calls UPDATE agent_name = 'other-bot' WHERE session_id != '{log.session}' OR session_id IS NULL")
-        log.command(f"ALTER TABLE assay_base.tool_calls UPDATE agent_name = '{AGENT}' WHERE session_id = '{log.session}'")
+        named = f"if(session_id = '{log.session}', '{AGENT}', 'other-bot')"
+        log.command(f"ALTER TABLE assay_base.tool_calls UPDATE agent_name = {named} WHERE 1")
 
 
 async def test_a_name_that_was_erased_is_shown_as_erased_and_finds_nothing(log: Log) -> None:
@@ -305,7 +303,9 @@ async def test_an_empty_log_says_how_it_is_switched_on(
 
 
 async def test_without_the_store_the_page_says_so(log: Log) -> None:
-    away = log.settings().model_copy(update={"store": log.settings().store.model_copy(update={"url": "http://127.0.0.1:1"})})
+    away = log.settings().model_copy(
+        update={"store": log.settings().store.model_copy(update={"url": "http://127.0.0.1:1"})}
+    )
     async with console(away) as pages:
         document, page = await pages.json("/audit"), shown(await pages.html("/audit"))
         assert document["standing"]["state"] == document["listed"]["state"] == "unavailable"

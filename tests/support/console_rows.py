@@ -143,7 +143,12 @@ def fill(owner: Client, *, now_ms: int | None = None) -> Filled:
         )
     for place, text in enumerate(HOSTILE):
         own = {"project": "hostile", "tool_name": text, "agent_name": text, "session_id": text[:200]}
-        refused = {"status": "refused", "error_kind": text, "pii_attempted": ["contact", "health"], "pii_blocked": ["health"]}
+        refused = {
+            "status": "refused",
+            "error_kind": text,
+            "pii_attempted": ["contact", "health"],
+            "pii_blocked": ["health"],
+        }
         add("tool_calls", tool_call(place, event_id=event_id_at(now_ms - 50_000 - place * 1000), **own, **refused))
     add("operations_audit", operation(at=iso(now_ms - 40_000), comment=HOSTILE[0]))
     alert_id = str(uuid5(UUID(int=0), "shop faithfulness"))

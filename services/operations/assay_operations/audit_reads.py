@@ -1,7 +1,7 @@
 """Read the audit log in parts for people: its state, its rows a page at a time, one row, and the calls of a session.
 
 Nothing here reads the values of personal fields: a reader of `audit_disclosures` with its columns `log`, `leaf_index` and `digest` is
-enough. What a row calls a person is read from the record that it is about, unless the value was erased from the log.
+enough. Names of agents and people come from the events and records that rows are about, unless they were erased from the log.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -259,10 +259,12 @@ def _sentence(found: Standing, own: AuditorSettings) -> tuple[State, str, str]:
         what = f"Stored events have waited for the log for {age(found.behind_s)}: the auditor is not running."
         return "warn", what, "assay doctor"
     if found.waiting_s > late:
-        what = f"Rows have had no signed checkpoint for {age(found.waiting_s)}: the auditor is not running or cannot sign."
+        what = (
+            f"Rows have had no signed checkpoint for {age(found.waiting_s)}: the auditor is not running or cannot sign."
+        )
         return "warn", what, "assay doctor"
     if not verified:
-        return "warn", "Nobody has verified this log yet.", "assay audit verify"
+        return "warn", "No one has verified this log yet.", "assay audit verify"
     since = f" {_rows(found.since_verified)} written since." if found.since_verified else ""
     part = " Only a part of the rows was read." if not verified.complete else ""
     what = f"The log is whole up to {verified.at:%Y-%m-%d %H:%M}, checked {age(found.verified_s)} ago.{part}{since}"
@@ -395,9 +397,7 @@ def _named(log: AuditLog, wanted: RowFilter) -> list[str]:
     return [record_id(str(operation), str(outcome)) for operation, outcome in rows]
 
 
-def _only(
-    log: AuditLog, named: Sequence[str], wanted: RowFilter, start: int, end: int
-) -> tuple[str, dict[str, Any]]:
+def _only(log: AuditLog, named: Sequence[str], wanted: RowFilter, start: int, end: int) -> tuple[str, dict[str, Any]]:
     """Return the condition of a part for a filter by session or person."""
     if wanted.session:
         return " AND source_id IN {named:Array(UUID)}", {"named": list(named)}
@@ -614,10 +614,10 @@ def _checks(log: AuditLog, index: int, columns: Mapping[str, Any]) -> Iterable[C
     yield Check("the row has the hash of its leaf", hashed == columns["leaf_hash"])
     leaves = log.leaves(max(0, index - 1), index + 1)
     own = [each for each in leaves if each.leaf_index == index]
-    yield Check(
-        "the leaf is in the tree, once", [each.leaf_hash for each in own] == [columns["leaf_hash"]]
-    )
-    before = [bytes.fromhex(each.chain_hash) for each in leaves if each.leaf_index == index - 1 and _is_hex(each.chain_hash)]
+    yield Check("the leaf is in the tree, once", [each.leaf_hash for each in own] == [columns["leaf_hash"]])
+    before = [
+        bytes.fromhex(each.chain_hash) for each in leaves if each.leaf_index == index - 1 and _is_hex(each.chain_hash)
+    ]
     previous = [GENESIS] if index == 0 else before
     try:
         chained = [chain_hash(each, columns).hex() for each in previous]

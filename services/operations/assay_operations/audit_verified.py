@@ -39,14 +39,12 @@ class Verified:
 
     @property
     def found(self) -> str:
-        """What was wrong, to go on with a sentence; empty if it is not known."""
+        """The first mismatch in brackets, for a sentence; empty without one."""
         place = "" if self.first_leaf is None else f" at leaf {self.first_leaf:,}"
         return f" ({self.first.replace('_', ' ')}{place})" if self.first else ""
 
 
-def record_verification(
-    data: Path, result: Result, actor: Actor, *, is_partial: bool, first: Mismatch | None
-) -> str:
+def record_verification(data: Path, result: Result, actor: Actor, *, is_partial: bool, first: Mismatch | None) -> str:
     """Record the outcome of a verification. Return why it is not recorded; '' if it is.
 
     `is_partial`: some rows were not read. Needs the operator's right to insert records, and raises nothing without it: a verification

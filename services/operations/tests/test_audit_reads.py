@@ -29,7 +29,7 @@ FULL = "assay audit verify --full"
         ({"leaves": 11, "waiting": 1, "since_verified": 1}, "good", "1 row was written since.", ""),
         ({"since_verified": 7}, "good", "7 rows were written since.", ""),
         ({"verified": replace(VERIFIED, complete=False)}, "good", "Only a part of the rows was read.", ""),
-        ({"verified": None}, "warn", "Nobody has verified this log yet.", "assay audit verify"),
+        ({"verified": None}, "warn", "No one has verified this log yet.", "assay audit verify"),
         ({"waiting": 1, "waiting_s": 901.0}, "warn", "no signed checkpoint for 15 min", "assay doctor"),
         ({"behind": 3, "behind_s": 1000.0}, "warn", "Stored events have waited for the log for 17 min", "assay doctor"),
         ({"behind": 3, "behind_s": 30.0}, "good", "whole", ""),
@@ -67,7 +67,8 @@ def test_the_limit_of_the_settings_decides_when_rows_have_waited_too_long() -> N
 
 
 @pytest.mark.parametrize(
-    "target", ["", "{", "[]", "null", '{"leaves": "many", "first": 7, "complete": 1}', '{"leaves": true, "first_leaf": [1]}']
+    "target",
+    ["", "{", "[]", "null", '{"leaves": "many", "first": 7, "complete": 1}', '{"leaves": true, "first_leaf": [1]}'],
 )
 def test_a_record_that_was_changed_by_hand_claims_nothing(target: str) -> None:
     found = verified_of(AT, "eve", "done", target)

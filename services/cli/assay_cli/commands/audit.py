@@ -51,7 +51,9 @@ def verify(
     vkey: Keys = None,
     record: Annotated[
         bool,
-        typer.Option(help="Record the outcome, which the console shows; needs the operator's settings. Default: record."),
+        typer.Option(
+            help="Record the outcome, which the console shows; needs the operator's settings. Default: record."
+        ),
     ] = True,
     as_json: AsJsonLines = False,
     data: DataDirectory = DEFAULT_DATA,
