@@ -135,7 +135,10 @@ def verified_text(note: str, verifiers: Sequence[Verifier]) -> str:
 
 
 def key_names(note: str) -> list[str]:
-    """Return the keys that a note names in its signatures, as NAME+ID. Does not check them. Raises `NoteError`."""
+    """Return the keys that a note names in its signatures, as NAME+ID. Raises `NoteError`.
+
+    Does not check the signatures.
+    """
     return [f"{name}+{blob[:4].hex()}" for name, blob in _parts(note)[1]]
 
 

@@ -1,4 +1,4 @@
-"""Read the audit log in parts for people: its state, its rows a page at a time, one row, and the calls of a session.
+"""Read the audit log for people: its state, pages of rows, one row, and the calls of a session.
 
 Nothing here reads the values of personal fields: a reader of `audit_disclosures` with its columns `log`, `leaf_index` and `digest` is
 enough. Names of agents and people come from the events and records that rows are about, unless they were erased from the log.
@@ -78,7 +78,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Standing:
-    """The state of the log: leaves, the newest checkpoint, rows that wait for the next one, the last recorded verification."""
+    """The state of the log: its size, newest checkpoint, waiting rows and last recorded verification."""
 
     log: str
     leaves: int
@@ -195,7 +195,7 @@ def _verified(log: AuditLog) -> tuple[Verified | None, float]:
 
 
 def with_key(own: AuditorSettings) -> AuditorSettings:
-    """Add the public key in the log's directory to settings that name none, as far as this process can read it."""
+    """Add the public key in the log's directory to settings that name none, if it can be read."""
     if own.vkey:
         return own
     try:
@@ -205,7 +205,7 @@ def with_key(own: AuditorSettings) -> AuditorSettings:
 
 
 def with_file(found: Standing, own: AuditorSettings) -> Standing:
-    """Add the auditor's own file of checkpoints, as far as this process can read it, and the sentence about all of it."""
+    """Add the auditor's file of checkpoints, if it can be read, and the sentence about all places."""
     path = own.directory / CHECKPOINT_FILE
     return with_sentence(replace(found, places=(*found.places, _in_file(path, own))), own)
 
@@ -321,9 +321,9 @@ class LogRow:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows, newest first. `next`: the leaf below which the next page begins; None at the end of the range.
+    """A page of rows, newest first.
 
-    `complete`: True if no row of the range that meets the conditions is older than these.
+    `next`: the leaf below which the next page begins; None at the end of the range. `complete`: True if no row of the range that meets the conditions is older than these.
     """
 
     rows: tuple[LogRow, ...]
@@ -539,7 +539,7 @@ class Check:
 
 @dataclass(frozen=True)
 class OneRow:
-    """A row with its hashes, what was checked while it was read, and how many of its personal fields are erased."""
+    """A row with its columns, the checks that were made while it was read, and its erased fields."""
 
     row: LogRow
     columns: dict[str, Any]
@@ -554,7 +554,7 @@ class OneRow:
 
 
 def one_row(client: "Client", own: AuditorSettings, name: str) -> OneRow:
-    """Return the row of a leaf index or a source id. Raises `OperationError`, also with the reason why it is not there."""
+    """Return the row of a leaf index or a source id. Raises `OperationError` if it is not there."""
     log = AuditLog(client, own)
     index = _index_of(log, name)
     rows = log.rows(index, index + 1)
@@ -638,7 +638,7 @@ def _is_hex(text: str) -> bool:
 
 @dataclass(frozen=True)
 class InLog:
-    """How many of some calls are rows of the log, how many of these a signed checkpoint covers, and how many were refused."""
+    """Counts of calls: all, those in the log, those that a signed checkpoint covers, and refused ones."""
 
     calls: int
     rows: int

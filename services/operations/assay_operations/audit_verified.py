@@ -1,4 +1,4 @@
-"""Record the outcome of a verification of the audit log, and read the record. It is a row of the log afterwards."""
+"""Record the outcome of a verification of the audit log, and read the record."""
 
 import contextlib
 from dataclasses import dataclass

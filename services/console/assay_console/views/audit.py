@@ -36,7 +36,10 @@ FILTER = (
 
 
 class Audit(Document):
-    """The state of the log, and its rows in the range, newest first. No value of a personal field is in it."""
+    """The state of the log, and its rows in the range, newest first.
+
+    No value of a personal field is in it.
+    """
 
     filters: dict[str, str]
     standing: Panel[Standing]
