@@ -125,6 +125,32 @@ def test_a_night_by_keyboard_alone(browser: "Browser", shop: Shop) -> None:
         assert command.count() == 1, "without an operator's file the page shows the command"
 
 
+@pytest.mark.parametrize("path", ["/events?t=7d", "/audit", "/sessions?t=30d", "/alerts?state=all&t=30d"])
+def test_going_back_to_a_list_puts_the_focus_on_the_row_that_was_opened(
+    browser: "Browser", shop: Shop, path: str
+) -> None:
+    with window(browser, shop.console) as opened:
+        page = opened.open(path)
+        rows = page.locator("tr[data-href]").count()
+        steps = min(3, rows)
+        for _ in range(steps):
+            page.keyboard.press("j")
+        focused = "document.activeElement.closest('tr[data-href]')?.dataset.href ?? ''"
+        row = page.evaluate(focused)
+        assert row
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        with page.expect_navigation():
+            page.keyboard.press("u")
+        page.wait_for_function(f"{focused} !== ''")
+        assert page.evaluate(focused) == row
+        if steps < rows:
+            page.keyboard.press("j")
+            assert page.evaluate(focused) not in ("", row), "from there on, keys go to the next row"
+        page.goto(f"{shop.console.url}{path}")
+        assert page.evaluate(focused) == "", "a page that is opened anew has no row chosen"
+
+
 def _key_of(name: str) -> str:
     return next(each.key for each in PAGES if each.name == name)
 
