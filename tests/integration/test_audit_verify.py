@@ -135,7 +135,8 @@ def test_a_verification_that_may_not_be_recorded_has_the_same_result_and_says_it
     done = log.audit("verify")
     assert done.returncode == 0
     assert done.stderr == (
-        b"this verification is not recorded, so the console does not show it: only the identity operator may insert records\n"
+        b"this verification is not recorded, so the console does not show it: "
+        b"the store takes no record from 'sre', only from operator and owner\n"
     )
     assert log.audited.query("SELECT count() FROM assay.operations_audit") == before
 

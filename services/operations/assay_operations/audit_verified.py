@@ -18,6 +18,7 @@ from assay_schema.settings import SettingsError
 
 #: Name of the operation in the records.
 VERIFIED = "audit verify"
+_NOT_RECORDED = "this verification is not recorded, so the console does not show it"
 
 
 @dataclass(frozen=True)
@@ -61,20 +62,17 @@ def record_verification(data: Path, result: Result, actor: Actor, *, is_partial:
         target |= {"first": first.kind, "first_leaf": first.leaf_index}
     try:
         store = settings_for("operator", data).store
+    except (OperationError, SettingsError) as error:
+        return f"{_NOT_RECORDED}: {error}"
+    try:
         with open_store(store) as client:
             Trail(data, store).note(
                 client, VERIFIED, actor, identity=store.user, target=target, outcome="failed" if first else "done",
                 planned=result.leaves, error_kind="mismatch" if first else "",
             )  # fmt: skip
-    except (OperationError, SettingsError) as error:
-        return f"this verification is not recorded, so the console does not show it: {_why(error)}"
+    except OperationError:  # the store has just answered: it is the right that is missing
+        return f"{_NOT_RECORDED}: the store takes no record from {store.user!r}, only from operator and owner"
     return ""
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, OperationError) and "Not enough privileges" in error.message:
-        return "only the identity operator may insert records"
-    return str(error)
 
 
 def verified_of(at: datetime, actor: str, outcome: str, target: str) -> Verified:
