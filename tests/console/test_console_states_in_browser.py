@@ -191,7 +191,7 @@ def test_a_phone_shows_the_number_that_matters_in_each_list(browser: "Browser", 
     with window(browser, shop.console, width=390, height=844) as opened:
         hidden = []
         for name, column in _LEADING.items():
-            page = opened.open("/events/differs?kind=answer&t=7d" if name == "differs" else path_of(name, shop.rows))
+            page = opened.open("/events/differs?has=negative&t=7d" if name == "differs" else path_of(name, shop.rows))
             heads = page.locator("main table th", has_text=re.compile(f"^{re.escape(column)}$"))
             assert heads.count(), f"{name} has no column {column}"
             box = heads.first.bounding_box()
