@@ -323,7 +323,8 @@ class LogRow:
 class Rows:
     """A page of rows, newest first.
 
-    `next`: the leaf below which the next page begins; None at the end of the range. `complete`: True if no row of the range that meets the conditions is older than these.
+    `next`: the leaf below which the next page begins; None at the end of the range. `complete`: True if no row of the range that meets the
+    conditions is older than these.
     """
 
     rows: tuple[LogRow, ...]
