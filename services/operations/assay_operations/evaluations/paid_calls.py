@@ -12,6 +12,7 @@ from assay_operations.evaluations.judge_spending import Spending
 if TYPE_CHECKING:
     from assay_judge.api import Prompt
     from assay_judge.pricing import Usage
+    from assay_schema.settings import JudgeSettings
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,8 +30,18 @@ class NoMoneyError(Exception):
 class PaidCalls:
     """Calls to the judge's model, within a budget that is never exceeded."""
 
-    def __init__(self, budget_usd: float, *, without_key: str, cached_in: Path | None = None) -> None:
+    def __init__(
+        self,
+        budget_usd: float,
+        *,
+        without_key: str,
+        cached_in: Path | None = None,
+        settings: "JudgeSettings | None" = None,
+        spending: Spending | None = None,
+    ) -> None:
         """`without_key`: the message if no key is set. `cached_in`: the folder of runs in which replies are cached.
+
+        `settings`: of the judge, if not those of the process. `spending`: the account that several judges share, with one budget.
 
         Raises `OperationError`, `SettingsError`.
         """
@@ -39,7 +50,7 @@ class PaidCalls:
         from assay_judge.pricing import NANO
         from assay_runtime.config import load_settings
 
-        self.settings = load_settings().judge
+        self.settings = settings or load_settings().judge
         if self.settings.backend != "openai":
             if not key_of(self.settings):
                 raise OperationError("invalid", without_key)
@@ -52,7 +63,23 @@ class PaidCalls:
         self.cache = cache_in(cached_in, key_of(self.settings)) if cached_in else None
         #: Budget in nano-dollars, and its use.
         self.cap = int(budget_usd * NANO)
-        self.spending = Spending()
+        self.spending = spending or Spending()
+        #: Nano-dollars of the calls to this judge alone.
+        self.own = 0
+
+    def expected(self, prompt: "Prompt", output_tokens: int) -> int:
+        """Return the usual cost of a call in nano-dollars: four bytes a token, and this many tokens written."""
+        from assay_judge.pricing import Usage
+
+        read = len((prompt.system + prompt.message + str(prompt.schema)).encode()) // 4
+        return self._tariff.cost(Usage(input=read, output=output_tokens))
+
+    def bound_of(self, prompt: "Prompt") -> int:
+        """Return the maximum cost of a call, in nano-dollars."""
+        from assay_judge.prompt import SYSTEM
+
+        more = "" if prompt.system is SYSTEM else prompt.system  # every bound includes the system prompt of the judge
+        return self._tariff.bound(len((more + prompt.message).encode()), self.settings.max_output_tokens)
 
     @property
     def spent(self) -> int:
@@ -83,17 +110,16 @@ class PaidCalls:
     async def _call(self, prompt: "Prompt", read: Callable[[str, "Usage | None"], T], name: str) -> T:
         """Make one call within the budget, and cache its reply."""
         from assay_judge.api import CallError, StoppedError
-        from assay_judge.prompt import SYSTEM
 
-        more = "" if prompt.system is SYSTEM else prompt.system  # every bound includes the system prompt of the judge
-        bound = self._tariff.bound(len((more + prompt.message).encode()), self.settings.max_output_tokens)
+        bound = self.bound_of(prompt)
         if self.spent + bound > self.cap:
             raise NoMoneyError
-        self.spending.add(bound)
+        self._add(bound)
         try:
             said = await self._api.ask(prompt, self.settings.request_timeout_s)
             parsed = read(said.text, said.usage)
         except StoppedError as error:
+            self._settle(bound, error.usage)
             raise OperationError("refused", f"the judge's API rejects the call: {error.kind}") from None
         except CallError as error:
             self._settle(bound, error.usage)
@@ -106,7 +132,11 @@ class PaidCalls:
     def _settle(self, bound: int, usage: "Usage | None") -> None:
         """Replace a reservation by the cost; if that is unknown, the reservation stays."""
         if usage is not None:
-            self.spending.add(self._tariff.cost(usage) - bound)
+            self._add(self._tariff.cost(usage) - bound)
+
+    def _add(self, nano: int) -> None:
+        self.own += nano
+        self.spending.add(nano)
 
     async def close(self) -> None:
         """Close the connections to the API, and the cost file."""
