@@ -1,4 +1,4 @@
-"""How far the judges of a panel agree, and whether one prefers its own family. Pure.
+"""Agreement of the judges of a panel, and the preference of a judge for its own family. Pure.
 
 Source: Krippendorff, Content Analysis (4th ed., 2018), chapter 12: alpha for ordinal data with missing values.
 """
@@ -31,9 +31,9 @@ class Agreement(NamedTuple):
 
 
 def agreement(judged: Iterable[Judged], dimension: str, seed: int = 0) -> Agreement:
-    """Return how far judges agree about a dimension. A judge that scored several times counts with its mean.
+    """Return how far judges agree about a dimension.
 
-    The interval resamples questions; None below 10 of them.
+    A judge that scored several times counts with its mean. The interval resamples questions; None below 10 of them.
     """
     units = [unit for each in judged if len(unit := list(_by_judge(each, dimension).values())) >= 2]
     values = sorted({value for unit in units for value in unit})
@@ -80,7 +80,7 @@ def _alpha(tables: Floats) -> Floats:
 
 
 class SelfPreference(NamedTuple):
-    """How a family's judges score their own family's answers, compared with the other judges on the same answers.
+    """Scores of a family for its own answers, compared with the other judges on the same answers.
 
     `own`, `others`: mean difference (theirs minus the other judges') on answers of their family, and on those of others. `preference`:
     own minus others, so a judge that is mild with all answers has 0; None unless both are known.
@@ -98,7 +98,10 @@ class SelfPreference(NamedTuple):
 
 
 def self_preference(judged: Iterable[Judged], families: Sequence[str]) -> Mapping[str, SelfPreference]:
-    """Return each family's preference for its own answers, over all dimensions. Answers of an unknown family do not count."""
+    """Return each family's preference for its own answers, over all dimensions.
+
+    Answers of an unknown family do not count.
+    """
     differences: dict[str, tuple[list[float], list[float]]] = {family: ([], []) for family in families}
     for each in judged:
         means: dict[str, list[float]] = {}

@@ -73,7 +73,7 @@ def read_batch(lines: Iterable[str], limit: int, seed: int, family: str | None =
 
 
 def _is_other(line: str) -> bool:
-    """Whether the line is about the whole run, for example its summary by type."""
+    """Return True for a line about the whole run, for example its summary by type."""
     if '"kind"' not in line:
         return False
     try:

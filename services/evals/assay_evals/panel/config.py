@@ -73,7 +73,10 @@ QUESTION_ANSWERING = (
 
 
 class Panel(_Part):
-    """The whole file. An answer passes if each dimension's mean reaches `pass_mean` and no score is below `pass_least`."""
+    """The whole file.
+
+    An answer passes if each dimension's mean reaches `pass_mean` and no score is below `pass_least`.
+    """
 
     judges: Annotated[tuple[PanelJudge, ...], Field(min_length=2, max_length=5)]
     dimensions: Annotated[tuple[Dimension, ...], Field(min_length=1, max_length=8)] = QUESTION_ANSWERING

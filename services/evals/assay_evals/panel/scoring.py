@@ -35,7 +35,7 @@ REASON_CHARS = 300
 
 @dataclass(frozen=True)
 class Request:
-    """What a judge is asked."""
+    """The request to a judge."""
 
     system: str
     message: str

@@ -17,7 +17,10 @@ KIND = "cross_modal_batch_summary"
 
 @dataclass(frozen=True)
 class Costs:
-    """Cost of a batch in US dollars. `actual` counts a call that failed and may have been billed with its upper bound."""
+    """Cost of a batch in US dollars.
+
+    `actual` counts a call that failed and may have been billed with its upper bound.
+    """
 
     estimated: float
     actual: float
@@ -48,7 +51,7 @@ def summary_of(
     seed: int,
     at: datetime,
 ) -> dict[str, Any]:
-    """Return the summary: counts, verdict, rate of passing with its interval, agreement, self-preference, cost, and each question.
+    """Return the summary of a batch: its verdict, its figures, and each question.
 
     The rate is of the answers with a verdict; `inconclusive_share` and `coverage` say how many have none.
     """

@@ -31,7 +31,10 @@ CYCLES_MOST, CONCURRENT_MOST = 3, 32
 
 @dataclass(frozen=True)
 class PanelRequest:
-    """What to judge and how. `family`: that of the answers whose line names none; `cached_in`: None to pay for every reply again."""
+    """The answers to judge, the panel, and the limits.
+
+    `family`: that of the answers whose line names none; `cached_in`: None to pay for every reply again.
+    """
 
     file: Path
     panel: Path
@@ -176,7 +179,10 @@ class PreparedPanel:
 
 
 def prompt_of(item: "Item", panel: "Panel", judge: str, seed: int, cycle: int) -> "Prompt":
-    """Return what a judge is asked about an answer: the same for the same seed, so that a cached reply is found again."""
+    """Return the request to a judge about an answer.
+
+    It is the same for the same seed, so that a cached reply is found again.
+    """
     from assay_evals.panel.scoring import request_of
     from assay_judge.api import Prompt
 
