@@ -22,6 +22,19 @@ RETRY_S, ATTEMPTS = 1.0, 3
 PAUSE_MOST_S = 30.0
 
 
+def expect_backend(name: str, option: str = "--judge") -> None:
+    """Raise `OperationError` if the settings are for the other API, because a key is valid for one of them."""
+    from assay_runtime.config import load_settings
+
+    backend = load_settings().judge.backend
+    if (name == "openai") != (backend == "openai"):
+        raise OperationError(
+            "invalid",
+            f"{option} {name}: judge.backend (ASSAY_JUDGE_BACKEND) is {backend}, so address, key and model are of that API"
+            + ('; set it to "openai", with judge.model and judge.base_url' if name == "openai" else ""),
+        )
+
+
 class NoMoneyError(Exception):
     """The budget does not suffice for a call, which was not made."""
 
@@ -29,8 +42,12 @@ class NoMoneyError(Exception):
 class PaidCalls:
     """Calls to the judge's model, within a budget that is never exceeded."""
 
-    def __init__(self, budget_usd: float, *, without_key: str, cached_in: Path | None = None) -> None:
+    def __init__(
+        self, budget_usd: float, *, without_key: str, cached_in: Path | None = None, model: str | None = None
+    ) -> None:
         """`without_key`: the message if no key is set. `cached_in`: the folder of runs in which replies are cached.
+
+        `model`: a model of the API instead of that of the settings.
 
         Raises `OperationError`, `SettingsError`.
         """
@@ -44,6 +61,8 @@ class PaidCalls:
             if not key_of(self.settings):
                 raise OperationError("invalid", without_key)
             self.settings = self.settings.model_copy(update={"backend": "anthropic"})
+        if model is not None:
+            self.settings = self.settings.model_copy(update={"model": model})
         #: The judge that is called.
         self.judge = judge_of(self.settings)
         self._tariff = tariff_for(self.settings, load_judge_config(self.settings.rules_file))

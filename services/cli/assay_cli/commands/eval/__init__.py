@@ -13,5 +13,6 @@ eval = lazy_group(  # noqa: A001  (named like its command)
         "import": f"{__name__}.runs:import_run",
         "report": f"{__name__}.report:report",
         "nightly": f"{__name__}.nightly:nightly",
+        "longmemeval": f"{__name__}.longmemeval:longmemeval",
     },
 )
