@@ -225,7 +225,7 @@ class PreparedLongMemEval:
                         result = replace(earlier, label=again.label, judge=again.judge, judge_error=again.judge_error)
                     if self.labels is not None:
                         result = labelled(result, self.labels)
-                    if result is not earlier:
+                    if result != earlier:
                         self.output.add(result)
                     order.append(row.id)
                     counter.rows += 1
