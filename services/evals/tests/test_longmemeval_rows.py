@@ -209,7 +209,7 @@ def test_a_lone_surrogate_becomes_a_question_mark(tmp_path: Path) -> None:
         (lambda text: text[:-1], "the list of rows has no end"),
         (lambda text: text + "x", "is followed by other text"),
         (lambda text: text.replace("}, {", "} {"), "is not followed by a comma|not JSON"),
-        (lambda _: "[" + text, "row 1 is a list, not a JSON object"),
+        (lambda text: "[" + text, "row 1 is a list, not a JSON object"),
         (lambda _: "[" * 100_000, "nested too deeply"),
         (lambda _: "", "contains no questions"),
         (lambda _: "[]", "contains no questions"),
