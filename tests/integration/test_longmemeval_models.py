@@ -64,6 +64,11 @@ def summary() -> dict[str, Any]:
     return found
 
 
+def spent(output: str) -> list[int]:
+    """Return the reservations and settlements of a run, in nano-dollars."""
+    return [json.loads(line)["nano"] for line in Path(f"{output}.judge.ndjson").read_text().splitlines()]
+
+
 def documents(api: AnthropicServer) -> list[dict[str, Any]]:
     return [json.loads(body["messages"][-1]["content"]) for body in api.bodies]
 
@@ -109,20 +114,23 @@ def test_a_model_of_another_name_answers_from_the_retrieved_sessions(assay: Assa
 def test_nothing_is_spent_above_the_budget_and_a_larger_one_judges_the_rest_without_asking_again(
     assay: Assay, api: OpenAiServer
 ) -> None:
+    assay("--judge", "openai", "--output", "before.jsonl")
+    entries = spent("before.jsonl")
+    enough_for_some = max(entries) + 3 * sum(entries) // 12  # a call needs its upper bound first, and costs less
+    api.bodies.clear()
     assay("--judge", "openai", "--judge-budget", "0", "--output", "out.jsonl")
     assert api.bodies == []
     assert (summary()["unjudged"], summary()["accuracy"]["overall"]["right"]) == (12, 0)
     assert {each["judge_error"] for each in lines()} == {"not judged: the budget is used up (--judge-budget)"}
     hypotheses = [each["hypothesis"] for each in lines()]
-    assay("--judge", "openai", "--judge-budget", "0.0035", "--output", "out.jsonl", "--resume")
+    assay("--judge", "openai", "--judge-budget", f"{enough_for_some / 1e9:.9f}", "--output", "out.jsonl", "--resume")
     some = len(api.bodies)
     assert 0 < some < 12
     assay("--judge", "openai", "--judge-budget", "1", "--output", "out.jsonl", "--resume")
     assert len(api.bodies) == 12, "each answer is judged once"
     assert [each["hypothesis"] for each in lines()] == hypotheses
     assert summary()["unjudged"] == 0
-    spent = [json.loads(line)["nano"] for line in Path("out.jsonl.judge.ndjson").read_text().splitlines()]
-    assert sum(spent) == api.nano
+    assert sum(spent("before.jsonl")) + sum(spent("out.jsonl")) == api.nano
 
 
 def test_a_question_whose_reading_failed_is_asked_again(assay: Assay, api: OpenAiServer) -> None:
