@@ -133,6 +133,17 @@ def test_nothing_is_spent_above_the_budget_and_a_larger_one_judges_the_rest_with
     assert sum(spent("before.jsonl")) + sum(spent("out.jsonl")) == api.nano
 
 
+def test_a_budget_for_one_call_at_a_time_suffices_for_all_questions(assay: Assay, api: OpenAiServer) -> None:
+    """A reservation is much larger than the cost of a call: with several at once, the others wait for it."""
+    assay("--judge", "openai", "--output", "before.jsonl")
+    entries = spent("before.jsonl")
+    budget = max(entries) + sum(entries)
+    api.latency_s = 0.05
+    assay("--judge", "openai", "--concurrency", "8", "--judge-budget", f"{budget / 1e9:.9f}", "--output", "out.jsonl")
+    assert summary()["unjudged"] == 0
+    assert budget < 2 * max(entries)
+
+
 def test_a_question_whose_reading_failed_is_asked_again(assay: Assay, api: OpenAiServer) -> None:
     api.reply = lambda document: "no JSON" if "sessions" in document else reply(document)
     assay("--model", "local-reader", "--output", "out.jsonl")

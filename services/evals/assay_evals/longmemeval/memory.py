@@ -88,7 +88,7 @@ class Bm25Memory:
         assert question.row is not None
         started = time.perf_counter()
         sessions = question.row.sessions
-        scores = bm25(question.query, [session.text for session in sessions])
+        scores = bm25(question.query, ["\n".join(turn.content for turn in each.turns) for each in sessions])
         order = sorted((place for place, score in enumerate(scores) if score > 0), key=lambda place: -scores[place])
         ranked = list(dict.fromkeys(sessions[place].id for place in order))[: question.limit]
         answer = best_turn(question.query, [each for each in sessions if each.id in ranked[:3]])

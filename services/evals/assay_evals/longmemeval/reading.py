@@ -15,6 +15,8 @@ from assay_evals.strict_json import JsonError, JsonSyntaxError, first_value
 #: Characters that are read at a time, and most of one row: the largest in the released files has 7 million.
 _PIECE = 1_000_000
 ROW_MAX_CHARS = 50_000_000
+#: Released files by their SHA-256.
+RELEASES = {"d6f21ea9d60a0d56f34a05b609c79c88a451d2ae03597821ea3d5a9678c3a442": "longmemeval_s_cleaned"}
 _SPACE = " \t\r\n\ufeff"
 
 

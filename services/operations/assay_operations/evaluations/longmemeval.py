@@ -255,7 +255,7 @@ class PreparedLongMemEval:
             row.question,
             self.request.top_k,
             "search" if self.request.keyword_only else "query",
-            expand_enabled=self.request.expansion,
+            expand_enabled=self.request.expansion or None,
             row=row,
             memory=f"{row.id}-{self.output.token}",
         )
@@ -294,6 +294,7 @@ class PreparedLongMemEval:
 
     def _described(self, results: "Sequence[Result]") -> dict[str, Any]:
         from assay_evals.longmemeval.judging import LEXICAL, REFERENCE_MODEL
+        from assay_evals.longmemeval.reading import RELEASES
 
         judges = sorted({each.judge for each in results if each.judge is not None})
         own_prompts = self.labels is None
@@ -301,6 +302,7 @@ class PreparedLongMemEval:
             "dataset": {
                 "name": self.request.dataset.name,
                 "sha256": self.survey.sha256,
+                "release": RELEASES.get(self.survey.sha256),
                 "questions": self.survey.questions,
                 "quirks": dict(self.survey.quirks),
             },

@@ -1,5 +1,6 @@
 """Answers by a model that reads what a memory returned, and labels by a judge, within one budget."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from assay_evals.longmemeval.results import Result
     from assay_evals.longmemeval.rows import Row
     from assay_evals.target.response import TargetResponse
+    from assay_judge.api import Prompt
     from assay_judge.pricing import Usage
 
 T = TypeVar("T")
@@ -56,6 +58,8 @@ class Grader:
         if model is not None:
             self._reader = PaidCalls(budget_usd, without_key=f"--model {_NO_KEY}", model=model)
         self._spending = Spending()
+        self._in_flight = 0
+        self._settled = asyncio.Event()
         for calls in self._paid:
             calls.spending = self._spending
 
@@ -148,13 +152,31 @@ class Grader:
         from assay_judge.api import CallError, Prompt
 
         try:
-            return await calls.ask(Prompt(system, message, schema), read)
+            return await self._within_budget(calls, Prompt(system, message, schema), read)
         except NoMoneyError:
             self.skipped += 1
             return _Failed("the budget is used up (--judge-budget)")
         except CallError as error:
             self.failures[error.kind] += 1
             return _Failed(error.kind)
+
+    async def _within_budget(self, calls: PaidCalls, prompt: "Prompt", read: "Callable[[str, Usage | None], T]") -> T:
+        """Make a call. If only the reservations of other calls leave too little, wait until one is settled.
+
+        Raises `NoMoneyError` if the budget does not suffice, `CallError` if all attempts failed.
+        """
+        while True:
+            self._in_flight += 1
+            try:
+                return await calls.ask(prompt, read)
+            except NoMoneyError:
+                if self._in_flight == 1:
+                    raise
+            finally:
+                self._in_flight -= 1
+                self._settled.set()
+            self._settled.clear()
+            await self._settled.wait()
 
     async def close(self) -> None:
         """Close the connections, and the file of costs."""

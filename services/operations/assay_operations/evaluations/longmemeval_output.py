@@ -96,8 +96,8 @@ class Output:
 
     def finish(self, order: Sequence[str], last_line: Mapping[str, Any] | None = None) -> "list[Result]":
         """Sort the results by the dataset, with `last_line` at the end of the file. Returns them."""
-        first = [self.done[name] for name in order if name in self.done]
-        results = first + [each for name, each in self.done.items() if name not in set(order)]
+        names = dict.fromkeys([*order, *self.done])
+        results = [self.done[name] for name in names if name in self.done]
         if self._file is not None and self.path is not None:
             self._file.close()
             self._file = None
