@@ -23,8 +23,17 @@ RETRY_S, ATTEMPTS = 1.0, 3
 PAUSE_MOST_S = 30.0
 
 
-class NoMoneyError(Exception):
-    """The budget does not suffice for a call, which was not made."""
+def expect_backend(name: str, option: str = "--judge") -> None:
+    """Raise `OperationError` if the settings are for the other API, because a key is valid for one of them."""
+    from assay_runtime.config import load_settings
+
+    backend = load_settings().judge.backend
+    if (name == "openai") != (backend == "openai"):
+        raise OperationError(
+            "invalid",
+            f"{option} {name}: judge.backend (ASSAY_JUDGE_BACKEND) is {backend}, so address, key and model are of that API"
+            + ('; set it to "openai", with judge.model and judge.base_url' if name == "openai" else ""),
+        )
 
 
 class PaidCalls:
@@ -112,31 +121,26 @@ class PaidCalls:
         from assay_judge.api import CallError, StoppedError
 
         bound = self.bound_of(prompt)
-        if self.spent + bound > self.cap:
-            raise NoMoneyError
-        self._add(bound)
+        await self.spending.reserve(bound, self.cap)
+        self.own += bound
+        usage: Usage | None = None
         try:
             said = await self._api.ask(prompt, self.settings.request_timeout_s)
+            usage = said.usage
             parsed = read(said.text, said.usage)
         except StoppedError as error:
-            self._settle(bound, error.usage)
+            usage = error.usage
             raise OperationError("refused", f"the judge's API rejects the call: {error.kind}") from None
         except CallError as error:
-            self._settle(bound, error.usage)
+            usage = error.usage
             raise
-        self._settle(bound, said.usage)
+        finally:  # if the cost is unknown, the reservation counts
+            cost = bound if usage is None else self._tariff.cost(usage)
+            self.spending.settle(bound, cost)
+            self.own += cost - bound
         if self.cache is not None:
-            self.cache.put(name, Kept(said.text, bound if said.usage is None else self._tariff.cost(said.usage)))
+            self.cache.put(name, Kept(said.text, cost))
         return parsed
-
-    def _settle(self, bound: int, usage: "Usage | None") -> None:
-        """Replace a reservation by the cost; if that is unknown, the reservation stays."""
-        if usage is not None:
-            self._add(self._tariff.cost(usage) - bound)
-
-    def _add(self, nano: int) -> None:
-        self.own += nano
-        self.spending.add(nano)
 
     async def close(self) -> None:
         """Close the connections to the API, and the cost file."""

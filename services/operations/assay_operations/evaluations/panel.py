@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from assay_operations.errors import OperationError
-from assay_operations.evaluations.judge_spending import Spending
-from assay_operations.evaluations.paid_calls import NoMoneyError, PaidCalls
+from assay_operations.evaluations.judge_spending import NoMoneyError, Spending
+from assay_operations.evaluations.paid_calls import PaidCalls
 from assay_operations.progress import Counts, Unseen
 from assay_schema.settings import JudgeSettings, SettingsError
 
@@ -66,8 +66,6 @@ class PreparedPanel:
     seats: list[_Seat]
     #: Usual cost of the batch, in US dollars.
     estimated_usd: float
-    _flying: int = 0
-    _landed: asyncio.Condition = field(default_factory=asyncio.Condition)
     _over: bool = False
 
     async def run(self, progress: Counts | None = None) -> dict[str, Any]:
@@ -143,30 +141,13 @@ class PreparedPanel:
                 return
             prompt = prompt_of(item, self.panel, seat.judge.name, self.request.seed, cycle)
             try:
-                scores, reasons = await self._paid(seat, prompt, cycle)
+                scores, reasons = await seat.calls.ask(prompt, self._read, repeat=cycle)
             except CallError as error:
                 errors[seat.judge.name] = error.kind
             except OperationError as error:
                 seat.gone = errors[seat.judge.name] = str(error)
             else:
                 replies.append(Scored(seat.judge.family, seat.judge.name, scores, reasons))
-
-    async def _paid(self, seat: _Seat, prompt: "Prompt", cycle: int) -> tuple[dict[str, float], dict[str, str]]:
-        """Make one call. While others hold a part of the budget, wait for what they leave. Raises `NoMoneyError`."""
-        while True:
-            self._flying += 1
-            try:
-                return await seat.calls.ask(prompt, self._read, repeat=cycle)
-            except NoMoneyError:
-                if self._flying == 1 or self._over:
-                    raise
-            finally:
-                self._flying -= 1
-                async with self._landed:
-                    self._landed.notify_all()
-            async with self._landed:
-                if self._flying:
-                    await self._landed.wait()
 
     def _read(self, text: str, usage: "Usage | None") -> tuple[dict[str, float], dict[str, str]]:
         from assay_evals.panel.scoring import ReplyError, scores_in

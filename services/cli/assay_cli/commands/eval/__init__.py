@@ -14,5 +14,6 @@ eval = lazy_group(  # noqa: A001  (named like its command)
         "report": f"{__name__}.report:report",
         "cross-modal": f"{__name__}.cross_modal:cross_modal",
         "nightly": f"{__name__}.nightly:nightly",
+        "longmemeval": f"{__name__}.longmemeval:longmemeval",
     },
 )
