@@ -1,4 +1,4 @@
-"""Evaluate a memory on LongMemEval: every question gets its own memory, is asked once, scored, and stored as it completes."""
+"""Evaluate a memory on LongMemEval: each question is asked once, scored, and stored."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -59,7 +59,10 @@ class LongMemEvalRequest:
 
 @dataclass(frozen=True)
 class Finished:
-    """A complete run. `by_type`: the last line of its output; None unless wanted. `below`: types below the floor."""
+    """A complete run.
+
+    `by_type`: the last line of its output; None unless wanted. `below`: types below the floor.
+    """
 
     results: "list[Result]"
     summary: dict[str, Any]
@@ -69,7 +72,10 @@ class Finished:
 
 
 def prepare_longmemeval(request: LongMemEvalRequest) -> "PreparedLongMemEval":
-    """Validate everything before a question is asked. Raises `OperationError`, `EvalsError`, `SettingsError`."""
+    """Validate everything before a question is asked.
+
+    Raises `OperationError`, `EvalsError`, `SettingsError`.
+    """
     from assay_evals.longmemeval.reading import survey
 
     floor = _expect_valid(request)

@@ -27,7 +27,10 @@ _NO_KEY = "needs a key: set judge.api_key_file (ASSAY_JUDGE_API_KEY_FILE)"
 
 @dataclass(frozen=True)
 class Graded:
-    """An answer and its label. `error`: the target gave no answer; `judge_error`: the model that reads or judges gave none."""
+    """An answer and its label.
+
+    `error`: the target gave no answer. `judge_error`: the model that reads or judges gave none.
+    """
 
     hypothesis: str = ""
     label: bool | None = None
@@ -37,7 +40,10 @@ class Graded:
 
 
 class Grader:
-    """Answers and labels questions. Money is reserved before each call; without enough, a question stays unjudged."""
+    """Answers and labels questions.
+
+    Money is reserved before each call; without enough, a question stays unjudged.
+    """
 
     def __init__(self, judge: str | None, model: str | None, budget_usd: float, top_k: int) -> None:
         """`judge`: lexical, anthropic, openai, or None for no labels. `model`: the model that answers; None for the target's own answers.
@@ -58,8 +64,8 @@ class Grader:
         if model is not None:
             self._reader = PaidCalls(budget_usd, without_key=f"--model {_NO_KEY}", model=model)
         self._spending = Spending()
-        self._in_flight = 0
-        self._settled = asyncio.Event()
+        self._in_flight = self._ended = 0
+        self._settled = asyncio.Condition()
         for calls in self._paid:
             calls.spending = self._spending
 
@@ -166,6 +172,7 @@ class Grader:
         Raises `NoMoneyError` if the budget does not suffice, `CallError` if all attempts failed.
         """
         while True:
+            before = self._ended
             self._in_flight += 1
             try:
                 return await calls.ask(prompt, read)
@@ -174,9 +181,11 @@ class Grader:
                     raise
             finally:
                 self._in_flight -= 1
-                self._settled.set()
-            self._settled.clear()
-            await self._settled.wait()
+                self._ended += 1
+                async with self._settled:
+                    self._settled.notify_all()
+            async with self._settled:  # this call has ended too
+                await self._settled.wait_for(lambda before=before: self._ended > before + 1)
 
     async def close(self) -> None:
         """Close the connections, and the file of costs."""
@@ -212,7 +221,7 @@ class Label:
 
 
 def labels_of(path: Path) -> dict[str, Label]:
-    """Read labels from a file with one JSON object a line, such as the benchmark's `evaluate_qa.py` writes.
+    """Read labels from JSON lines, such as the benchmark's `evaluate_qa.py` writes.
 
     Raises `OperationError` for a line without a label, and for two labels of one question.
     """

@@ -53,7 +53,7 @@ class MemoryOptions:
 
 @dataclass(frozen=True)
 class BenchmarkOptions:
-    """What is asked, how answers are judged, and where results go."""
+    """Questions, the judging of answers, and the destination of results."""
 
     dataset: Annotated[Path, typer.Argument(help="File of LongMemEval (oracle, S or M): a JSON array, or JSON lines.")]
     limit: Annotated[int | None, typer.Option(help="Only the first N questions; default: all.")] = None
