@@ -117,7 +117,8 @@ def reader_message(row: Row, passages: list[tuple[str, str]]) -> str:
 
 def _json(document: Mapping[str, Any]) -> str:
     # A lone "<" could end a surrounding tag on its way; escaped, it is the same JSON.
-    return json.dumps(document, ensure_ascii=False).replace("<", "\\u003c")
+    text = json.dumps(document, ensure_ascii=False).replace("<", "\\u003c")
+    return text.encode(errors="replace").decode()
 
 
 def label_of(reply: object) -> bool | None:

@@ -21,6 +21,8 @@ from assay_evals.target.targets import Question, Target
 BM25 = "bm25"
 #: Value of `tool_name` in a call that stores sessions.
 INGEST = "ingest"
+#: Most results that can be requested, and that are read of a response.
+RESULTS_MAX = 1_000
 _K1, _B = 1.2, 0.75
 _WORD = re.compile(r"\w+")
 
@@ -140,4 +142,4 @@ def passages(row: Row, response: TargetResponse, top_k: int) -> list[tuple[str, 
 
 def ranking(row: Row, response: TargetResponse) -> list[str]:
     """Return the distinct sessions of a response, in its order; a turn stands for its session."""
-    return list(dict.fromkeys(row.session_of(slug) for slug in response.slugs))
+    return list(dict.fromkeys(row.session_of(slug) for slug in response.slugs[:RESULTS_MAX]))

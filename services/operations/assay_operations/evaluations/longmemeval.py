@@ -110,9 +110,13 @@ def prepare_longmemeval(request: LongMemEvalRequest) -> "PreparedLongMemEval":
 
 def _expect_valid(request: LongMemEvalRequest) -> float | None:
     """Raise `OperationError` for options that are invalid or exclude one another. Returns the floor."""
+    from assay_evals.longmemeval.memory import RESULTS_MAX
+
     for option, value in (("--top-k", request.top_k), ("--limit", request.limit)):
         if value is not None and value < 1:
             raise OperationError("invalid", f"{option}: {value} is below 1")
+    if request.top_k > RESULTS_MAX:
+        raise OperationError("invalid", f"--top-k: {request.top_k} is above {RESULTS_MAX:,}")
     if request.resume and request.output is None:
         raise OperationError("invalid", "--resume needs --output, the file with the results so far")
     if request.retrieval_only:

@@ -129,6 +129,7 @@ class Grader:
         )
         from assay_judge.api import BadReplyError
 
+        hypothesis = hypothesis.encode(errors="replace").decode()  # a lone surrogate, which no file can contain
         if self.judge_model is None:
             return Graded(hypothesis)
         if not hypothesis.strip():
@@ -185,7 +186,8 @@ class Grader:
                 async with self._settled:
                     self._settled.notify_all()
             async with self._settled:  # this call has ended too
-                await self._settled.wait_for(lambda before=before: self._ended > before + 1)
+                while self._ended <= before + 1:
+                    await self._settled.wait()
 
     async def close(self) -> None:
         """Close the connections, and the file of costs."""
