@@ -348,6 +348,27 @@ def test_a_memory_without_answers_can_only_be_measured_by_retrieval(assay: Assay
     assay(*target, "--limit", "1", "--retrieval-only")
 
 
+def test_text_that_no_file_can_contain_and_a_flood_of_results_do_not_end_a_run(assay: Assay) -> None:
+    Path("hostile_memory.py").write_text(
+        "def memory(query, tool_name):\n"
+        "    if 'thing0' in query:\n"
+        "        return {'results': [str(n) for n in range(100_000)], 'answer': 'blue \\ud800 \\x1b[2J'}\n"
+        "    if 'thing1' in query:\n"
+        "        raise SystemExit(0)\n"
+        "    return {'results': ['\\ud800'], 'answer': 'x'}\n"
+    )
+    for output in ((), ("--output", "out.jsonl")):
+        found = assay("--target", "hostile_memory:memory", "--limit", "3", *output)
+    first, second, third = lines("out.jsonl")
+    assert first["hypothesis"] == "blue ? \x1b[2J"
+    assert len(first["retrieved_session_ids"]) == 1_000
+    assert (second["error"].split()[0], third["error"]) == (
+        "SystemExit",
+        "a result's id is not text: it contains a lone surrogate",
+    )
+    assert "\x1b" not in found.stdout
+
+
 def test_what_a_memory_prints_does_not_mix_with_the_results(assay: Assay) -> None:
     Path("loud_memory.py").write_text(
         "def memory(query, tool_name):\n    print('hello')\n    return {'results': [], 'answer': 'x'}\n"
@@ -440,6 +461,7 @@ def test_two_outputs_are_compared_question_by_question(assay: Assay) -> None:
     ("arguments", "said"),
     [
         (("--top-k", "0"), "--top-k: 0 is below 1"),
+        (("--top-k", "1000000000"), "is above 1,000"),
         (("--limit", "0"), "--limit: 0 is below 1"),
         (("--limit", "x"), "Error"),
         (("--resume",), "--resume needs --output"),

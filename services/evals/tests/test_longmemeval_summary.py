@@ -185,6 +185,12 @@ def test_two_runs_are_compared_question_by_question() -> None:
     assert change.low > 0
 
 
+def test_runs_without_a_change_have_an_interval_that_allows_for_one() -> None:
+    change = compare(labelled([True] * 20), labelled([True] * 20)).changes["correct"]
+    assert (change.change, change.low, change.high, change.method, change.p_value) == (0, 0, 0, "degenerate", 1)
+    assert change.bounded_low < -0.1 < 0.1 < change.bounded_high
+
+
 def test_metrics_that_are_not_right_or_wrong_are_tested_by_sign_flips() -> None:
     rows = [a_row(f"bike{n}", evidence=(1, 2)) for n in range(30)]
     ids = [[f"answer_bike{n}_1", f"answer_bike{n}_2"] for n in range(30)]

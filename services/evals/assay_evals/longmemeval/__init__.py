@@ -1,1 +1,1 @@
-"""LongMemEval, a benchmark of long-term chat memory: its files, its metrics, its judging, and comparisons of runs."""
+"""LongMemEval, a benchmark of chat memory: files, metrics, judging, comparison of runs."""

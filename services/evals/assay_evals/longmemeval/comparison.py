@@ -1,7 +1,4 @@
-"""Compare two runs on the questions that both have: McNemar's test for what is right or wrong, a paired bootstrap for all.
-
-Pure.
-"""
+"""Compare two runs question by question: McNemar's test and the paired bootstrap. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,6 +8,7 @@ import numpy as np
 
 from assay_evals.errors import EvalsError
 from assay_evals.longmemeval.results import Result
+from assay_evals.statistics.bounded import bounded_intervals
 from assay_evals.statistics.intervals import interval
 from assay_evals.statistics.mcnemar import mcnemar
 from assay_evals.statistics.resampling import Floats, resampled_means
@@ -24,8 +22,11 @@ _COMPARED = (5, 10)
 class Change:
     """Change of one measure over the questions that both runs have it for.
 
-    `low` and `high` are its 95 % interval by the paired bootstrap. `p_value` is McNemar's exact one if the measure is right or wrong, else
-    that of a sign-flip test; `p_holm` is adjusted for the number of measures. `gained` and `lost` count the questions that changed.
+    `low` and `high` are its 95 % interval by the paired bootstrap, which has no width if no question changed. `bounded_low` and
+    `bounded_high` also allow for changes that no question shows, as in other comparisons.
+
+    `p_value` is McNemar's exact one if the measure is right or wrong, else that of a sign-flip test; `p_holm` is adjusted for the
+    number of measures. `gained` and `lost` count the questions that changed.
     """
 
     n: int
@@ -35,6 +36,8 @@ class Change:
     low: float
     high: float
     method: str
+    bounded_low: float
+    bounded_high: float
     gained: int
     lost: int
     test: str
@@ -44,7 +47,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Compared:
-    """Two runs on the same questions. `only_baseline` and `only_run` count questions that are in one run only."""
+    """Two runs on the same questions.
+
+    `only_baseline` and `only_run` count the questions that are in one run only.
+    """
 
     questions: int
     only_baseline: int
@@ -104,6 +110,8 @@ def _columns(pairs: Sequence[tuple[Result, Result]]) -> dict[str, Floats]:
 def _tested(values: Floats, seed: int) -> Change:
     deltas = values[:, 1] - values[:, 0]
     bounds = interval(deltas, resampled_means(deltas, seed=seed)[:, 0])
+    (bounded,) = bounded_intervals(deltas, -1, 1, seed=seed)
+    assert bounded is not None
     gained, lost = int(np.count_nonzero(deltas > 0)), int(np.count_nonzero(deltas < 0))
     if np.isin(values, (0.0, 1.0)).all():
         test, p_value = "mcnemar", mcnemar(gained, lost)
@@ -112,5 +120,5 @@ def _tested(values: Floats, seed: int) -> Change:
     means = values.mean(axis=0)
     return Change(
         len(values), float(means[0]), float(means[1]), float(deltas.mean()), bounds.low, bounds.high, bounds.method,
-        gained, lost, test, p_value, p_value,
+        bounded.low, bounded.high, gained, lost, test, p_value, p_value,
     )  # fmt: skip

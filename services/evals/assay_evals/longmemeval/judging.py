@@ -1,6 +1,6 @@
-"""Judge answers to questions of LongMemEval: instructions by question type, labels in replies and files, and an offline baseline.
+"""Judge answers of LongMemEval: instructions by question type, labels, an offline baseline. Pure.
 
-Pure. The criteria are those of the benchmark's own judge, in other words and with a reply in JSON: the benchmark's texts ask for "yes"
+The criteria are those of the benchmark's own judge, in other words and with a reply in JSON: the benchmark's texts ask for "yes"
 or "no" alone. Labels are therefore not exactly those of its judge, even by the same model.
 """
 
@@ -117,13 +117,15 @@ def reader_message(row: Row, passages: list[tuple[str, str]]) -> str:
 
 def _json(document: Mapping[str, Any]) -> str:
     # A lone "<" could end a surrounding tag on its way; escaped, it is the same JSON.
-    return json.dumps(document, ensure_ascii=False).replace("<", "\\u003c")
+    text = json.dumps(document, ensure_ascii=False).replace("<", "\\u003c")
+    return text.encode(errors="replace").decode()
 
 
 def label_of(reply: object) -> bool | None:
-    """Return the label in a reply or in a field of a file: a boolean, JSON as above, or text that begins with yes or no.
+    """Return the label in a reply or in a field of a file; None for anything that is not a label.
 
-    None for anything else. Forms of other programs: `{"model", "label"}`, and their `llm_judge_correct`.
+    A label is a boolean, JSON as above, or text that begins with yes or no. Forms of other programs are `{"model", "label"}`, and
+    their `llm_judge_correct`.
     """
     if isinstance(reply, bool):
         return reply
@@ -154,7 +156,7 @@ def answer_of(reply: str) -> str | None:
 
 
 def lexical_label(row: Row, response: str) -> bool:
-    """Judge without a model: words, not meaning. A baseline to try a pipeline with, no measure of quality.
+    """Judge by words, without a model: a baseline to try a pipeline with, no measure of quality.
 
     Correct is an answer that contains 70 % of the words of the expected one; for abstention, one that is a refusal.
     """

@@ -21,6 +21,8 @@ from assay_evals.target.targets import Question, Target
 BM25 = "bm25"
 #: Value of `tool_name` in a call that stores sessions.
 INGEST = "ingest"
+#: Most results that can be requested, and that are read of a response.
+RESULTS_MAX = 1_000
 _K1, _B = 1.2, 0.75
 _WORD = re.compile(r"\w+")
 
@@ -68,15 +70,15 @@ class HookedMemory:
 
 
 def plain_session(session: Session) -> dict[str, Any]:
-    """Return a session as a hook receives it: without the marks of evidence, which would give the answer away."""
+    """Return a session as a hook receives it, without the marks of evidence."""
     turns = [{"role": turn.role, "content": turn.content} for turn in session.turns]
     return {"session_id": session.id, "date": session.date, "turns": turns}
 
 
 class Bm25Memory:
-    """A memory in this process: BM25 (Robertson and Zaragoza 2009) over whole sessions, with the words of both sides.
+    """A memory in this process: BM25 over whole sessions, with the words of both sides.
 
-    Its answer is the message that fits best: a baseline without a model.
+    The scores are those of Robertson and Zaragoza (2009). Its answer is the message that fits best: a baseline without a model.
     """
 
     def __init__(self) -> None:
@@ -130,7 +132,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def passages(row: Row, response: TargetResponse, top_k: int) -> list[tuple[str, str]]:
-    """Return what a model reads: the texts that the memory returned, else the retrieved sessions, as (date, text)."""
+    """Return the texts for a model, with dates: those of the memory, else the retrieved sessions."""
     dates = {session.id: session.date or "" for session in row.sessions}
     if response.contexts:
         return [(dates.get(row.session_of(name), ""), text) for name, text in response.contexts]
@@ -139,5 +141,5 @@ def passages(row: Row, response: TargetResponse, top_k: int) -> list[tuple[str, 
 
 
 def ranking(row: Row, response: TargetResponse) -> list[str]:
-    """Return the distinct sessions of a response, in its order; a turn `SESSION_N` stands for its session."""
-    return list(dict.fromkeys(row.session_of(slug) for slug in response.slugs))
+    """Return the distinct sessions of a response, in its order; a turn stands for its session."""
+    return list(dict.fromkeys(row.session_of(slug) for slug in response.slugs[:RESULTS_MAX]))

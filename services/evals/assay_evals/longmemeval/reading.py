@@ -1,4 +1,4 @@
-"""Read the files of LongMemEval row by row: a JSON array, or one object a line. Memory holds one row at a time."""
+"""Read files of LongMemEval row by row, in the memory of one: a JSON array, or JSON lines."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ _SPACE = " \t\r\n\ufeff"
 
 @dataclass
 class Survey:
-    """What a file contains: questions by type, and its defects, by name, with the number of questions or turns."""
+    """Contents of a file: questions by type, and counts of defects by name."""
 
     sha256: str
     questions: int = 0

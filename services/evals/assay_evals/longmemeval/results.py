@@ -1,4 +1,4 @@
-"""Result of one question: a line of the output file, which the benchmark's own scripts read as well. Pure."""
+"""Result of one question: a line of the output, which the benchmark's scripts also read. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Result:
         return self.error is not None or self.judge_error is not None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the line. Fields without a value are left out, except those that the benchmark's scripts need."""
+        """Return the line, without fields that have no value."""
         line: dict[str, Any] = {
             "question_id": self.question_id,
             "question": self.question,

@@ -1,4 +1,4 @@
-"""Retrieval metrics of one question in two conventions: as the benchmark's own code computes them, and the standard ones.
+"""Retrieval metrics of one question, as the benchmark's own code has them and in standard form.
 
 Pure. Rankings are sessions, best first.
 """
@@ -43,7 +43,7 @@ def _discounted(gains: Sequence[float]) -> float:
 
 
 def standard_metrics(ranked: Sequence[str], evidence: Collection[str], at: Sequence[int]) -> Metrics:
-    """Compute `recall@k`, `precision@k`, `ndcg@k`, `hit@k` and `mrr` as in golden datasets: see `metrics.retrieval`."""
+    """Compute the metrics of golden datasets: recall, precision, nDCG, hit at k, and MRR."""
     judged = judge([dict.fromkeys(evidence, 1)], [list(ranked)], depth=max(at))
     return {name: float(values[0]) for name, values in retrieval_metrics(judged, at).items() if name != "null_accuracy"}
 

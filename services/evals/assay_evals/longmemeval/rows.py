@@ -32,7 +32,7 @@ _NUMBERS = re.compile(r"\d+")
 
 
 class DatasetError(EvalsError):
-    """A file that is not a dataset of LongMemEval. Names the row and the field, and quotes neither question nor answer."""
+    """A file that is not of LongMemEval. Names the row and field, and quotes no question."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Row:
         )
 
     def session_of(self, result: str) -> str:
-        """Return the session that a result is from: itself, or that of a turn `SESSION_N`; else the result unchanged."""
+        """Return the session of a result: itself, or that of a turn `SESSION_N`; else the result."""
         ids = {session.id for session in self.sessions}
         session, _, turn = result.rpartition("_")
         return session if result not in ids and turn.isdecimal() and session in ids else result
@@ -149,13 +149,13 @@ def read_row(value: Any, place: str) -> Row:
 
 
 def moment(date: str | None) -> tuple[int, ...] | None:
-    """Return a date's numbers from the year to the minute, which sort by time; None if it has no year, month and day."""
+    """Return the numbers of a date, which sort by time; None without year, month and day."""
     numbers = tuple(int(number[:9]) for number in _NUMBERS.findall(date or "")[:5])
     return numbers if len(numbers) >= 3 else None
 
 
 def in_time(sessions: Sequence[Session]) -> tuple[Session, ...]:
-    """Sort sessions by date. Those of one moment keep their order, and all do if a date is missing or unreadable."""
+    """Sort sessions by date. All keep their order if a date is missing or unreadable."""
     at = [moment(session.date) for session in sessions]
     if any(each is None for each in at):
         return tuple(sessions)

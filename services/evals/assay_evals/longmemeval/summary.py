@@ -1,4 +1,4 @@
-"""Summary of a run: accuracy and recall by question type with intervals, and retrieval metrics in both conventions. Pure.
+"""Summary of a run: accuracy and recall by question type with intervals, and retrieval. Pure.
 
 An error counts as wrong in each share, and each share has a second rate without errors.
 """
@@ -16,14 +16,14 @@ from assay_runtime.shares import wilson
 
 @dataclass(frozen=True)
 class Share:
-    """How many of some questions are right, with errors counted as wrong."""
+    """Number of questions that are right, with errors counted as wrong."""
 
     right: int
     total: int
     errors: int
 
     def as_json(self, right: str = "right") -> dict[str, Any]:
-        """Return counts, the rate with its Wilson interval, and the rate without errors with its own; null without questions."""
+        """Return counts, and the rates with and without errors, each with its Wilson interval."""
         each, others = wilson(self.right, self.total), wilson(self.right, self.total - self.errors)
         return {
             right: self.right,
@@ -61,7 +61,7 @@ def types_of(results: Sequence[Result]) -> list[str]:
 
 
 def recall_by_type(results: Sequence[Result]) -> dict[str, Any]:
-    """Return the recall by type: the document that `--by-type` adds as the last line. Abstention is not in it."""
+    """Return the recall by type, without abstention: the last line that `--by-type` adds."""
     shares = {name: recall(each for each in results if each.question_type == name) for name in types_of(results)}
     return {
         "schema_version": 1,
@@ -78,7 +78,7 @@ def below_floor(results: Sequence[Result], floor: float) -> dict[str, Share]:
 
 
 def accuracy_summary(results: Sequence[Result]) -> dict[str, Any] | None:
-    """Return the accuracy over all questions, by type, and of abstention alone; None if nothing was to be judged.
+    """Return the accuracy of all questions, by type, and of abstention; None without judging.
 
     Abstention is also in the types, as in the benchmark. `task_averaged` is the mean of the types.
     """
@@ -96,7 +96,7 @@ def accuracy_summary(results: Sequence[Result]) -> dict[str, Any] | None:
 
 
 def retrieval_summary(results: Sequence[Result], convention: str) -> dict[str, float] | None:
-    """Return the means of a convention over the questions that it covers, with their number; None without any."""
+    """Return the means of a convention over the questions that it covers; None without any."""
     rows = [each.metrics[convention] for each in results if convention in each.metrics]
     names = [name for name in rows[0] if all(name in row for row in rows)] if rows else []
     return {"questions": float(len(rows))} | {name: mean(row[name] for row in rows) for name in names} if rows else None

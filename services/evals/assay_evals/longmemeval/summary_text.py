@@ -11,7 +11,7 @@ _SHOWN = (5, 10)
 
 
 def summary_text(document: Mapping[str, Any], compared: Compared | None = None) -> str:
-    """Return the summary in a screenful: accuracy and recall by type, retrieval metrics, and the comparison."""
+    """Return the summary: accuracy and recall by type, retrieval metrics, and the comparison."""
     return "\n".join(
         [*_head(document), *_accuracy(document), *_recall(document), *_retrieval(document), *_change(compared)]
     )
@@ -93,8 +93,10 @@ def _change(compared: Compared | None) -> Iterator[str]:
         f"{compared.only_run:,} only in this run"
     )
     for name, each in compared.changes.items():
+        changed = each.gained + each.lost > 0  # otherwise the bootstrap shows no uncertainty
+        low, high = (each.low, each.high) if changed else (each.bounded_low, each.bounded_high)
         yield (
-            f"  {name:15} {each.baseline:.3f} -> {each.run:.3f}  {each.change:+.3f} [{each.low:+.3f}, {each.high:+.3f}]  "
+            f"  {name:15} {each.baseline:.3f} -> {each.run:.3f}  {each.change:+.3f} [{low:+.3f}, {high:+.3f}]  "
             f"p={each.p_value:.4f} ({each.test}), Holm {each.p_holm:.4f}; {each.gained:,} better, {each.lost:,} worse of {each.n:,}"
         )
     yield from (f"  {note}" for note in compared.notes)

@@ -1,4 +1,4 @@
-"""Evaluate a memory on LongMemEval: every question gets its own memory, is asked once, scored, and stored as it completes."""
+"""Evaluate a memory on LongMemEval: each question is asked once, scored, and stored."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -59,7 +59,10 @@ class LongMemEvalRequest:
 
 @dataclass(frozen=True)
 class Finished:
-    """A complete run. `by_type`: the last line of its output; None unless wanted. `below`: types below the floor."""
+    """A complete run.
+
+    `by_type`: the last line of its output; None unless wanted. `below`: types below the floor.
+    """
 
     results: "list[Result]"
     summary: dict[str, Any]
@@ -69,7 +72,10 @@ class Finished:
 
 
 def prepare_longmemeval(request: LongMemEvalRequest) -> "PreparedLongMemEval":
-    """Validate everything before a question is asked. Raises `OperationError`, `EvalsError`, `SettingsError`."""
+    """Validate everything before a question is asked.
+
+    Raises `OperationError`, `EvalsError`, `SettingsError`.
+    """
     from assay_evals.longmemeval.reading import survey
 
     floor = _expect_valid(request)
@@ -104,9 +110,13 @@ def prepare_longmemeval(request: LongMemEvalRequest) -> "PreparedLongMemEval":
 
 def _expect_valid(request: LongMemEvalRequest) -> float | None:
     """Raise `OperationError` for options that are invalid or exclude one another. Returns the floor."""
+    from assay_evals.longmemeval.memory import RESULTS_MAX
+
     for option, value in (("--top-k", request.top_k), ("--limit", request.limit)):
         if value is not None and value < 1:
             raise OperationError("invalid", f"{option}: {value} is below 1")
+    if request.top_k > RESULTS_MAX:
+        raise OperationError("invalid", f"--top-k: {request.top_k} is above {RESULTS_MAX:,}")
     if request.resume and request.output is None:
         raise OperationError("invalid", "--resume needs --output, the file with the results so far")
     if request.retrieval_only:

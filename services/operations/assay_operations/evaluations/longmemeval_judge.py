@@ -25,7 +25,10 @@ _NO_KEY = "needs a key: set judge.api_key_file (ASSAY_JUDGE_API_KEY_FILE)"
 
 @dataclass(frozen=True)
 class Graded:
-    """An answer and its label. `error`: the target gave no answer; `judge_error`: the model that reads or judges gave none."""
+    """An answer and its label.
+
+    `error`: the target gave no answer. `judge_error`: the model that reads or judges gave none.
+    """
 
     hypothesis: str = ""
     label: bool | None = None
@@ -35,7 +38,10 @@ class Graded:
 
 
 class Grader:
-    """Answers and labels questions. Money is reserved before each call; without enough, a question stays unjudged."""
+    """Answers and labels questions.
+
+    Money is reserved before each call; without enough, a question stays unjudged.
+    """
 
     def __init__(self, judge: str | None, model: str | None, budget_usd: float, top_k: int) -> None:
         """`judge`: lexical, anthropic, openai, or None for no labels. `model`: the model that answers; None for the target's own answers.
@@ -128,6 +134,7 @@ class Grader:
         )
         from assay_judge.api import BadReplyError
 
+        hypothesis = hypothesis.encode(errors="replace").decode()  # a lone surrogate, which no file can contain
         if self.judge_model is None:
             return Graded(hypothesis)
         if not hypothesis.strip():
@@ -199,7 +206,7 @@ class Label:
 
 
 def labels_of(path: Path) -> dict[str, Label]:
-    """Read labels from a file with one JSON object a line, such as the benchmark's `evaluate_qa.py` writes.
+    """Read labels from JSON lines, such as the benchmark's `evaluate_qa.py` writes.
 
     Raises `OperationError` for a line without a label, and for two labels of one question.
     """

@@ -24,7 +24,7 @@ PAUSE_MOST_S = 30.0
 
 
 def expect_backend(name: str, option: str = "--judge") -> None:
-    """Raise `OperationError` if the settings are for the other API, because a key is valid for one of them."""
+    """Raise `OperationError` if the settings are for the other API: a key is valid for one only."""
     from assay_runtime.config import load_settings
 
     backend = load_settings().judge.backend

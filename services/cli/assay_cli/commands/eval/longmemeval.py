@@ -53,11 +53,11 @@ class MemoryOptions:
 
 @dataclass(frozen=True)
 class BenchmarkOptions:
-    """What is asked, how answers are judged, and where results go."""
+    """Questions, the judging of answers, and the destination of results."""
 
     dataset: Annotated[Path, typer.Argument(help="File of LongMemEval (oracle, S or M): a JSON array, or JSON lines.")]
     limit: Annotated[int | None, typer.Option(help="Only the first N questions; default: all.")] = None
-    top_k: Annotated[int, typer.Option(help="Number of sessions to request per question.")] = 10
+    top_k: Annotated[int, typer.Option(help="Number of sessions to request per question, at most 1,000.")] = 10
     retrieval_only: Annotated[
         bool, typer.Option("--retrieval-only", help="Measure retrieval only; judge no answers.")
     ] = False
