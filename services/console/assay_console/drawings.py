@@ -99,7 +99,7 @@ def quality(of: Metric, baseline: float | None, from_ms: float, to_ms: float) ->
 
 
 def worst_of(spells: Sequence[Spell], from_ms: float, to_ms: float) -> Alerted | None:
-    """Return the worst state that an episode had in a period, and when: a mean over a day hides some minutes. Pure."""
+    """Return the worst state that an episode had in a period, and when. Pure."""
     found = [
         each
         for each in spells
