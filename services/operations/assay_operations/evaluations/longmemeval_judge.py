@@ -1,6 +1,5 @@
 """Answers by a model that reads what a memory returned, and labels by a judge, within one budget."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,14 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.files import lines_of
-from assay_operations.evaluations.judge_spending import Spending
-from assay_operations.evaluations.paid_calls import NoMoneyError, PaidCalls, expect_backend
+from assay_operations.evaluations.judge_spending import NoMoneyError, Spending
+from assay_operations.evaluations.paid_calls import PaidCalls, expect_backend
 
 if TYPE_CHECKING:
     from assay_evals.longmemeval.results import Result
     from assay_evals.longmemeval.rows import Row
     from assay_evals.target.response import TargetResponse
-    from assay_judge.api import Prompt
     from assay_judge.pricing import Usage
 
 T = TypeVar("T")
@@ -50,6 +48,8 @@ class Grader:
 
         Raises `OperationError`, `SettingsError`.
         """
+        from assay_runtime.config import load_settings
+
         if judge is not None and judge not in JUDGES:
             raise OperationError("invalid", f"--judge: {judge!r} is not one of {', '.join(JUDGES)}")
         self._top_k = top_k
@@ -58,16 +58,21 @@ class Grader:
         self.failures: Counter[str] = Counter()
         self.skipped = 0
         self._judge = self._reader = None
+        self._spending = Spending()
         if judge in ("anthropic", "openai"):
             expect_backend(judge)
-            self._judge = PaidCalls(budget_usd, without_key=f"--judge anthropic {_NO_KEY}, or use --judge lexical")
+            self._judge = PaidCalls(
+                budget_usd,
+                without_key=f"--judge anthropic {_NO_KEY}, or use --judge lexical",
+                spending=self._spending,
+            )
         if model is not None:
-            self._reader = PaidCalls(budget_usd, without_key=f"--model {_NO_KEY}", model=model)
-        self._spending = Spending()
-        self._in_flight = self._ended = 0
-        self._settled = asyncio.Condition()
-        for calls in self._paid:
-            calls.spending = self._spending
+            self._reader = PaidCalls(
+                budget_usd,
+                without_key=f"--model {_NO_KEY}",
+                settings=load_settings().judge.model_copy(update={"model": model}),
+                spending=self._spending,
+            )
 
     @property
     def _paid(self) -> list[PaidCalls]:
@@ -159,35 +164,13 @@ class Grader:
         from assay_judge.api import CallError, Prompt
 
         try:
-            return await self._within_budget(calls, Prompt(system, message, schema), read)
+            return await calls.ask(Prompt(system, message, schema), read)
         except NoMoneyError:
             self.skipped += 1
             return _Failed("the budget is used up (--judge-budget)")
         except CallError as error:
             self.failures[error.kind] += 1
             return _Failed(error.kind)
-
-    async def _within_budget(self, calls: PaidCalls, prompt: "Prompt", read: "Callable[[str, Usage | None], T]") -> T:
-        """Make a call. If only the reservations of other calls leave too little, wait until one is settled.
-
-        Raises `NoMoneyError` if the budget does not suffice, `CallError` if all attempts failed.
-        """
-        while True:
-            before = self._ended
-            self._in_flight += 1
-            try:
-                return await calls.ask(prompt, read)
-            except NoMoneyError:
-                if self._in_flight == 1:
-                    raise
-            finally:
-                self._in_flight -= 1
-                self._ended += 1
-                async with self._settled:
-                    self._settled.notify_all()
-            async with self._settled:  # this call has ended too
-                while self._ended <= before + 1:
-                    await self._settled.wait()
 
     async def close(self) -> None:
         """Close the connections, and the file of costs."""

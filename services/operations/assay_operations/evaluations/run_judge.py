@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay_operations.errors import OperationError
-from assay_operations.evaluations.paid_calls import NoMoneyError, PaidCalls, expect_backend
+from assay_operations.evaluations.judge_spending import NoMoneyError
+from assay_operations.evaluations.paid_calls import PaidCalls, expect_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
