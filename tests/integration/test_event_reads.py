@@ -247,8 +247,8 @@ def test_the_histogram_counts_each_event_once_in_buckets_without_gaps(empty: Cli
     store(empty, "tool_calls", at(NOW_MS, tool_call(status="refused")), at(NOW_MS, tool_call()))
     refresh_rollups(empty)
     for span, unit in (
-        (EVERYTHING, "minute"), (Range(NOW_MS - HOUR_MS, NOW_MS), "minute"), (Range(NOW_MS - 700 * HOUR_MS, NOW_MS), "hour"),
-        (Range(NOW_MS - 5_000 * HOUR_MS, NOW_MS), "day"), (Range(1, NOW_MS), "day"),
+        (EVERYTHING, "minute"), (Range(NOW_MS - HOUR_MS, NOW_MS), "minute"), (Range(NOW_MS - 479 * HOUR_MS, NOW_MS), "hour"),
+        (Range(NOW_MS - 480 * HOUR_MS, NOW_MS), "day"), (Range(NOW_MS - 5_000 * HOUR_MS, NOW_MS), "day"), (Range(1, NOW_MS), "day"),
     ):  # fmt: skip
         found = histogram(sre, EVERY_EVENT, span)
         starts = [bucket.start.timestamp() for bucket in found.buckets]

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Rows = list[tuple[Any, ...]]
+#: Returns the rows for a question, or asks for them.
+_Recent = Callable[[tuple[str, str], Callable[[], Rows]], Rows]
 
 #: The engine's error code of a query that reached `max_execution_time`.
 _TIMEOUT = 159
@@ -52,6 +55,13 @@ class Queries:
         The limit is in whole seconds, from 1 to 5: the store accepts no shorter one, and no longer one than the user's.
         """
         return [tuple(row) for row in self._query(sql, parameters, seconds).result_rows]
+
+    def counts(self, sql: str, parameters: "Mapping[str, Any]") -> list[tuple[Any, ...]]:
+        """Return the rows of a query of rollups. A client with `recent_rows` may have them from some seconds ago. Raises as `rows`."""
+        recent: _Recent | None = getattr(self.client, "recent_rows", None)
+        if recent is None:
+            return self.rows(sql, parameters)
+        return recent((sql, repr(parameters)), lambda: self.rows(sql, parameters))
 
     def named(self, sql: str, parameters: "Mapping[str, Any]") -> list[dict[str, Any]]:
         """Return the rows of a query by the names of their columns. Raises as `rows`."""
