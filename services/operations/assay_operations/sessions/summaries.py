@@ -60,7 +60,8 @@ def _sessions(captured: str, imported: str) -> str:
     return f"""SELECT if(i.session_id != '', i.project, c.project) AS project,
     if(i.session_id != '', i.session_id, c.session_id) AS session_id, if(i.session_id != '', toString(i.source), 'capture') AS source,
     i.source_version AS source_version, if(i.session_id != '', i.status, 'open') AS status,
-    CAST(i.parts = i.parts_stored, 'Bool') AS complete, i.revision AS revision, i.title AS title,
+    CAST(i.parts = i.parts_stored, 'Bool') AS complete, i.revision AS revision, i.digest AS digest, i.title AS title,
+    CAST(c.session_id != '', 'Bool') AS captured,
     if(i.session_id != '', i.first_at, c.first_at) AS first_at, greatest(i.last_at, c.last_at) AS last_at,
     i.parent_session_id AS parent_session_id, i.forked_from AS forked_from, i.model AS model,
     if(i.session_id != '', i.turns, c.turns) AS turns, if(i.session_id != '', i.tools, c.tools) AS tools,
@@ -122,7 +123,7 @@ def newest_sessions(
 
 
 def sessions_of_id(queries: Queries, session_id: str, project: str) -> list[dict[str, Any]]:
-    """Return the rows of an id: one for each project that has it.
+    """Return the rows of an id: one for each project that has it. `captured`: events of it were captured.
 
     The indexes of `session_id` lead to its events.
     """
