@@ -167,7 +167,7 @@ async def read_one(ask: Ask) -> Session:
     first, last = summary["first_at"].replace(tzinfo=UTC), summary["last_at"].replace(tzinfo=UTC)
     span = Range(round(first.timestamp() * 1000) - 86_400_000, round(last.timestamp() * 1000) + 86_400_000)
     wanted = EventFilter(project=summary["project"], session_id=session_id)
-    events = await ask.store(list_events, wanted, span, limit=EVENTS)
+    events = await ask.store(list_events, wanted, span, limit=EVENTS) if summary["captured"] else None
     return Session(
         session_id=session_id,
         project=summary["project"],
@@ -190,8 +190,8 @@ async def read_one(ask: Ask) -> Session:
         only=only,
         verdict=_verdict(whole),
         checks=tuple(_checks(whole)),
-        events=events.rows,
-        more_events=events.next is not None,
+        events=events.rows if events else (),
+        more_events=events is not None and events.next is not None,
     )
 
 
