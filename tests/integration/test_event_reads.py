@@ -95,6 +95,24 @@ def test_an_empty_store_has_one_empty_page_that_is_complete(empty: Client, sre: 
     assert (page.rows, page.next, page.complete, counted_to(sre)) == ((), None, True, None)
 
 
+def test_a_list_of_all_kinds_has_the_rows_of_the_lists_of_each_kind(empty: Client, sre: Client) -> None:
+    long = "é" * 300
+    traceparent = f"00-{'a' * 32}-{'b' * 16}-01"
+    rows = {
+        "candidates": [candidate(query=long, traceparent=traceparent), candidate(retrieved_chunk_ids=[])],
+        "answers": [answer(query=long, session_id="one"), answer(citations=[])],
+        "feedback": [feedback(text=None), feedback(verdict="negative")],
+        "tool_calls": [tool_call(status="error", error_kind="timeout"), tool_call(args_summary=None)],
+        "server_events": [server_event(), server_event(pii_families={"email": 2})],
+    }
+    for table, of_table in rows.items():
+        store(empty, table, *(at(NOW_MS - 1_000 * place, row) for place, row in enumerate(of_table)))
+    together = [row for page in all_pages(sre) for row in page.rows]
+    apart = [row for kind in TABLE_OF for page in all_pages(sre, EventFilter(kinds=(kind,))) for row in page.rows]
+    assert len(together) == 10
+    assert sorted(together, key=lambda row: row.event_id) == sorted(apart, key=lambda row: row.event_id)
+
+
 @pytest.mark.parametrize("counted", ["all", "none", "half"])
 def test_pages_together_have_each_event_once_and_newest_first(empty: Client, sre: Client, counted: str) -> None:
     makers = {
