@@ -17,6 +17,7 @@ from assay_operations.events.filters import EventFilter, Range
 from assay_operations.events.histogram import histogram
 from assay_operations.events.listing import Page, list_events
 from assay_operations.events.one import Event, MissingEvent, one_event
+from assay_operations.events.queries import Queries
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.fields import Kind
 from assay_schema.ids import first_row_at
@@ -249,6 +250,12 @@ def test_a_search_says_how_far_it_came_and_goes_on_from_there(empty: Client, sre
         assert pages[-1].searched_from < pages[-2].searched_from
     assert pages[-1].complete
     assert [row.event_id for page in pages for row in page.rows] == [needle["event_id"]]
+
+
+def test_a_query_that_reaches_its_limit_of_time_says_what_helps(sre: Client) -> None:
+    with pytest.raises(OperationError, match="longer than a query may take; try again") as refused:
+        Queries(sre).rows("SELECT sum(cityHash64(number)) FROM numbers(1000000000000)", {}, seconds=1)
+    assert refused.value.kind == "unavailable"
 
 
 @pytest.mark.parametrize("after", ["x", "AAAA", "WzFd=", "W10", "WzEsMl0", "é", "a" * 401, "Wy0xXQ", "W3RydWVd"])

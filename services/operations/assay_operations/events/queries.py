@@ -36,8 +36,15 @@ _SECONDS_MAX = 5
 _PRIORITY = 3
 
 
-class OutOfTimeError(Exception):
-    """A query reached its time limit."""
+class OutOfTimeError(OperationError):
+    """A query reached its time limit, or that of the store's user."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "unavailable",
+            "the store needed longer than a query may take",
+            "try again in a moment, or choose a shorter range",
+        )
 
 
 @dataclass

@@ -128,7 +128,8 @@ def document_of_row(client: "Client", row: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not row["complete"]:
         raise OperationError("not_found", _INCOMPLETE)
-    found = document_of(client, row["project"], row["session_id"], row["revision"], row["digest"])
+    span = Range(row["parts_from_ms"], row["parts_to_ms"])
+    found = document_of(client, row["project"], row["session_id"], row["revision"], row["digest"], span=span)
     if place := malformed(found):
         raise _malformed(place)
     return found

@@ -48,7 +48,8 @@ def _imported(where: str) -> str:
     toString(any(status)) AS status, max(parts) AS parts, uniqExact(part) AS parts_stored, any(title) AS title,
     min(created) AS first_at, max(updated) AS last_at, any(parent_session_id) AS parent_session_id, any(forked_from) AS forked_from,
     any(model) AS model, any(turns) AS turns, any(tools) AS tools, any(tool_errors) AS tool_errors, any(cost_usd) AS cost_usd,
-    any(input_tokens) AS input_tokens, any(output_tokens) AS output_tokens, max(created_at) AS created_at
+    any(input_tokens) AS input_tokens, any(output_tokens) AS output_tokens, max(created_at) AS created_at,
+    toUnixTimestamp64Milli(min(event_time)) AS parts_from_ms, toUnixTimestamp64Milli(max(event_time)) AS parts_to_ms
 FROM session_parts WHERE {where} AND {_IN_PROJECT}
 GROUP BY project, session_id, revision, digest
 ORDER BY revision DESC, max(id) DESC
@@ -61,7 +62,7 @@ def _sessions(captured: str, imported: str) -> str:
     if(i.session_id != '', i.session_id, c.session_id) AS session_id, if(i.session_id != '', toString(i.source), 'capture') AS source,
     i.source_version AS source_version, if(i.session_id != '', i.status, 'open') AS status,
     CAST(i.parts = i.parts_stored, 'Bool') AS complete, i.revision AS revision, i.digest AS digest, i.title AS title,
-    CAST(c.session_id != '', 'Bool') AS captured,
+    i.parts_from_ms AS parts_from_ms, i.parts_to_ms AS parts_to_ms, CAST(c.session_id != '', 'Bool') AS captured,
     if(i.session_id != '', i.first_at, c.first_at) AS first_at, greatest(i.last_at, c.last_at) AS last_at,
     i.parent_session_id AS parent_session_id, i.forked_from AS forked_from, i.model AS model,
     if(i.session_id != '', i.turns, c.turns) AS turns, if(i.session_id != '', i.tools, c.tools) AS tools,
@@ -150,6 +151,8 @@ def _joined(imported: dict[str, Any] | None, captured: dict[str, Any] | None) ->
         "complete": parts.get("parts") == parts.get("parts_stored"),
         "revision": parts.get("revision", 0),
         "digest": parts.get("digest", ""),
+        "parts_from_ms": parts.get("parts_from_ms", 0),
+        "parts_to_ms": parts.get("parts_to_ms", 0),
         "captured": captured is not None,
         "last_at": max(part["last_at"] for part in both),
         "input_tokens": parts.get("input_tokens", 0),
