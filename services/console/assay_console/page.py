@@ -138,7 +138,10 @@ class Ask:
     async def search(
         self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
     ) -> Panel[T]:
-        """Do as `panel` for an operation that may take seconds: it waits for other searches, and no page waits for it."""
+        """Call an operation that may take seconds, for a part of a page, as `panel` does.
+
+        It waits for other searches, and no page waits for it.
+        """
         return await self._panel(self.reads.search_within, function, *arguments, **options)
 
     async def _panel(

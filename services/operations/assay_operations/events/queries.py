@@ -64,7 +64,10 @@ class Queries:
         return [tuple(row) for row in self._query(sql, parameters, seconds).result_rows]
 
     def counts(self, sql: str, parameters: "Mapping[str, Any]") -> list[tuple[Any, ...]]:
-        """Return the rows of a query of rollups. A client with `recent_rows` may have them from some seconds ago. Raises as `rows`."""
+        """Return the rows of a query of rollups. Raises as `rows`.
+
+        A client with `recent_rows` may have them from some seconds ago.
+        """
         recent: _Recent | None = getattr(self.client, "recent_rows", None)
         if recent is None:
             return self.rows(sql, parameters)

@@ -1,8 +1,8 @@
-"""SQL for rows of events of several kinds: one SELECT of the view `events`, or one per kind with the same columns. Pure.
+"""SQL for rows of events of several kinds: one SELECT, or one per kind with the same columns. Pure.
 
-The view answers if the conditions are the same for every kind: the engine plans it in half the time that the views of the kinds take. All
-values are parameters. Columns are named through the alias `e`, because the engine would otherwise read some of them as the aliases of the
-result.
+The view `events` answers if the conditions are the same for every kind: the engine plans it in half the time that the
+views of the kinds take. All values are parameters. Columns are named through the alias `e`, because the engine would
+otherwise read some of them as the aliases of the result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -243,7 +243,10 @@ def within() -> list[str]:
 
 
 def after(position: Position) -> list[str]:
-    """Return the condition for the rows after a position, which `position_parameters` gives. `kind` is a column of the result."""
+    """Return the condition for the rows after a position, which `position_parameters` gives.
+
+    `kind` in it is a column of the result.
+    """
     if position.event_id is None:
         return []
     key = "(e.event_time, e.event_id, kind, toString(e.project))"

@@ -92,7 +92,10 @@ def given_labels(store: "Store", queue: Queue) -> list[Given]:
 
 
 def progress(store: "Store", queue: Queue, given: Sequence[Given] | None = None) -> Progress:
-    """Count the judged answers of a queue, and the labels of each person; `given` if they were read already."""
+    """Count the judged answers of a queue, and the labels of each person.
+
+    `given`: the labels, if they were read already.
+    """
     counts: dict[str, Counter[str]] = {}
     last: dict[str, datetime] = {}
     for _, labeller, label, at in given_labels(store, queue) if given is None else given:
