@@ -134,6 +134,14 @@ def verified_text(note: str, verifiers: Sequence[Verifier]) -> str:
     return text
 
 
+def key_names(note: str) -> list[str]:
+    """Return the keys that a note names in its signatures, as NAME+ID. Raises `NoteError`.
+
+    Does not check the signatures.
+    """
+    return [f"{name}+{blob[:4].hex()}" for name, blob in _parts(note)[1]]
+
+
 def _parts(note: str) -> tuple[str, list[tuple[str, bytes]]]:
     if len(note) > NOTE_BYTES or any(each < " " and each != "\n" for each in note):
         raise NoteError("not a note: too long, or with control characters")

@@ -62,7 +62,7 @@ def _sessions(captured: str, imported: str) -> str:
     if(i.session_id != '', i.session_id, c.session_id) AS session_id, if(i.session_id != '', toString(i.source), 'capture') AS source,
     i.source_version AS source_version, if(i.session_id != '', i.status, 'open') AS status,
     CAST(i.parts = i.parts_stored, 'Bool') AS complete, i.revision AS revision, i.digest AS digest, i.title AS title,
-    i.parts_from_ms AS parts_from_ms, i.parts_to_ms AS parts_to_ms, CAST(c.session_id != '', 'Bool') AS captured,
+    i.parts_from_ms AS parts_from_ms, i.parts_to_ms AS parts_to_ms,
     if(i.session_id != '', i.first_at, c.first_at) AS first_at, greatest(i.last_at, c.last_at) AS last_at,
     i.parent_session_id AS parent_session_id, i.forked_from AS forked_from, i.model AS model,
     if(i.session_id != '', i.turns, c.turns) AS turns, if(i.session_id != '', i.tools, c.tools) AS tools,
@@ -124,7 +124,7 @@ def newest_sessions(
 
 
 def sessions_of_id(queries: Queries, session_id: str, project: str) -> list[dict[str, Any]]:
-    """Return the rows of an id: one for each project that has it. `captured`: events of it were captured.
+    """Return the rows of an id: one for each project that has it.
 
     The indexes of `session_id` lead to its events. The parts are joined here: the engine plans their join for longer than it reads them.
     """
@@ -153,7 +153,6 @@ def _joined(imported: dict[str, Any] | None, captured: dict[str, Any] | None) ->
         "digest": parts.get("digest", ""),
         "parts_from_ms": parts.get("parts_from_ms", 0),
         "parts_to_ms": parts.get("parts_to_ms", 0),
-        "captured": captured is not None,
         "last_at": max(part["last_at"] for part in both),
         "input_tokens": parts.get("input_tokens", 0),
         "output_tokens": parts.get("output_tokens", 0),
