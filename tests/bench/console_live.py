@@ -119,8 +119,12 @@ def _viewers(console: Console) -> Iterator[list[int]]:
         answer = connection.getresponse()
         if answer.status != 200:
             raise AssertionError(f"viewer {number}: status {answer.status}")
-        while not over.is_set() and (data := answer.read1(65_536)):
-            received[number] += len(data)
+        try:
+            while not over.is_set() and (data := answer.read1(65_536)):
+                received[number] += len(data)
+        except (http.client.IncompleteRead, ConnectionError):
+            if not over.is_set():  # at the end the console goes away in the middle of the answer
+                raise
         connection.close()
 
     threads = [threading.Thread(target=view, args=(number,), daemon=True) for number in range(len(received))]

@@ -94,6 +94,41 @@ def test_the_same_question_is_kept_once(migrated: StoreServer) -> None:
     asyncio.run(look())
 
 
+def test_a_search_takes_no_place_of_a_page_and_waits_for_another_search(migrated: StoreServer) -> None:
+    found, searching = threading.Event(), list[str]()
+
+    def search(_: Client, name: str) -> str:
+        searching.append(name)
+        assert found.wait(60)
+        return name
+
+    async def look() -> None:
+        async with reading(migrated, limit=1) as reads:
+            searches = [asyncio.create_task(reads.search_within(LONG_S, search, name)) for name in ("one", "two")]
+            await until_async(lambda: searching)
+            assert (await reads.ask_within(LONG_S, text_of_size, 10, "x")).value == "x" * 10
+            assert searching == ["one"]
+            found.set()
+            assert [answer.value for answer in await asyncio.gather(*searches)] == ["one", "two"]
+
+    asyncio.run(look())
+
+
+def test_rows_of_rollups_are_kept_for_other_pages_that_ask_the_same(migrated: StoreServer) -> None:
+    def counting(client: Client, day: int, page: str) -> int:
+        queries = Queries(client)
+        sql = "SELECT number FROM numbers(10) WHERE number > {day:UInt8}"
+        assert len(queries.counts(sql, {"day": day})) == 9 - day, page
+        return queries.rows_read
+
+    async def look() -> None:
+        async with reading(migrated) as reads:
+            read = [(await reads.ask(counting, *each)).rows_read for each in ((1, "a"), (1, "b"), (2, "c"))]
+            assert read == [8, 0, 7]
+
+    asyncio.run(look())
+
+
 @dataclass(frozen=True)
 class Row:
     texts: tuple[str, ...]

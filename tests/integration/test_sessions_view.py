@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from assay_operations.events.filters import Range
+from assay_operations.events.queries import Queries
+from assay_operations.sessions.summaries import newest_sessions, sessions_of_id
 from assay_runtime.store import Client, connect, insert_json_rows
 from tests.support.sample_rows import (
     Json,
@@ -104,3 +107,25 @@ def test_sessions_of_two_projects_with_one_id_are_two(owner: Client) -> None:
     store(owner, "session_parts", session_part(1, session_id="ses"), session_part(2, session_id="ses", project="other"))
     rows = owner.query("SELECT project FROM assay.sessions ORDER BY project").result_rows
     assert rows == [("default",), ("other",)]
+
+
+def test_the_row_of_one_session_is_that_of_the_list(owner: Client) -> None:
+    imported = session_part(1, session_id="imported")
+    store(
+        owner,
+        "session_parts",
+        imported,
+        session_part(2, session_id="both"),
+        session_part(3, session_id="both", project="other"),
+        session_part(4, session_id="incomplete", parts=2),
+    )
+    store(owner, "answers", answer(1, session_id="both"), answer(2, session_id="captured"))
+    store(owner, "tool_calls", tool_call(1, session_id="both", status="error"), tool_call(2, session_id="captured"))
+    store(owner, "feedback", feedback(1, session_id="both"), feedback(2, session_id="captured", verdict="negative"))
+    queries = Queries(owner)
+    owner.database = "assay"
+    listed = newest_sessions(queries, Range(), project="", source="", subagents=True, limit=100)
+    assert {row["session_id"] for row in listed} == {"imported", "both", "incomplete", "captured"}
+    for name in ("imported", "both", "incomplete", "captured", "none"):
+        found = sorted((row for row in listed if row["session_id"] == name), key=lambda row: str(row["project"]))
+        assert sessions_of_id(queries, name, "") == found

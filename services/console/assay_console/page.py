@@ -133,6 +133,24 @@ class Ask:
         If the store is away, the panel has the last answer and its age: to this question, or to the same one at the same place of
         the same link, whose range ended earlier.
         """
+        return await self._panel(self.reads.ask_within, function, *arguments, **options)
+
+    async def search(
+        self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
+    ) -> Panel[T]:
+        """Call an operation that may take seconds, for a part of a page, as `panel` does.
+
+        It waits for other searches, and no page waits for it.
+        """
+        return await self._panel(self.reads.search_within, function, *arguments, **options)
+
+    async def _panel(
+        self,
+        read: Callable[..., Awaitable[Answer[T]]],
+        function: Callable[Concatenate[Client, P], T],
+        *arguments: P.args,
+        **options: P.kwargs,
+    ) -> Panel[T]:
         self._panels += 1
         # What one project was shown is never shown to a key of another one.
         place = (
@@ -144,7 +162,7 @@ class Ask:
             self.person.project,
         )
         try:
-            answer = await self.reads.ask_within(ROLLUP_S, function, *arguments, **options)
+            answer = await read(ROLLUP_S, function, *arguments, **options)
             self.reads.keep(place, answer)
             return Panel(state="ready", value=self._counted(answer))
         except OperationError as error:

@@ -2,7 +2,8 @@
 
 A page asks with a function of the operations and its arguments. The same question that is in flight is asked once; an
 answer may be kept for some seconds. At most `limit` reads run at a time, because every further one would slow the
-store for those who write to it. A read whose last client has left is cancelled, in the store too.
+store for those who write to it, and one search apart from them, because it may take seconds. A read whose last client
+has left is cancelled, in the store too.
 """
 
 import asyncio
@@ -33,12 +34,14 @@ P = ParamSpec("P")
 #: Reads that may wait. Those above it are refused, so that a queue never outlasts its readers.
 WAITING_MAX = 40
 #: Memory of the answers that are kept for when the store is away, and of the largest one that is kept.
-KEPT_BYTES = 32 * 1024 * 1024
+KEPT_BYTES = 8 * 1024 * 1024
 KEPT_ANSWER_BYTES = 1024 * 1024
 #: Memory that a kept answer takes with its key, apart from its value.
 _ENTRY_BYTES = 1024
 #: Seconds for which the answer to a question about rollups is kept; they change once a minute.
 ROLLUP_S = 15.0
+#: Most answers of rollups that are kept by their SQL: many pages ask for the same hours, of ranges that end at different seconds.
+_RECENT_MAX = 32
 
 
 @dataclass(frozen=True)
@@ -59,14 +62,38 @@ class BusyError(OperationError):
     """So many reads wait that another one is refused."""
 
 
+class _Recent:
+    """Rows of rollups, by the question, for some seconds. Safe for several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._rows: OrderedDict[Hashable, tuple[float, Any]] = OrderedDict()
+
+    def rows(self, question: Hashable, read: Callable[[], T]) -> T:
+        """Return the rows that are kept for a question, or read them."""
+        with self._lock:
+            at, kept = self._rows.get(question, (0.0, None))
+        if time.monotonic() - at < ROLLUP_S and kept is not None:
+            return cast("T", kept)
+        began = time.monotonic()
+        found = read()
+        with self._lock:
+            self._rows[question] = began, found
+            self._rows.move_to_end(question)
+            if len(self._rows) > _RECENT_MAX:
+                self._rows.popitem(last=False)
+        return found
+
+
 class _Metered:
     """A client that counts the rows which the store reads for it.
 
     Of a stream it counts what the store had read when the stream began. SQL that people write is counted by its page.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, recent: _Recent) -> None:
         self._client = client
+        self.recent_rows = recent.rows
         self.rows_read = 0
 
     def query(self, *arguments: Any, **options: Any) -> Any:
@@ -115,7 +142,9 @@ class Reads:
         self._client: Client | None = None
         self._connecting = threading.Lock()
         self._slots = asyncio.Semaphore(limit)
-        self._threads = ThreadPoolExecutor(limit, thread_name_prefix="reads")
+        self._searches = asyncio.Semaphore(1)
+        self._threads = ThreadPoolExecutor(limit + 1, thread_name_prefix="reads")
+        self._recent = _Recent()
         self._waiting = 0
         self._in_flight: dict[Hashable, _Flight] = {}
         self._kept: OrderedDict[Hashable, Answer[Any]] = OrderedDict()
@@ -130,25 +159,42 @@ class Reads:
         self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
     ) -> Answer[T]:
         """Call an operation that reads the store, without keeping its answer. Raises `OperationError`."""
-        return await self._shared(_key(function, arguments, options), False, function, arguments, options)
+        return await self._shared(_key(function, arguments, options), False, self._slots, function, arguments, options)
 
     async def ask_within(
         self, seconds: float, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
     ) -> Answer[T]:
         """Call an operation, or return its answer of the last `seconds`. Raises `OperationError`."""
+        return await self._within(seconds, self._slots, function, arguments, options)
+
+    async def search_within(
+        self, seconds: float, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
+    ) -> Answer[T]:
+        """Do as `ask_within` for an operation that may take seconds: one of these runs at a time."""
+        return await self._within(seconds, self._searches, function, arguments, options)
+
+    async def _within(
+        self, seconds: float, slots: asyncio.Semaphore, function: Callable[..., T], arguments: Any, options: Any
+    ) -> Answer[T]:
         key = _key(function, arguments, options)
         kept = self._kept.get(key)
         if kept is not None and time.time() - kept.at < seconds:
             return cast("Answer[T]", kept)
-        return await self._shared(key, True, function, arguments, options)
+        return await self._shared(key, True, slots, function, arguments, options)
 
     async def _shared(
-        self, key: Hashable, keep: bool, function: Callable[..., T], arguments: Any, options: Any
+        self,
+        key: Hashable,
+        keep: bool,
+        slots: asyncio.Semaphore,
+        function: Callable[..., T],
+        arguments: Any,
+        options: Any,
     ) -> Answer[T]:
         """Ask, or wait for the same question that is in flight."""
         flight = self._in_flight.get(key)
         if flight is None:
-            flight = _Flight(asyncio.create_task(self._read(function, arguments, options)))
+            flight = _Flight(asyncio.create_task(self._read(slots, function, arguments, options)))
             self._in_flight[key] = flight
         flight.waiting += 1
         try:
@@ -183,12 +229,14 @@ class Reads:
         if self._client is not None:
             self._client.close()
 
-    async def _read(self, function: Callable[..., T], arguments: Any, options: Any) -> Answer[T]:
+    async def _read(
+        self, slots: asyncio.Semaphore, function: Callable[..., T], arguments: Any, options: Any
+    ) -> Answer[T]:
         if self._waiting >= WAITING_MAX:
             raise BusyError("unavailable", f"the console is busy: {self._waiting} reads wait; try again in a moment")
         self._waiting += 1
         try:
-            await self._slots.acquire()
+            await slots.acquire()
         finally:
             self._waiting -= 1
         running = Running()
@@ -199,7 +247,7 @@ class Reads:
             running.cancel()
             raise
         finally:
-            self._slots.release()
+            slots.release()
 
     def _remember(self, key: Hashable, answer: Answer[Any]) -> None:
         """Keep an answer instead of the earlier one, unless it is too large; the oldest answers make room."""
@@ -217,7 +265,7 @@ class Reads:
     def _call(self, running: Running, function: Callable[..., T], arguments: Any, options: Any) -> Answer[T]:
         started = time.perf_counter()
         with running.here(), store_errors(self._settings, answered=self._client is not None):
-            metered = _Metered(self._connected())
+            metered = _Metered(self._connected(), self._recent)
             value = function(cast("Client", metered), *arguments, **options)
         took_ms = (time.perf_counter() - started) * 1000
         return Answer(value, time.time(), took_ms, metered.rows_read, size_of(value, KEPT_ANSWER_BYTES))

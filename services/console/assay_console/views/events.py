@@ -14,7 +14,7 @@ from assay_operations.events.filters import KINDS, STATUSES, EventFilter, Range,
 from assay_operations.events.histogram import Histogram as Buckets
 from assay_operations.events.histogram import histogram
 from assay_operations.events.listing import Page as Rows
-from assay_operations.events.listing import list_events
+from assay_operations.events.listing import is_search, list_events
 from assay_operations.events.removed import Without, without_each
 from assay_operations.events.rows import SOURCES, EventRow, conditions, from_unix_ms, parameters, within
 from assay_schema.scores import SESSION_METRICS, Metric
@@ -156,7 +156,9 @@ async def read(ask: Ask) -> Events:
     wanted = wanted_of(ask)
     span = Range(ask.scope.from_ms, ask.scope.to_ms)
     rows, counts, choices, counted = await asyncio.gather(
-        ask.panel(list_events, wanted, span, after=ask.text("after"), limit=LIMIT),
+        (ask.search if is_search(wanted) else ask.panel)(
+            list_events, wanted, span, after=ask.text("after"), limit=LIMIT
+        ),
         ask.panel(histogram, wanted, span),
         ask.panel(facets, wanted, span),
         ask.panel(counted_to),

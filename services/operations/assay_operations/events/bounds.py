@@ -56,6 +56,8 @@ MINUTE = Unit("rollup_minute", "minute", _MINUTE_MS)
 HOUR = Unit("rollup_hour", "hour", _HOUR_MS)
 DAY = Unit("rollup_day", "day", _DAY_MS)
 FINER = {DAY: HOUR, HOUR: MINUTE}
+#: Length of a range from which on it is counted by days, in milliseconds (20 days).
+DAYS_FROM_MS = 20 * _DAY_MS
 
 #: When the rollups were last counted: by minute, or by hour or day if nothing was stored within two hours.
 _COUNTED_TO = tuple(
@@ -147,13 +149,14 @@ class Bounds:
     span: Range
     now_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
 
-    def lower(self, upper_ms: int, matching: int | None, rows: int) -> Edge:
+    def lower(self, upper_ms: int, matching: int | None, rows: int, *, hours_first: int = _HOURS_FIRST) -> Edge:
         """Return the bound that has about `matching` matching events, or `rows` rows, below `upper_ms`.
 
-        Without a bound that has them: the start of the range, and what it has.
+        Without a bound that has them: the start of the range, and what it has. A bound that is often more than `hours_first` hours back is
+        found in one query less with 0.
         """
         top = min(upper_ms, self.now_ms + _DAY_MS + _HOUR_MS)
-        hours_from = max(self.span.from_ms, top // _HOUR_MS * _HOUR_MS - _HOURS_FIRST * _HOUR_MS)
+        hours_from = max(self.span.from_ms, top // _HOUR_MS * _HOUR_MS - hours_first * _HOUR_MS) if hours_first else top
         goal = (matching if counted(self.wanted) is not None else None, rows)
         edge = self._go_back(HOUR, hours_from, top, goal, Edge(self.span.from_ms))
         if not edge.reached and hours_from > self.span.from_ms:
@@ -189,4 +192,4 @@ class Bounds:
             f" FROM {unit.view} WHERE {where} GROUP BY start ORDER BY start DESC"
         )
         values = rollup_parameters(self.wanted) | unit.buckets(from_ms, to_ms)
-        return [(int(start), int(matching), int(rows)) for start, matching, rows in self.queries.rows(sql, values)]
+        return [(int(start), int(matching), int(rows)) for start, matching, rows in self.queries.counts(sql, values)]

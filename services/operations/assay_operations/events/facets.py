@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from assay_operations.events.bounds import DAY, HOUR, MINUTE, Unit, rollup_parameters
+from assay_operations.events.bounds import DAY, DAYS_FROM_MS, HOUR, MINUTE, Unit, rollup_parameters
 from assay_operations.events.filters import STATUSES, EventFilter, Range
 from assay_operations.events.histogram import counted_span, not_applied
 from assay_operations.events.queries import Queries
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 #: Values of a facet, those with the most events first.
 VALUES_MAX = 20
-#: Buckets of a rollup that a range must have to be counted by it.
-_UNITS_LEAST = 20
+#: Length of a range from which on it is counted by hours, in milliseconds (20 hours).
+_HOURS_FROM_MS = 20 * 3_600_000
 Source = Literal["all counted events", "of the rows shown"]
 #: The dimensions of the rollups: the names of the parameters and columns.
 _DIMENSIONS = ("project", "service", "kind", "tool")
@@ -80,7 +80,8 @@ def facets(client: "Client", wanted: EventFilter, span: Range, shown: Sequence[E
 
 def _unit_of(span: Range) -> Unit:
     """Return the coarsest rollup with which the ends of a range weigh little. Pure."""
-    return next((unit for unit in (DAY, HOUR) if span.to_ms - span.from_ms >= _UNITS_LEAST * unit.width_ms), MINUTE)
+    length_ms = span.to_ms - span.from_ms
+    return DAY if length_ms >= DAYS_FROM_MS else HOUR if length_ms >= _HOURS_FROM_MS else MINUTE
 
 
 def of_rows(name: str, shown: Sequence[EventRow]) -> Facet:
@@ -121,7 +122,7 @@ def _of_rollups(
     allowed = {status for kind in wanted.possible_kinds for status in STATUSES[kind]}
     found: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
     every = dict.fromkeys(names, 0)
-    for name, value, counted, number in queries.rows(sql, values | {"any_kinds": any_kinds, "limit": VALUES_MAX}):
+    for name, value, counted, number in queries.counts(sql, values | {"any_kinds": any_kinds, "limit": VALUES_MAX}):
         if name != "status" or value in allowed:
             found[name].append((value, int(counted)))
         every[name] = int(number)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from assay_operations.events.bounds import (
     DAY,
+    DAYS_FROM_MS,
     HOUR,
     MINUTE,
     Unit,
@@ -100,8 +101,13 @@ def counted_span(queries: Queries, wanted: EventFilter, span: Range) -> Range:
 
 
 def width_of(span: Range) -> tuple[int, Unit]:
-    """Return the least width (ms) that makes at most `BUCKETS_MAX` buckets, and its rollup. Pure."""
+    """Return the least width (ms) that makes at most `BUCKETS_MAX` buckets, and its rollup. Pure.
+
+    From a range of 20 days on a bucket is a day or more.
+    """
     for width_ms, unit in _WIDTHS:
+        if unit is not DAY and span.to_ms - span.from_ms >= DAYS_FROM_MS:
+            continue
         if -(-span.to_ms // width_ms) - span.from_ms // width_ms <= BUCKETS_MAX:
             return width_ms, unit
     widest = _WIDTHS[-1][0]
@@ -116,6 +122,6 @@ def _buckets(queries: Queries, wanted: EventFilter, unit: Unit, span: Range, wid
     )
     values = rollup_parameters(wanted) | unit.buckets(span.from_ms, span.to_ms) | {"width_ms": width_ms}
     found: dict[int, Bucket] = {}
-    for start, kind, counted in queries.rows(sql, values):
+    for start, kind, counted in queries.counts(sql, values):
         found.setdefault(int(start), Bucket(from_unix_ms(int(start)), {})).events[str(kind)] = int(counted)
     return found

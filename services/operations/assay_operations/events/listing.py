@@ -122,6 +122,11 @@ def list_events(
     )
 
 
+def is_search(wanted: EventFilter) -> bool:
+    """Return True if a list may take seconds: no rollup and no index tells where its rows are. Pure."""
+    return counted(wanted) is None and wanted.trace_id is None and wanted.session_id is None
+
+
 class _Walk:
     """Read ranges backwards from a position until a page is full."""
 
@@ -184,9 +189,7 @@ class _Walk:
 
     def _keys(self, low_ms: int, seconds: float | None, small: bool) -> list[Position]:
         wanted = self._bounds.wanted
-        where = {
-            kind: [*within(), *after(self._start, kind), *conditions(wanted, kind)] for kind in wanted.possible_kinds
-        }
+        where = {kind: [*within(), *after(self._start), *conditions(wanted, kind)] for kind in wanted.possible_kinds}
         values = parameters(wanted) | position_parameters(self._start)
         values |= {"low_ms": low_ms, "upper_ms": self.upper_ms, "limit": self._limit + 1 - len(self.found)}
         if small or len(where) == 1:  # rows cost no more than keys, and another query less

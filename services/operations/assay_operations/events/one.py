@@ -10,7 +10,7 @@ from uuid import UUID
 import orjson
 
 from assay_operations.errors import OperationError
-from assay_operations.events.filters import KINDS, EventFilter
+from assay_operations.events.filters import KINDS
 from assay_operations.events.listing import rows_at, with_verdicts
 from assay_operations.events.position import Position
 from assay_operations.events.queries import Queries
@@ -18,13 +18,10 @@ from assay_operations.events.rows import (
     FEEDBACK_BEFORE_MS,
     SOURCES,
     EventRow,
-    conditions,
     event_row,
     from_unix_ms,
     moment,
-    parameters,
     select,
-    select_keys,
     within,
 )
 from assay_schema.fields import Kind
@@ -116,7 +113,7 @@ def one_event(
     queries = Queries(client)
     ms = event_ms(UUID(wanted))
     found = _find(queries, wanted, ms, project)
-    event = None if found is None else _with_chain(queries, found)
+    event = None if found is None else _with_chain(queries, *found)
     if event is None:
         now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
         return _missing(queries, wanted, ms, project, retention, now_ms)
@@ -147,38 +144,45 @@ def _id(event_id: str) -> str:
     return str(wanted)
 
 
-def _find(queries: Queries, event_id: str, ms: int, project: str | None) -> Position | None:
-    """Return the key of an id: of the first kind that has it."""
-    narrow = EventFilter(project=project)
-    where = {kind: [*within(), "e.event_id = {event_id:UUID}", *conditions(narrow, kind)] for kind in KINDS}
-    values = parameters(narrow) | {"event_id": event_id, "low_ms": ms, "upper_ms": ms + 1, "limit": _SAME_ID_MAX}
-    keys = [Position(at, str(found), kind, of) for kind, at, found, of in queries.rows(select_keys(where), values)]
-    return min(keys, key=lambda key: (KINDS.index(Kind(key.kind)), key.project), default=None)
+def _find(queries: Queries, event_id: str, ms: int, project: str | None) -> tuple[Position, str, str] | None:
+    """Return the key of an id, of the first kind that has it, with the ids of its trace and session; empty without them."""
+    where = [*within(), "e.event_id = {event_id:UUID}"]
+    where += ["e.project = {project:String}"] if project is not None else []
+    values = {"event_id": event_id, "project": project or "", "low_ms": ms, "upper_ms": ms + 1, "limit": _SAME_ID_MAX}
+    sql = (
+        "SELECT e.kind, toString(e.project), e.traceparent, e.session_id FROM events AS e"  # noqa: S608 - parts of this module
+        f" WHERE {' AND '.join(where)} LIMIT {{limit:UInt32}}"
+    )
+    rows = queries.rows(sql, values)
+    first = min(rows, key=lambda row: (KINDS.index(Kind(row[0])), row[1]), default=None)
+    if first is None:
+        return None
+    kind, of, traceparent, session_id = first
+    return Position(ms, event_id, kind, of), (traceparent or "")[3:35], session_id or ""
 
 
-def _with_chain(queries: Queries, found: Position) -> Event | None:
+def _with_chain(queries: Queries, found: Position, trace_id: str, session_id: str) -> Event | None:
     """Return the event of a key; None if it was deleted meanwhile."""
     event_id, kind, ms = str(found.event_id), Kind(found.kind), found.ms
     key = {"event_id": event_id, "project": found.project, "low_ms": ms, "upper_ms": ms + 1}
-    records = _records(queries, SOURCES[kind].view, "event_id = {event_id:UUID}", key)
-    if not records:
-        return None
-    record = records[0]
-    trace_id, session_id = (record["traceparent"] or "")[3:35], record["session_id"] or ""
-    retrieval_id = record["retrieval_event_id"] if kind is Kind.ANSWER else None
-    target_id = record["target_event_id"] if kind is Kind.FEEDBACK else None
     said = "target_event_id = {event_id:UUID}", key | {"low_ms": ms - FEEDBACK_BEFORE_MS, "upper_ms": None}
     scored = "event_id = {event_id:UUID} AND session_id IS NULL", key, RELATED_MAX, "judged_at"
     with queries.threads() as threads:
+        itself = threads.submit(_records, queries, SOURCES[kind].view, "event_id = {event_id:UUID}", key)
         others = threads.submit(_related, queries, found, trace_id, session_id)
-        linked = threads.submit(_linked, queries, "candidates", retrieval_id, found.project)
         built = threads.submit(_answers, queries, found) if kind is Kind.RETRIEVAL else None
-        meant = threads.submit(_target, queries, target_id, found.project)
         judged = threads.submit(_records, queries, "scores", *scored) if kind is Kind.ANSWER else None
         comments = (
             None if kind is Kind.FEEDBACK else threads.submit(_records, queries, "feedback", *said, RELATED_MAX + 1)
         )
-    related, retrieval, target = others.result(), linked.result(), meant.result()
+        records = itself.result()
+        record = records[0] if records else {}
+        # What the record links to is read here: it must not wait for the threads' other work.
+        retrieval = _linked(queries, "candidates", record.get("retrieval_event_id"), found.project)
+        target = _target(queries, record.get("target_event_id"), found.project)
+    if not record:
+        return None
+    related = others.result()
     answers = built.result() if built else ()
     scores, feedback = (each.result() if each else [] for each in (judged, comments))
     shown = related[:RELATED_MAX]
@@ -230,7 +234,7 @@ def _target(queries: Queries, event_id: str | None, project: str) -> EventRow | 
         return None
     target = UUID(event_id)
     found = _find(queries, event_id, event_ms(target), project) if target.version == 7 else None
-    rows = with_verdicts(queries, rows_at(queries, [found])) if found else ()
+    rows = with_verdicts(queries, rows_at(queries, [found[0]])) if found else ()
     return rows[0] if rows else None
 
 
@@ -266,9 +270,11 @@ def _related(queries: Queries, found: Position, trace_id: str, session_id: str) 
         "upper_ms": found.ms + RELATED_MS + 1,
         "limit": RELATED_MAX + 1,
     }
-    keys = queries.rows(select_keys(dict.fromkeys(KINDS, where), "abs(ms - {at_ms:Int64})"), values)
-    rows = rows_at(queries, [Position(ms, str(event_id), kind, project) for kind, ms, event_id, project in keys])
-    return with_verdicts(queries, _oldest_first(rows))
+    sql = (
+        f"SELECT * FROM ({select(dict.fromkeys(KINDS, where))})"  # noqa: S608 - parts of this package
+        " ORDER BY abs(toUnixTimestamp64Milli(time) - {at_ms:Int64}) LIMIT {limit:UInt32}"
+    )
+    return with_verdicts(queries, _oldest_first([event_row(each) for each in queries.rows(sql, values)]))
 
 
 def _oldest_first(rows: Sequence[EventRow]) -> tuple[EventRow, ...]:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Rows = list[tuple[Any, ...]]
+#: Returns the rows for a question, or asks for them.
+_Recent = Callable[[tuple[str, str], Callable[[], Rows]], Rows]
 
 #: The engine's error code of a query that reached `max_execution_time`.
 _TIMEOUT = 159
@@ -33,8 +36,15 @@ _SECONDS_MAX = 5
 _PRIORITY = 3
 
 
-class OutOfTimeError(Exception):
-    """A query reached its time limit."""
+class OutOfTimeError(OperationError):
+    """A query reached its time limit, or that of the store's user."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "unavailable",
+            "the store needed longer than a query may take",
+            "try again in a moment, or choose a shorter range",
+        )
 
 
 @dataclass
@@ -52,6 +62,16 @@ class Queries:
         The limit is in whole seconds, from 1 to 5: the store accepts no shorter one, and no longer one than the user's.
         """
         return [tuple(row) for row in self._query(sql, parameters, seconds).result_rows]
+
+    def counts(self, sql: str, parameters: "Mapping[str, Any]") -> list[tuple[Any, ...]]:
+        """Return the rows of a query of rollups. Raises as `rows`.
+
+        A client with `recent_rows` may have them from some seconds ago.
+        """
+        recent: _Recent | None = getattr(self.client, "recent_rows", None)
+        if recent is None:
+            return self.rows(sql, parameters)
+        return recent((sql, repr(parameters)), lambda: self.rows(sql, parameters))
 
     def named(self, sql: str, parameters: "Mapping[str, Any]") -> list[dict[str, Any]]:
         """Return the rows of a query by the names of their columns. Raises as `rows`."""

@@ -1,7 +1,8 @@
-"""SQL for rows of events of several kinds: one SELECT per kind with the same columns. Pure.
+"""SQL for rows of events of several kinds: one SELECT, or one per kind with the same columns. Pure.
 
-All values are parameters. Columns are named through the alias `e`, because the engine would otherwise read some of them as the aliases of
-the result.
+The view `events` answers if the conditions are the same for every kind: the engine plans it in half the time that the
+views of the kinds take. All values are parameters. Columns are named through the alias `e`, because the engine would
+otherwise read some of them as the aliases of the result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from assay_operations.events.filters import EventFilter
+from assay_operations.events.filters import KINDS, EventFilter
 from assay_operations.events.position import Position
 from assay_operations.time_bounds import utc
 from assay_schema.fields import Kind
@@ -241,11 +242,14 @@ def within() -> list[str]:
     return [f"e.event_time >= {moment('low_ms')}", f"e.event_time < {moment('upper_ms')}"]
 
 
-def after(position: Position, kind: Kind) -> list[str]:
-    """Return the condition for the rows after a position, which `position_parameters` gives."""
+def after(position: Position) -> list[str]:
+    """Return the condition for the rows after a position, which `position_parameters` gives.
+
+    `kind` in it is a column of the result.
+    """
     if position.event_id is None:
         return []
-    key = f"(e.event_time, e.event_id, {kind.value!r}, toString(e.project))"
+    key = "(e.event_time, e.event_id, kind, toString(e.project))"
     return [f"{key} < ({moment('at_ms')}, {{at_id:UUID}}, {{at_kind:String}}, {{at_project:String}})"]
 
 
@@ -269,6 +273,11 @@ def select_keys(
     Columns: kind, Unix milliseconds, id, project. The engine takes five times as long to plan the same query with all columns.
     """
     columns = "toUnixTimestamp64Milli(e.event_time) AS ms, e.event_id AS event_id, toString(e.project) AS project"
+    if (same := _same_for_all(where)) is not None:
+        return (
+            f"SELECT e.kind AS kind, {columns} FROM events AS e WHERE {' AND '.join(same)}"  # noqa: S608 - parts of this module
+            f" ORDER BY {order} LIMIT {{limit:UInt32}}"
+        )
     parts = [
         f"(SELECT {kind.value!r} AS kind, {columns} FROM {SOURCES[kind].view} AS e WHERE {' AND '.join(found)})"  # noqa: S608
         for kind, found in where.items()
@@ -286,12 +295,27 @@ def select_newest(where: Mapping[Kind, Sequence[str]]) -> str:
 
 def select(where: Mapping[Kind, Sequence[str]]) -> str:
     """Return a query for the rows of each kind that meet its conditions, in any order."""
+    if (same := _same_for_all(where)) is not None:
+        return _ALL.format(where=" AND ".join(same))
     return " UNION ALL ".join(f"({_select_one(kind, found)})" for kind, found in where.items())
+
+
+def _same_for_all(where: Mapping[Kind, Sequence[str]]) -> Sequence[str] | None:
+    """Return the conditions if they are the same for every kind: then they name columns of `events` only."""
+    found = list(where.values())
+    return found[0] if len(found) == len(KINDS) and all(each == found[0] for each in found) else None
 
 
 def with_ids() -> list[str]:
     """Return the conditions for the events of `ids` in `projects`, within the bounds of time."""
     return [*within(), "e.project IN {projects:Array(String)}", "e.event_id IN {ids:Array(UUID)}"]
+
+
+_ALL = f"""SELECT e.kind AS kind, e.event_time AS time, e.event_id AS event_id, e.project AS project, e.service AS service,
+    e.tool AS tool, e.model AS model, leftUTF8(e.text, {TEXT_CHARS}) AS text, lengthUTF8(e.text) AS text_chars, e.status AS status,
+    e.error_kind AS error_kind, e.latency_ms AS latency_ms, e.results AS results, e.pii_families AS pii, e.traceparent AS traceparent,
+    e.session_id AS session_id
+FROM events AS e WHERE {{where}}"""  # noqa: S608 - constants
 
 
 def _select_one(kind: Kind, where: Sequence[str]) -> str:

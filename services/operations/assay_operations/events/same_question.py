@@ -74,7 +74,7 @@ def other_documents(
     queries = Queries(client)
     retrievals = EventFilter(kinds=(Kind.RETRIEVAL,), project=project)
     bounds = Bounds(queries, retrievals, Range(max(0, at_ms - BACK_MS), at_ms))
-    low_ms = bounds.lower(at_ms, None, ROWS_MAX).low_ms
+    low_ms = bounds.lower(at_ms, None, ROWS_MAX, hours_first=0).low_ms
     values = {"project": project, "question": question, "low_ms": low_ms, "upper_ms": at_ms, "limit": LISTS_MAX + 1}
     try:
         rows = queries.rows(_EARLIER, values, seconds=budget_s)

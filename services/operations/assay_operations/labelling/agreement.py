@@ -1,7 +1,7 @@
 """Progress of a queue, agreement of its labellers, and of the judge with them."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +25,8 @@ ORDER BY event_id, labeller
 
 #: Labels of a queue: by event, then by labeller.
 Labels = Mapping[str, Mapping[str, str]]
+#: A label in force: event, labeller, label, and when it was given.
+Given = tuple[str, str, str, datetime]
 
 
 @dataclass(frozen=True)
@@ -83,13 +85,20 @@ class Verdicts:
     labellers: tuple[str, ...]
 
 
-def progress(store: "Store", queue: Queue) -> Progress:
-    """Count the judged answers of a queue, and the labels of each person."""
+def given_labels(store: "Store", queue: Queue) -> list[Given]:
+    """Read the labels of a queue that are in force, ordered by event and labeller."""
     rows = store.query(_LABELS, parameters=queue.parameters).result_rows
+    return [(event, labeller, label, utc(at)) for event, labeller, label, at in rows]
+
+
+def progress(store: "Store", queue: Queue, given: Sequence[Given] | None = None) -> Progress:
+    """Count the judged answers of a queue, and the labels of each person.
+
+    `given`: the labels, if they were read already.
+    """
     counts: dict[str, Counter[str]] = {}
     last: dict[str, datetime] = {}
-    for _, labeller, label, given_at in rows:
-        at = utc(given_at)
+    for _, labeller, label, at in given_labels(store, queue) if given is None else given:
         counts.setdefault(labeller, Counter())[label] += 1
         last[labeller] = max(at, last.get(labeller, at))
     answers = store.query(f"SELECT count() FROM ({JUDGED})", parameters=queue.parameters).result_rows  # noqa: S608 - a constant
@@ -127,8 +136,13 @@ def agreement_of(labels: Labels, first: str, second: str) -> Agreement:
 
 def labels_of(store: "Store", queue: Queue) -> dict[str, dict[str, str]]:
     """Read the labels of a queue that are in force, by event and labeller."""
+    return by_event(given_labels(store, queue))
+
+
+def by_event(given: Sequence[Given]) -> dict[str, dict[str, str]]:
+    """Return labels by event and labeller. Pure."""
     labels: dict[str, dict[str, str]] = {}
-    for event, labeller, label, _ in store.query(_LABELS, parameters=queue.parameters).result_rows:
+    for event, labeller, label, _ in given:
         labels.setdefault(event, {})[labeller] = label
     return labels
 

@@ -12,8 +12,9 @@ from assay_operations.labelling.agreement import (
     Progress,
     Verdicts,
     agreement_of,
+    by_event,
+    given_labels,
     judge_agreement,
-    labels_of,
     progress,
     verdicts_of,
 )
@@ -50,7 +51,8 @@ def standing(store: "Store", queue: Queue, drift: DriftSettings, *, all_labelled
     The judge's verdicts are read once enough answers are labelled, or all of the sample (`all_labelled`): before, they would sway the
     labeller.
     """
-    labels = labels_of(store, queue)
+    given = given_labels(store, queue)
+    labels = by_event(given)
     together = verdicts_of(labels)
     compared = (agreement_of(labels, *pair) for pair in combinations(together.labellers, 2))
     pairs = tuple(islice((each for each in compared if each.n or each.unsure), _PAIRS_MAX))
@@ -67,4 +69,4 @@ def standing(store: "Store", queue: Queue, drift: DriftSettings, *, all_labelled
             if error.kind not in ("invalid", "not_found"):
                 raise
             why = error.message
-    return Standing(progress(store, queue), together, target, pairs, calibration, why)
+    return Standing(progress(store, queue, given), together, target, pairs, calibration, why)

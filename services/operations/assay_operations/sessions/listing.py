@@ -11,10 +11,11 @@ from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_operations.events.filters import OPEN_END_MS, Range
 from assay_operations.events.queries import Queries
-from assay_operations.sessions.stored import Chosen, Seen, documents
+from assay_operations.sessions.stored import Chosen, Seen, document_of, documents
 from assay_operations.sessions.summaries import newest_sessions, sessions_of_id
 from assay_operations.time_bounds import moment_ms
 from assay_schema.limits import SAFE_INTEGER_MAX
+from assay_sessions.form import malformed
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client
@@ -37,6 +38,7 @@ ORDER BY session_id LIMIT {limit:UInt32}"""
 #: Characters of a session's first prompt in a list, and candidates that an ambiguous prefix of an id names.
 _PROMPT_MAX = 200
 _CANDIDATES = 5
+_INCOMPLETE = "parts of this session have not arrived yet; try again in a moment, or see assay doctor"
 
 
 def sessions(
@@ -107,19 +109,36 @@ def document_in(client: "Client", session_id: str, project: str | None = None) -
     if len(found) > 1:
         raise OperationError("invalid", "this session is in several projects; choose one with --project")
     if seen.malformed:
-        raise OperationError(
-            "invalid",
-            f"this session has not the form of one, at {next(iter(seen.malformed.values()))}; see docs/agents.md, and what sent it",
-        )
+        raise _malformed(next(iter(seen.malformed.values())))
     if not found:
         raise OperationError(
             "not_found",
-            "parts of this session have not arrived yet; try again in a moment, or see assay doctor"
+            _INCOMPLETE
             if seen.incomplete
             else f"no session {session_id[:100]!r} was imported; list them with assay sessions list --subagents "
             "(a session of source capture has no transcript)",
         )
     return found[0]
+
+
+def document_of_row(client: "Client", row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document of an imported session by its row, as `summaries_of` has it: in one query.
+
+    Raises `OperationError` if it is not complete.
+    """
+    if not row["complete"]:
+        raise OperationError("not_found", _INCOMPLETE)
+    span = Range(row["parts_from_ms"], row["parts_to_ms"])
+    found = document_of(client, row["project"], row["session_id"], row["revision"], row["digest"], span=span)
+    if place := malformed(found):
+        raise _malformed(place)
+    return found
+
+
+def _malformed(place: str) -> OperationError:
+    return OperationError(
+        "invalid", f"this session has not the form of one, at {place}; see docs/agents.md, and what sent it"
+    )
 
 
 def _by_prefix(client: "Client", prefix: str, project: str | None) -> str | None:

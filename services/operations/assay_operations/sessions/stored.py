@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from assay_operations.errors import OperationError
+from assay_operations.events.filters import Range
 from assay_schema.limits import SAFE_INTEGER_MAX
 from assay_sessions.form import malformed
 from assay_sessions.parts import join
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from assay_runtime.store import Client
 
 Key = tuple[int, str]
+_EVERY_TIME = Range()
 #: Sessions that are looked up at once.
 _PAGE = 500
 _NEWEST_COMPLETE = """SELECT session_id, revision, groupUniqArray(digest) FROM
@@ -44,6 +46,7 @@ ORDER BY revision, session_id"""
 _PARTS = """SELECT part, parts, title, toString(created), request, response, intermediate_events, metadata FROM session_parts
 WHERE project = {project:String} AND session_id = {session:String} AND revision = {revision:UInt64}
   AND digest = {digest:String} AND id <= {upto:UInt64}
+  AND event_time BETWEEN fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC') AND fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')
 ORDER BY part LIMIT 1 BY part"""
 
 
@@ -139,10 +142,21 @@ def documents(client: "Client", chosen: Chosen, seen: Seen) -> Iterator[dict[str
 
 
 def document_of(
-    client: "Client", project: str, session: str, number: int, digest: str, upto: int = SAFE_INTEGER_MAX
+    client: "Client",
+    project: str,
+    session: str,
+    number: int,
+    digest: str,
+    upto: int = SAFE_INTEGER_MAX,
+    *,
+    span: Range = _EVERY_TIME,
 ) -> dict[str, Any]:
-    """Return the document of a complete revision. Raises `OperationError` if parts of it are missing."""
+    """Return the document of a complete revision. Raises `OperationError` if parts of it are missing.
+
+    `span` has the times of the events that are its parts, if they are known: other days are skipped.
+    """
     key = {"project": project, "session": session, "revision": number, "digest": digest, "upto": upto}
+    key |= {"from_ms": span.from_ms, "to_ms": span.to_ms}
     rows = client.query(_PARTS, parameters=key).result_rows
     if not rows or len(rows) != rows[0][1]:
         raise OperationError("unavailable", "parts of a session were deleted meanwhile; run it again")

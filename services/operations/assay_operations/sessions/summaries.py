@@ -48,7 +48,8 @@ def _imported(where: str) -> str:
     toString(any(status)) AS status, max(parts) AS parts, uniqExact(part) AS parts_stored, any(title) AS title,
     min(created) AS first_at, max(updated) AS last_at, any(parent_session_id) AS parent_session_id, any(forked_from) AS forked_from,
     any(model) AS model, any(turns) AS turns, any(tools) AS tools, any(tool_errors) AS tool_errors, any(cost_usd) AS cost_usd,
-    any(input_tokens) AS input_tokens, any(output_tokens) AS output_tokens, max(created_at) AS created_at
+    any(input_tokens) AS input_tokens, any(output_tokens) AS output_tokens, max(created_at) AS created_at,
+    toUnixTimestamp64Milli(min(event_time)) AS parts_from_ms, toUnixTimestamp64Milli(max(event_time)) AS parts_to_ms
 FROM session_parts WHERE {where} AND {_IN_PROJECT}
 GROUP BY project, session_id, revision, digest
 ORDER BY revision DESC, max(id) DESC
@@ -60,7 +61,8 @@ def _sessions(captured: str, imported: str) -> str:
     return f"""SELECT if(i.session_id != '', i.project, c.project) AS project,
     if(i.session_id != '', i.session_id, c.session_id) AS session_id, if(i.session_id != '', toString(i.source), 'capture') AS source,
     i.source_version AS source_version, if(i.session_id != '', i.status, 'open') AS status,
-    CAST(i.parts = i.parts_stored, 'Bool') AS complete, i.revision AS revision, i.title AS title,
+    CAST(i.parts = i.parts_stored, 'Bool') AS complete, i.revision AS revision, i.digest AS digest, i.title AS title,
+    i.parts_from_ms AS parts_from_ms, i.parts_to_ms AS parts_to_ms,
     if(i.session_id != '', i.first_at, c.first_at) AS first_at, greatest(i.last_at, c.last_at) AS last_at,
     i.parent_session_id AS parent_session_id, i.forked_from AS forked_from, i.model AS model,
     if(i.session_id != '', i.turns, c.turns) AS turns, if(i.session_id != '', i.tools, c.tools) AS tools,
@@ -89,7 +91,7 @@ WHERE last_at >= {moment("since_ms")} AND last_at < {moment("until_ms")} AND ({{
   AND ({{subagents:Bool}} OR parent_session_id IS NULL)
 ORDER BY last_at DESC
 LIMIT {{limit:UInt32}}"""  # noqa: S608 - constants
-_ONE = f"{_sessions(*['session_id = {session:String}'] * 2)} ORDER BY project"
+_ONE_CAPTURED, _ONE_IMPORTED = (make("session_id = {session:String}") for make in (_captured, _imported))
 
 
 def newest_sessions(
@@ -124,9 +126,41 @@ def newest_sessions(
 def sessions_of_id(queries: Queries, session_id: str, project: str) -> list[dict[str, Any]]:
     """Return the rows of an id: one for each project that has it.
 
-    The indexes of `session_id` lead to its events.
+    The indexes of `session_id` lead to its events. The parts are joined here: the engine plans their join for longer than it reads them.
     """
-    return _judged(queries, queries.named(_ONE, {"session": session_id, "project": project}), 0)
+    values = {"session": session_id, "project": project}
+    with queries.threads() as threads:
+        parts = [threads.submit(queries.named, sql, values) for sql in (_ONE_IMPORTED, _ONE_CAPTURED)]
+    imported, captured = ({row["project"]: row for row in part.result()} for part in parts)
+    rows = [_joined(imported.get(each), captured.get(each)) for each in sorted(imported.keys() | captured.keys())]
+    return _judged(queries, rows, 0)
+
+
+def _joined(imported: dict[str, Any] | None, captured: dict[str, Any] | None) -> dict[str, Any]:
+    """Return a row as `_sessions` has it. Pure."""
+    counts = captured or dict.fromkeys(("turns", "positive", "negative"), 0)
+    both = [part for part in (imported, captured) if part is not None]
+    row = both[0]
+    parts = {} if imported is None else imported
+    names = ("source_version", "title", "parent_session_id", "forked_from", "model", "cost_usd")
+    return {
+        **{name: row[name] for name in ("project", "session_id", "first_at", "turns", "tools", "tool_errors")},
+        **{name: parts.get(name) for name in names},
+        "source": parts.get("source", "capture"),
+        "status": parts.get("status", "open"),
+        "complete": parts.get("parts") == parts.get("parts_stored"),
+        "revision": parts.get("revision", 0),
+        "digest": parts.get("digest", ""),
+        "parts_from_ms": parts.get("parts_from_ms", 0),
+        "parts_to_ms": parts.get("parts_to_ms", 0),
+        "last_at": max(part["last_at"] for part in both),
+        "input_tokens": parts.get("input_tokens", 0),
+        "output_tokens": parts.get("output_tokens", 0),
+        "positive": counts["positive"],
+        "negative": counts["negative"],
+        "answers": counts["turns"],
+        "created_at": max(part["created_at"] for part in both),
+    }
 
 
 def _judged(queries: Queries, found: list[dict[str, Any]], low_ms: int) -> list[dict[str, Any]]:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from assay_operations.errors import OperationError
-from assay_operations.sessions.listing import document_in, summaries_of
+from assay_operations.events.queries import Queries
+from assay_operations.sessions.listing import document_of_row, summaries_of
 from assay_operations.sessions.verdicts import SessionVerdict, latest_verdict_in
 from assay_sessions.checks.checker import Checker
 from assay_sessions.checks.errors import ChecksError
@@ -37,14 +38,17 @@ def whole_session(client: "Client", session_id: str, project: str = "") -> Whole
         )
     if len(summaries) > 1:
         return WholeSession(summaries, None, "", None, {})
-    found_in = str(summaries[0]["project"])
-    verdict = latest_verdict_in(client, session_id, found_in)
-    if summaries[0]["source"] == "capture":
+    [summary] = summaries
+    with Queries(client).threads() as threads:
+        judged = threads.submit(latest_verdict_in, client, session_id, str(summary["project"]))
+        imported = threads.submit(document_of_row, client, summary) if summary["source"] != "capture" else None
+    verdict = judged.result()
+    if imported is None:
         return WholeSession(
             summaries, None, "it is known from captured events alone, so it has no transcript", verdict, {}
         )
     try:
-        document = document_in(client, session_id, found_in)
+        document = imported.result()
     except OperationError as error:
         if error.kind == "unavailable":
             raise
