@@ -17,7 +17,7 @@ from assay_schema.settings import AuditorSettings, Settings
 from tests.support.sample_rows import Json, iso, lines, tool_call
 from tests.support.store import StoreServer
 
-TABLES = ("audit_rows", "audit_leaves", "audit_disclosures", "audit_checkpoints")
+TABLES = ("audit_rows", "audit_leaves", "audit_disclosures", "audit_checkpoints", "audit_anchors")
 ORIGIN = "example.com/audit"
 #: Above every `id` of a sample row.
 ALL = 2**53 - 1

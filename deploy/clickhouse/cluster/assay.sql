@@ -3647,6 +3647,22 @@ ORDER BY (log, size, root, note)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Signed checkpoints of the audit log.';
 
+CREATE TABLE IF NOT EXISTS `assay_base_local`.audit_anchors ON CLUSTER '{cluster}'
+(
+    log LowCardinality(String) COMMENT 'The log: the origin in its checkpoints.' CODEC(ZSTD(1)),
+    size UInt64 COMMENT 'Number of leaves of the checkpoint.' CODEC(ZSTD(1)),
+    anchor LowCardinality(String) COMMENT 'Who has it: the name of a witness, the host of a time-stamp server, a directory.' CODEC(ZSTD(1)),
+    kind LowCardinality(String) COMMENT 'witness, timestamp or directory.' CODEC(ZSTD(1)),
+    note String COMMENT 'The signed checkpoint; of a witness, with its cosignature (c2sp.org/tlog-cosignature).' CODEC(ZSTD(3)),
+    token String COMMENT 'The response of a time-stamp server (RFC 3161) in base64; otherwise empty.' CODEC(ZSTD(3)),
+    anchored_at DateTime64(6, 'UTC') COMMENT 'When: of a witness or a time-stamp server, by its own clock (UTC).' CODEC(ZSTD(1)),
+    stored_at DateTime64(6, 'UTC') MATERIALIZED now64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).' CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}')
+ORDER BY (log, size, anchor, note, token)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Checkpoints of the audit log that others have, with what they signed.';
+
 CREATE VIEW IF NOT EXISTS `assay_local`.audit_rows ON CLUSTER '{cluster}'
 (
     log LowCardinality(String) COMMENT 'The log: the origin in its checkpoints.',
@@ -3738,6 +3754,23 @@ AS SELECT
     log, size, root, note, edge, places, stored_at
 FROM `assay_base_local`.audit_checkpoints
 COMMENT 'Signed checkpoints of the audit log.';
+
+CREATE VIEW IF NOT EXISTS `assay_local`.audit_anchors ON CLUSTER '{cluster}'
+(
+    log LowCardinality(String) COMMENT 'The log: the origin in its checkpoints.',
+    size UInt64 COMMENT 'Number of leaves of the checkpoint.',
+    anchor LowCardinality(String) COMMENT 'Who has it: the name of a witness, the host of a time-stamp server, a directory.',
+    kind LowCardinality(String) COMMENT 'witness, timestamp or directory.',
+    note String COMMENT 'The signed checkpoint; of a witness, with its cosignature (c2sp.org/tlog-cosignature).',
+    token String COMMENT 'The response of a time-stamp server (RFC 3161) in base64; otherwise empty.',
+    anchored_at DateTime64(6, 'UTC') COMMENT 'When: of a witness or a time-stamp server, by its own clock (UTC).',
+    stored_at DateTime64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).'
+)
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT
+    log, size, anchor, kind, note, token, anchored_at, stored_at
+FROM `assay_base_local`.audit_anchors
+COMMENT 'Checkpoints of the audit log that others have, with what they signed.';
 
 CREATE DATABASE IF NOT EXISTS `assay_base` ON CLUSTER '{cluster}';
 
@@ -4488,6 +4521,10 @@ CREATE TABLE IF NOT EXISTS `assay_base`.audit_checkpoints ON CLUSTER '{cluster}'
 AS `assay_base_local`.audit_checkpoints
 ENGINE = Distributed('{cluster}', 'assay_base_local', 'audit_checkpoints', cityHash64(log));
 
+CREATE TABLE IF NOT EXISTS `assay_base`.audit_anchors ON CLUSTER '{cluster}'
+AS `assay_base_local`.audit_anchors
+ENGINE = Distributed('{cluster}', 'assay_base_local', 'audit_anchors', cityHash64(log));
+
 CREATE TABLE IF NOT EXISTS `assay`.audit_rows ON CLUSTER '{cluster}'
 (
     log LowCardinality(String) COMMENT 'The log: the origin in its checkpoints.',
@@ -4560,6 +4597,19 @@ CREATE TABLE IF NOT EXISTS `assay`.audit_checkpoints ON CLUSTER '{cluster}'
     stored_at DateTime64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).'
 )
 ENGINE = Distributed('{cluster}', 'assay_local', 'audit_checkpoints');
+
+CREATE TABLE IF NOT EXISTS `assay`.audit_anchors ON CLUSTER '{cluster}'
+(
+    log LowCardinality(String) COMMENT 'The log: the origin in its checkpoints.',
+    size UInt64 COMMENT 'Number of leaves of the checkpoint.',
+    anchor LowCardinality(String) COMMENT 'Who has it: the name of a witness, the host of a time-stamp server, a directory.',
+    kind LowCardinality(String) COMMENT 'witness, timestamp or directory.',
+    note String COMMENT 'The signed checkpoint; of a witness, with its cosignature (c2sp.org/tlog-cosignature).',
+    token String COMMENT 'The response of a time-stamp server (RFC 3161) in base64; otherwise empty.',
+    anchored_at DateTime64(6, 'UTC') COMMENT 'When: of a witness or a time-stamp server, by its own clock (UTC).',
+    stored_at DateTime64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).'
+)
+ENGINE = Distributed('{cluster}', 'assay_local', 'audit_anchors');
 
 CREATE VIEW IF NOT EXISTS `assay`.watermark ON CLUSTER '{cluster}'
 (
@@ -5226,4 +5276,4 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (20,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (21, '0021_labels.sql', '01b912417402c7b5cf08fd712af8af21368f38a396ed21738f05c9f4939dc4d0');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (22, '0022_audit_log.sql', '15114f0c55ff320dc850c10184e142b317d94aae8e05e16da7b402a51dc7ed3e');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (22, '0022_audit_log.sql', 'de673839857f691cebcf222214cb38c2d049edce56bcef64e80d1040bc05dc5c');

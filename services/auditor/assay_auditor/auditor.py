@@ -9,6 +9,7 @@ from pathlib import Path
 
 from assay_auditor.keys import KeyFileError, Lock, load_or_create
 from assay_auditor.log import Log, LogDamagedError
+from assay_auditor.notes import Signed
 from assay_auditor.sources import Sources
 from assay_runtime import metrics
 from assay_runtime.store import Client, connect, describe
@@ -36,6 +37,8 @@ class Auditor:
         self._signed_at = self._late_at = 0.0
         #: Why the log is not written; empty while it is.
         self.problem = ""
+        #: The newest signed checkpoint, for the anchors; None while this auditor does not write the log.
+        self.newest: Signed | None = None
 
     def step(self) -> bool:
         """Do one pass. True if there may be more to do at once.
@@ -55,7 +58,7 @@ class Auditor:
             name, detail = describe(error)
             self._stop(f"{name}{': ' + detail if detail else ''}")
         else:
-            self.problem = ""
+            self.problem, self.newest = "", log.newest
             metrics.AUDIT_WRITES.set(1)
             metrics.AUDIT_LEAVES.set(log.tree.size)
             metrics.AUDIT_CHECKPOINT_LEAVES.set(log.checkpoint_size)
@@ -127,7 +130,7 @@ class Auditor:
         metrics.AUDIT_WRITES.set(0)
 
     def _disconnect(self) -> None:
-        self._log = self._sources = None
+        self._log = self._sources = self.newest = None
         if self._client is not None:
             self._client.close()
             self._client = None

@@ -69,14 +69,15 @@ def _create(path: Path, content: Callable[[], str]) -> None:
             os.fsync(file.fileno())
         with contextlib.suppress(FileExistsError):
             path.hardlink_to(draft)
-        _sync(path.parent)
+        sync_directory(path.parent)
     except OSError as error:
         raise KeyFileError(f"cannot write {path} ({error.strerror}); see auditor.directory") from None
     finally:
         draft.unlink(missing_ok=True)
 
 
-def _sync(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
+    """Wait until the names in a directory are on the disk. Raises `OSError`."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -147,7 +148,7 @@ def append_checkpoint(directory: Path, note: str) -> None:
     finally:
         os.close(descriptor)
     if is_new:
-        _sync(directory)
+        sync_directory(directory)
 
 
 def _cut_torn_end(descriptor: int) -> None:

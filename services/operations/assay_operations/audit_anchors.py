@@ -1,0 +1,172 @@
+"""Where signed checkpoints of the audit log are: `anchors` lists the places, `submit` sends the newest one to each."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay_auditor.anchors.anchor import AnchorError
+from assay_auditor.anchors.anchoring import Anchoring
+from assay_auditor.anchors.configured import anchors_of
+from assay_auditor.anchors.evidence import EvidenceError, Kept
+from assay_auditor.keys import CHECKPOINT_FILE, last_notes
+from assay_auditor.notes import Checkpoint, NoteError, Signed, Verifier
+from assay_operations.audit_log import AuditLog
+from assay_operations.clients import open_store, settings_for
+from assay_operations.errors import OperationError
+
+if TYPE_CHECKING:
+    from assay_auditor.anchors.anchor import Anchor
+
+STORE, FILE = "store", "file"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place that has checkpoints, and the newest one that it has.
+
+    `kind`: `store`, `file`, `witness`, `timestamp` or `directory`. The last three are anchors, outside of the store.
+    """
+
+    where: str
+    kind: str
+    size: int = 0
+    #: The root, in hex.
+    root: str = ""
+    #: When it got the checkpoint (ISO 8601, UTC), by its own clock if it signed a time, and the seconds since then.
+    at: str = ""
+    age_s: float | None = None
+    #: Why it does not count; empty if it does.
+    problem: str = ""
+
+
+def anchors(log: AuditLog, vkeys: Sequence[str] = ()) -> list[Place]:
+    """Return the newest checkpoint of each place: the store, the auditor's file, and every anchor that is set or was once used.
+
+    Does not ask the anchors. Raises `OperationError`.
+    """
+    verifiers = log.verifiers(vkeys)
+    return [_in_store(log, verifiers), _in_file(log, verifiers), *_anchored(log, verifiers, vkeys)]
+
+
+def _in_store(log: AuditLog, verifiers: Sequence[Verifier]) -> Place:
+    rows = log.query(
+        "SELECT note, toUnixTimestamp64Micro(stored_at) FROM audit_checkpoints WHERE log = {log:String} ORDER BY size DESC LIMIT 1"
+    )
+    if not rows:
+        return Place(STORE, STORE, problem="no checkpoint")
+    note, micros = rows[0]
+    return _place(log, verifiers, STORE, STORE, note, datetime.fromtimestamp(micros / 1e6, UTC))
+
+
+def _in_file(log: AuditLog, verifiers: Sequence[Verifier]) -> Place:
+    path = log.own.directory / CHECKPOINT_FILE
+    try:
+        notes = last_notes(log.own.directory)
+        at = path.stat().st_mtime if notes else 0.0
+    except OSError as error:
+        return Place(str(path), FILE, problem=f"cannot be read ({error.strerror})")
+    if not notes:
+        return Place(str(path), FILE, problem="no checkpoint")
+    return _place(log, verifiers, str(path), FILE, notes[-1], datetime.fromtimestamp(at, UTC))
+
+
+def _anchored(log: AuditLog, verifiers: Sequence[Verifier], vkeys: Sequence[str]) -> Iterator[Place]:
+    evidence = log.evidence(vkeys)
+    rows = log.query(
+        "SELECT size, anchor, kind, note, token, toUnixTimestamp64Micro(anchored_at) FROM audit_anchors WHERE log = {log:String} "
+        "ORDER BY size DESC, anchored_at DESC LIMIT 1 BY anchor"
+    )
+    found = {str(row[1]): (Kept(int(row[0]), *map(str, row[1:5])), int(row[5])) for row in rows}
+    for anchor in anchors_of(log.own):
+        if anchor.name not in found:
+            yield Place(anchor.name, anchor.kind, problem="no checkpoint")
+    for kept, micros in sorted(found.values(), key=lambda each: each[0].anchor):
+        at = datetime.fromtimestamp(micros / 1e6, UTC)
+        unchecked = evidence.unchecked
+        try:
+            evidence.check(kept)
+        except EvidenceError as error:
+            yield Place(kept.anchor, kept.kind, problem=str(error))
+            continue
+        problem = "not checked: its key or root certificate is not known" if evidence.unchecked > unchecked else ""
+        yield _place(log, verifiers, kept.anchor, kept.kind, kept.note, at, problem)
+
+
+def _place(
+    log: AuditLog, verifiers: Sequence[Verifier], where: str, kind: str, note: str, at: datetime, problem: str = ""
+) -> Place:
+    try:
+        found = Checkpoint.verified(note, verifiers, log.own.origin)
+    except NoteError as error:
+        return Place(where, kind, problem=str(error))
+    age_s = round(max(0.0, time.time() - at.timestamp()), 1)
+    return Place(where, kind, found.size, found.root.hex(), at.isoformat(timespec="seconds"), age_s, problem)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an anchor answered. `problem`: why it does not have the checkpoint; empty if it has.
+
+    `contradicts`: it has another or a longer log of this name.
+    """
+
+    where: str
+    kind: str
+    size: int = 0
+    at: str = ""
+    problem: str = ""
+    contradicts: bool = False
+
+
+def submit(data: Path, vkeys: Sequence[str] = ()) -> tuple[str, list[Answer]]:
+    """Submit the newest checkpoint in the store to every anchor, and return its note and what each answered.
+
+    What they sign is kept in the store, so this needs the rights of the auditor. Raises `OperationError`.
+    """
+    settings = settings_for("auditor", data)
+    configured = anchors_of(settings.auditor)
+    if not configured:
+        raise OperationError(
+            "invalid",
+            "no anchor is set",
+            "see auditor.witnesses, auditor.timestamp_url and auditor.anchor_directory in docs/settings.md",
+        )
+    with open_store(settings.store) as client:
+        log = AuditLog(client, settings.auditor, (settings.store.base_database, settings.store.database))
+        verifiers = log.verifiers(vkeys)
+        anchoring = Anchoring(settings.auditor.origin, settings.store, configured)
+        try:
+            signed = _newest(log, verifiers)
+            answers = [_answer(anchoring, each, log, verifiers, signed) for each in configured]
+        finally:
+            anchoring.close()
+    return signed.note, answers
+
+
+def _newest(log: AuditLog, verifiers: Sequence[Verifier]) -> Signed:
+    notes = log.newest_notes()
+    for each in notes:
+        try:
+            return Signed(Checkpoint.verified(each.note, verifiers, log.own.origin), each.note)
+        except NoteError:
+            continue
+    what = f"no checkpoint of {log.own.origin!r} by a known key is stored"
+    raise OperationError("not_found", what, "start the auditor; see assay doctor")
+
+
+def _answer(
+    anchoring: Anchoring, anchor: "Anchor", log: AuditLog, verifiers: Sequence[Verifier], signed: Signed
+) -> Answer:
+    while True:
+        try:
+            anchored = anchoring.submit(anchor, signed, anchoring.known(anchor))
+        except AnchorError as error:
+            newer = _newest(log, verifiers) if error.contradicts else signed
+            if newer.checkpoint.size > signed.checkpoint.size:  # the auditor was faster
+                signed = newer
+                continue
+            return Answer(anchor.name, anchor.kind, problem=str(error), contradicts=error.contradicts)
+        return Answer(anchor.name, anchor.kind, anchored.size, anchored.at.isoformat(timespec="seconds"))
