@@ -1,5 +1,7 @@
-"""Where signed checkpoints of the audit log are: `anchors` lists the places, `submit` sends the newest one to each."""
+"""List where signed checkpoints of the audit log are, and submit the newest one to each anchor."""
 
+import base64
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -43,9 +45,10 @@ class Place:
 
 
 def anchors(log: AuditLog, vkeys: Sequence[str] = ()) -> list[Place]:
-    """Return the newest checkpoint of each place: the store, the auditor's file, and every anchor that is set or was once used.
+    """Return the newest checkpoint of each place.
 
-    Does not ask the anchors. Raises `OperationError`.
+    Places are the store, the auditor's file, and every anchor that is set or was used before. Does not ask the anchors.
+    Raises `OperationError`.
     """
     verifiers = log.verifiers(vkeys)
     return [_in_store(log, verifiers), _in_file(log, verifiers), *_anchored(log, verifiers, vkeys)]
@@ -75,11 +78,7 @@ def _in_file(log: AuditLog, verifiers: Sequence[Verifier]) -> Place:
 
 def _anchored(log: AuditLog, verifiers: Sequence[Verifier], vkeys: Sequence[str]) -> Iterator[Place]:
     evidence = log.evidence(vkeys)
-    rows = log.query(
-        "SELECT size, anchor, kind, note, token, toUnixTimestamp64Micro(anchored_at) FROM audit_anchors WHERE log = {log:String} "
-        "ORDER BY size DESC, anchored_at DESC LIMIT 1 BY anchor"
-    )
-    found = {str(row[1]): (Kept(int(row[0]), *map(str, row[1:5])), int(row[5])) for row in rows}
+    found = _newest_of_each(log)
     for anchor in anchors_of(log.own):
         if anchor.name not in found:
             yield Place(anchor.name, anchor.kind, problem="no checkpoint")
@@ -95,6 +94,35 @@ def _anchored(log: AuditLog, verifiers: Sequence[Verifier], vkeys: Sequence[str]
         yield _place(log, verifiers, kept.anchor, kept.kind, kept.note, at, problem)
 
 
+def _newest_of_each(log: AuditLog) -> dict[str, tuple[Kept, int]]:
+    """Return the newest checkpoint of each anchor in the store, and its time in Unix microseconds."""
+    rows = log.query(
+        "SELECT size, anchor, kind, note, token, toUnixTimestamp64Micro(anchored_at) FROM audit_anchors WHERE log = {log:String} "
+        "ORDER BY size DESC, anchored_at DESC LIMIT 1 BY anchor"
+    )
+    return {str(row[1]): (Kept(int(row[0]), *map(str, row[1:5])), int(row[5])) for row in rows}
+
+
+def save(log: AuditLog, directory: Path) -> list[Path]:
+    """Write the newest checkpoint of each anchor, and its time stamp, into new files, and return them.
+
+    So that other programs can verify them. Raises `OperationError`; overwrites nothing.
+    """
+    files: dict[Path, bytes] = {}
+    for kept, _ in _newest_of_each(log).values():
+        path = directory / re.sub(r"[^\w.-]+", "_", f"{kept.kind}-{kept.anchor}-{kept.size}")
+        files[path.with_name(f"{path.name}.txt")] = kept.note.encode()
+        if kept.token:
+            files[path.with_name(f"{path.name}.tsr")] = base64.b64decode(kept.token)
+    for path, content in files.items():
+        try:
+            with path.open("xb") as file:
+                file.write(content)
+        except OSError as error:
+            raise OperationError("invalid", f"cannot write {path} ({error.strerror})") from None
+    return sorted(files)
+
+
 def _place(
     log: AuditLog, verifiers: Sequence[Verifier], where: str, kind: str, note: str, at: datetime, problem: str = ""
 ) -> Place:
@@ -108,9 +136,9 @@ def _place(
 
 @dataclass(frozen=True)
 class Answer:
-    """What an anchor answered. `problem`: why it does not have the checkpoint; empty if it has.
+    """The answer of an anchor.
 
-    `contradicts`: it has another or a longer log of this name.
+    `problem`: why it does not have the checkpoint; empty if it has. `contradicts`: it has another or a longer log of this name.
     """
 
     where: str
@@ -122,7 +150,7 @@ class Answer:
 
 
 def submit(data: Path, vkeys: Sequence[str] = ()) -> tuple[str, list[Answer]]:
-    """Submit the newest checkpoint in the store to every anchor, and return its note and what each answered.
+    """Submit the newest checkpoint in the store to every anchor. Return its note and each answer.
 
     What they sign is kept in the store, so this needs the rights of the auditor. Raises `OperationError`.
     """

@@ -1,4 +1,4 @@
-"""Verify and read the audit log that the auditor writes: `verify`, `rows`, `proof`. Its anchors are in `audit_anchors`."""
+"""Verify and read the audit log that the auditor writes: `verify`, `rows`, `proof`."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -111,7 +111,7 @@ class AuditLog:
         )
 
     def verifiers(self, vkeys: Sequence[str]) -> list[Verifier]:
-        """Return the keys of the log to trust: those given, else that of the settings, else that in the log's directory."""
+        """Return the keys of the log to trust: those given, that of the settings, or that in its directory."""
         given = (
             [each for each in vkeys if not is_witness_key(each)]
             or [self.own.vkey] * bool(self.own.vkey)
@@ -123,7 +123,7 @@ class AuditLog:
             raise OperationError("invalid", f"--vkey: {error}", "see: assay audit key") from None
 
     def evidence(self, vkeys: Sequence[str]) -> Evidence:
-        """Return what checks the anchors: with the keys of witnesses among those given, and those of the settings."""
+        """Return what checks the anchors, with the given keys of witnesses and those of the settings."""
         try:
             given = [WitnessKey.parsed(each) for each in vkeys if is_witness_key(each)]
         except NoteError as error:
@@ -203,7 +203,7 @@ class AuditLog:
             above = page[-1].size or 0
 
     def kept_anchors(self, above: int, upto: int) -> Iterator[list[Kept]]:
-        """Return what anchors signed, the smallest checkpoint first, in parts. The range is that of `stored_notes`."""
+        """Return what anchors signed, the smallest checkpoint first, in parts, as `stored_notes` does."""
         query = (
             "SELECT DISTINCT size, anchor, kind, note, token FROM audit_anchors WHERE log = {log:String} "
             "AND size >= {first:UInt64} AND size <= {upto:UInt64} ORDER BY size LIMIT {most:UInt64} WITH TIES"
@@ -441,7 +441,7 @@ class _Notes:
             except OSError as error:
                 self.unreadable = f"{path} is not compared ({error.strerror or error})"
                 continue
-            if note and not is_torn(note.encode(errors="replace"), self._log.own.origin):
+            if note and not is_torn(f"{note}\n".encode(errors="replace"), self._log.own.origin):
                 copies.append(Note(str(path), note))
         yield copies, []
 

@@ -1,1 +1,1 @@
-"""Anchors: places outside of the store that get each signed checkpoint, so that nobody can take it back."""
+"""Anchor signed checkpoints outside of the store, where its operator cannot take them back."""

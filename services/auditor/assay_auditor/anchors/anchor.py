@@ -1,4 +1,4 @@
-"""What every anchor has in common: a name, a kind, and a way to submit a checkpoint."""
+"""The interface of all anchors: a name, a kind, and a way to submit a checkpoint."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ Prove = Callable[[int], Sequence[bytes]]
 
 
 class AnchorError(Exception):
-    """An anchor did not take a checkpoint. The message names the reason and the fix, and no captured text.
+    """An anchor did not take a checkpoint. The message names the reason and the fix.
 
-    `contradicts`: it has another or a longer log under this name. Trying again does not help: somebody has to look.
+    `contradicts`: it has another or a longer log under this name. Trying again does not help: an operator has to look.
     """
 
     def __init__(self, why: str, *, contradicts: bool = False) -> None:

@@ -26,7 +26,7 @@ RETRY_S, LONGEST_RETRY_S = 5.0, 600.0
 
 @dataclass
 class _State:
-    """What is known of one anchor."""
+    """The state of one anchor."""
 
     #: Size of the newest checkpoint that it has, and the Unix time at which it took one; 0 if none is known.
     size: int = 0
@@ -40,7 +40,7 @@ class _State:
 
 
 class Anchoring:
-    """The anchors of one log. Synchronous: run its steps one after another, in a thread of their own."""
+    """The anchors of one log. Synchronous: run its steps one after another, in a separate thread."""
 
     def __init__(self, origin: str, store: StoreSettings, anchors: Sequence[Anchor]) -> None:
         self._origin, self._store, self._anchors = origin, store, anchors
@@ -72,7 +72,10 @@ class Anchoring:
             metrics.AUDIT_ANCHOR_CONTRADICTS.labels(anchor.name).set(state.contradicts)
 
     def submit(self, anchor: Anchor, signed: Signed, known: int) -> Anchored:
-        """Submit a checkpoint to one anchor now, and keep what it signed. Raises `AnchorError`, or the driver's errors."""
+        """Submit a checkpoint to one anchor now, and keep what it signed.
+
+        Raises `AnchorError`, or the driver's errors.
+        """
         client = self._connected()
         anchored = anchor.submit(
             signed, lambda first: stored_proof(client, self._origin, first, signed.checkpoint), known
@@ -90,7 +93,10 @@ class Anchoring:
         return anchored
 
     def known(self, anchor: Anchor) -> int:
-        """Return the size of the newest checkpoint that an anchor is known to have. Raises the driver's errors."""
+        """Return the size of the newest checkpoint that an anchor has, by the store.
+
+        Raises the driver's errors.
+        """
         return self._stored()[anchor.name].size
 
     def close(self) -> None:

@@ -35,7 +35,7 @@ def anchors_of(settings: AuditorSettings) -> list[Anchor]:
         if settings.timestamp_ca_file is None:
             raise SettingsError(
                 "auditor.timestamp_ca_file (or ASSAY_AUDITOR_TIMESTAMP_CA_FILE) is missing: without the root certificate of the time-stamp "
-                "server, nobody can check its time stamps"
+                "server, its time stamps cannot be checked"
             )
         found.append(TimestampServer(post, roots_of(settings), settings.timestamp_s))
     if settings.anchor_directory is not None:

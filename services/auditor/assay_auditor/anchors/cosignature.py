@@ -42,7 +42,10 @@ class WitnessKey:
         return f"{self.name}+{self.id.hex()}+{base64.b64encode(_KIND + self.public).decode()}"
 
     def cosigned_at(self, note: str) -> datetime | None:
-        """Return when the witness cosigned a note; None if it did not. Raises `NoteError` for a bad cosignature."""
+        """Return when the witness cosigned a note; None if it did not.
+
+        Raises `NoteError` for a bad cosignature.
+        """
         text, signatures = parts_of(note)
         found = [blob[4:] for name, blob in signatures if (name, blob[:4]) == (self.name, self.id)]
         if not found:

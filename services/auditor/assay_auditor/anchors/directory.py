@@ -1,4 +1,7 @@
-"""A directory, such as a mounted object store, in which each checkpoint is a new file that is never overwritten."""
+"""A directory in which each checkpoint is a new file that is never overwritten.
+
+For example a mounted object store with retention.
+"""
 
 import contextlib
 import os
@@ -17,7 +20,7 @@ _ATTEMPTS = 9
 
 
 class Directory(Anchor):
-    """Writes each checkpoint into a file of its own, opened so that an existing one is never changed.
+    """Writes each checkpoint into a new file, opened so that an existing one is never changed.
 
     Delivery: at least once. A file that has the checkpoint already counts.
     """

@@ -21,7 +21,7 @@ class EvidenceError(ValueError):
 
 @dataclass(frozen=True)
 class Kept:
-    """What the store keeps of one anchor and checkpoint: see the table `audit_anchors`."""
+    """A row of the table `audit_anchors`: a checkpoint that one anchor has."""
 
     size: int
     anchor: str

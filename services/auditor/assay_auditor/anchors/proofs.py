@@ -33,7 +33,10 @@ def consistency_proof(first: int, second: int, edge: Sequence[bytes], behind: It
 
 
 def stored_proof(client: Client, log: str, first: int, signed: Checkpoint) -> list[bytes]:
-    """Return the proof that a signed checkpoint continues the first leaves. Raises `AnchorError`, or the driver's errors."""
+    """Return the proof that a signed checkpoint continues the first leaves.
+
+    Raises `AnchorError`, or the driver's errors.
+    """
     try:
         tree = _tree(client, log, first)
         proof = consistency_proof(first, signed.size, tree.edge, _leaves(client, log, first, signed.size))

@@ -1,4 +1,7 @@
-"""A time-stamp server signs that a checkpoint existed at a time (RFC 3161). `openssl ts -verify` reads its responses too."""
+"""A time-stamp server signs that a checkpoint existed at a time (RFC 3161).
+
+`openssl ts -verify` reads its responses too.
+"""
 
 import base64
 from collections.abc import Sequence
@@ -16,7 +19,7 @@ _GRANTED = 0
 
 
 class TokenError(ValueError):
-    """A time stamp is malformed, of other content, or by a server that the root certificates do not confirm."""
+    """A time stamp is malformed, of other content, or by a server that is not trusted."""
 
 
 class TimestampServer(Anchor):

@@ -64,11 +64,11 @@ class Witness(Anchor):
             403: "does not trust the key of this log: give its operator the line of assay audit key",
             404: "does not know this log: give its operator auditor.origin and the line of assay audit key",
         }
-        return AnchorError(f"{name} {reasons.get(status, 'has a problem of its own')} (HTTP {status})")
+        return AnchorError(f"{name} {reasons.get(status, 'has an internal problem')} (HTTP {status})")
 
 
 def request_of(old: int, proof: Sequence[bytes], note: str) -> bytes:
-    """Return the body of add-checkpoint: the size that the witness has, the consistency proof, the signed checkpoint."""
+    """Return the body of add-checkpoint: known size, consistency proof, signed checkpoint."""
     if len(proof) > _PROOF_HASHES:
         raise AnchorError(f"a consistency proof of more than {_PROOF_HASHES} hashes")
     lines = [f"old {old}", *(base64.b64encode(each).decode() for each in proof)]

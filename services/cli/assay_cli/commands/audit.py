@@ -224,12 +224,31 @@ def checkpoint(
 
 
 @audit.command()
-def anchors(vkey: Keys = None, as_json: AsJsonLines = False, data: DataDirectory = DEFAULT_DATA) -> None:
-    """List where signed checkpoints are, how many leaves each newest one covers, and its age. Asks no anchor."""
+def anchors(
+    vkey: Keys = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the newest checkpoint of each anchor, and its time stamp, into this directory; default: print a list.",
+        ),
+    ] = None,
+    as_json: AsJsonLines = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """List where signed checkpoints are, with the leaves and the age of each newest one.
+
+    Asks no anchor: see `assay audit checkpoint --submit`.
+    """
     from assay_operations.audit_anchors import anchors as places
+    from assay_operations.audit_anchors import save as saved
     from assay_operations.audit_log import opened_log
 
     with ends_quietly(), opened_log(data) as log:
+        if save is not None:
+            for path in saved(log, save):
+                echo(printable(str(path)))
+            return
         found = [vars(each) for each in places(log, vkey or [])]
         if not as_json:
             found = [

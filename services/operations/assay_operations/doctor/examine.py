@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay_auditor.anchors.configured import anchors_of
 from assay_operations.audit import Trail
 from assay_operations.channels import check_channels, own_settings, unused_channels
 from assay_operations.clients import open_store, settings_and_source
@@ -231,6 +232,16 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
             ),
             hint,
         )
+        if anchors := anchors_of(settings.auditor):
+            names_of_anchors = [each.name for each in anchors]
+            patience_s = checks.UNANCHORED_S + max(each.every_s for each in anchors)
+            patient.check(
+                "audit anchors",
+                lambda: checks.audit_anchors(
+                    probes.late_anchors(client, names.database, settings.auditor.origin, names_of_anchors), patience_s
+                ),
+                hint,
+            )
         patient.check("clock of the store", lambda: checks.clock("the store", probes.store_ahead_s(client)), hint)
 
 
