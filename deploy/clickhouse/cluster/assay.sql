@@ -3640,6 +3640,7 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.audit_checkpoints ON CLUSTER '{clu
     note String COMMENT 'The signed checkpoint (c2sp.org/tlog-checkpoint).' CODEC(ZSTD(3)),
     edge Array(String) COMMENT 'Roots of the complete subtrees from left to right, in hex: a tree continues from them.' CODEC(ZSTD(1)),
     places Map(String, UInt64) COMMENT 'Greatest place of each kind of source in these leaves, events as one: the auditor continues from them.' CODEC(ZSTD(1)),
+    rotation String COMMENT 'If the key was replaced here, the statement that both keys signed; otherwise empty.' CODEC(ZSTD(3)),
     stored_at DateTime64(6, 'UTC') MATERIALIZED now64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).' CODEC(ZSTD(1))
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}')
@@ -3747,11 +3748,12 @@ CREATE VIEW IF NOT EXISTS `assay_local`.audit_checkpoints ON CLUSTER '{cluster}'
     note String COMMENT 'The signed checkpoint (c2sp.org/tlog-checkpoint).',
     edge Array(String) COMMENT 'Roots of the complete subtrees from left to right, in hex: a tree continues from them.',
     places Map(String, UInt64) COMMENT 'Greatest place of each kind of source in these leaves, events as one: the auditor continues from them.',
+    rotation String COMMENT 'If the key was replaced here, the statement that both keys signed; otherwise empty.',
     stored_at DateTime64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).'
 )
 DEFINER = owner SQL SECURITY DEFINER
 AS SELECT
-    log, size, root, note, edge, places, stored_at
+    log, size, root, note, edge, places, rotation, stored_at
 FROM `assay_base_local`.audit_checkpoints
 COMMENT 'Signed checkpoints of the audit log.';
 
@@ -4594,6 +4596,7 @@ CREATE TABLE IF NOT EXISTS `assay`.audit_checkpoints ON CLUSTER '{cluster}'
     note String COMMENT 'The signed checkpoint (c2sp.org/tlog-checkpoint).',
     edge Array(String) COMMENT 'Roots of the complete subtrees from left to right, in hex: a tree continues from them.',
     places Map(String, UInt64) COMMENT 'Greatest place of each kind of source in these leaves, events as one: the auditor continues from them.',
+    rotation String COMMENT 'If the key was replaced here, the statement that both keys signed; otherwise empty.',
     stored_at DateTime64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).'
 )
 ENGINE = Distributed('{cluster}', 'assay_local', 'audit_checkpoints');
@@ -5276,4 +5279,4 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (20,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (21, '0021_labels.sql', '01b912417402c7b5cf08fd712af8af21368f38a396ed21738f05c9f4939dc4d0');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (22, '0022_audit_log.sql', 'de673839857f691cebcf222214cb38c2d049edce56bcef64e80d1040bc05dc5c');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (22, '0022_audit_log.sql', 'bf1f7098db9246686f00d31ec9291915e0c30e6ab71173532b0869cb16a0194e');

@@ -7,7 +7,7 @@ import logging
 import time
 from pathlib import Path
 
-from assay_auditor.keys import KeyFileError, Lock, load_or_create
+from assay_auditor.keys import KeyFileError, Lock, load_or_create, next_signer
 from assay_auditor.log import Log, LogDamagedError
 from assay_auditor.notes import Signed
 from assay_auditor.sources import Sources
@@ -51,6 +51,10 @@ class Auditor:
                 return False
             log, sources = self._resumed()
             more = self._append(log, sources)
+            if log.tree.size and (new := next_signer(self._directory, log.origin)):
+                log.rotate(new)
+                self.signer = new
+                logger.warning("the key of the log was replaced: publish the line of assay audit key")
             self._sign(log, more=more)
         except (LogDamagedError, KeyFileError) as error:
             self._stop(str(error))
@@ -80,6 +84,8 @@ class Auditor:
         if self._log is None or self._sources is None:
             self._disconnect()
             store, own = self._settings.store, self._settings.auditor
+            # Another auditor of this directory may have replaced the key.
+            self.signer, self._secret = load_or_create(own.directory, own.origin)
             self._client = connect(store)
             sources = Sources(self._client, own.origin)
             log = Log(self._client, store.base_database, self.signer, self._secret, self._directory)

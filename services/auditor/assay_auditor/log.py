@@ -13,9 +13,10 @@ from typing import Any
 import orjson
 
 from assay_auditor.chain import GENESIS, is_hash
-from assay_auditor.keys import CHECKPOINT_FILE, KEY_FILE, append_checkpoint, last_notes
+from assay_auditor.keys import CHECKPOINT_FILE, KEY_FILE, ROTATION_FILE, append_checkpoint, last_notes, replace_signer
 from assay_auditor.merkle import Tree
 from assay_auditor.notes import Checkpoint, NoteError, Signed, Signer
+from assay_auditor.rotation import Rotation, signed_by_both
 from assay_auditor.rows import Leaf, Source, leaf_of
 from assay_auditor.sources import EVENT_KINDS, Sources
 from assay_runtime.store import Client, insert_json_rows
@@ -117,7 +118,26 @@ class Log:
         self.newest = Signed(checkpoint, note)
         return True
 
-    def _record(self, checkpoint: Checkpoint, note: str, tree: Tree, places: dict[str, int]) -> None:
+    def rotate(self, new: Signer) -> None:
+        """Replace the key: state it, sign a checkpoint with both keys, then remove the old private key. Raises `OSError` too.
+
+        After an interruption at any point, the next start does all of it again.
+        """
+        old = self._signer
+        checkpoint = Checkpoint(self.origin, self.tree.size, self.tree.root())
+        statement = signed_by_both(Rotation(checkpoint, old.verifier, new.verifier).text, old, new)
+        append_checkpoint(self._directory, statement, ROTATION_FILE)
+        note = signed_by_both(checkpoint.text, old, new)
+        append_checkpoint(self._directory, note)
+        self._record(checkpoint, note, self.tree, self.places, statement)
+        replace_signer(self._directory, new)
+        self._signer = new
+        self.checkpoint_size, self.covered_at = checkpoint.size, time.time()
+        self.newest = Signed(checkpoint, note)
+
+    def _record(
+        self, checkpoint: Checkpoint, note: str, tree: Tree, places: dict[str, int], rotation: str = ""
+    ) -> None:
         """Add a checkpoint to the store, with the edge of its tree and the places of its leaves; {} if they are not known."""
         row = {
             "log": self.origin,
@@ -126,6 +146,7 @@ class Log:
             "note": note,
             "edge": [each.hex() for each in tree.edge],
             "places": places,
+            "rotation": rotation,
         }
         self._insert("audit_checkpoints", [row])
 

@@ -14,7 +14,8 @@ from assay_auditor.anchors.anchoring import Anchoring
 from assay_auditor.anchors.configured import anchors_of
 from assay_auditor.anchors.evidence import EvidenceError, Kept
 from assay_auditor.keys import CHECKPOINT_FILE, last_notes
-from assay_auditor.notes import Checkpoint, NoteError, Signed, Verifier
+from assay_auditor.notes import NoteError, Signed
+from assay_auditor.rotation import KeyChain
 from assay_operations.audit_log import AuditLog
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
@@ -50,21 +51,21 @@ def anchors(log: AuditLog, vkeys: Sequence[str] = ()) -> list[Place]:
     Places are the store, the auditor's file, and every anchor that is set or was used before. Does not ask the anchors.
     Raises `OperationError`.
     """
-    verifiers = log.verifiers(vkeys)
-    return [_in_store(log, verifiers), _in_file(log, verifiers), *_anchored(log, verifiers, vkeys)]
+    keys = log.keys(vkeys)
+    return [_in_store(log, keys), _in_file(log, keys), *_anchored(log, keys, vkeys)]
 
 
-def _in_store(log: AuditLog, verifiers: Sequence[Verifier]) -> Place:
+def _in_store(log: AuditLog, keys: KeyChain) -> Place:
     rows = log.query(
         "SELECT note, toUnixTimestamp64Micro(stored_at) FROM audit_checkpoints WHERE log = {log:String} ORDER BY size DESC LIMIT 1"
     )
     if not rows:
         return Place(STORE, STORE, problem="no checkpoint")
     note, micros = rows[0]
-    return _place(log, verifiers, STORE, STORE, note, datetime.fromtimestamp(micros / 1e6, UTC))
+    return _place(log, keys, STORE, STORE, note, datetime.fromtimestamp(micros / 1e6, UTC))
 
 
-def _in_file(log: AuditLog, verifiers: Sequence[Verifier]) -> Place:
+def _in_file(log: AuditLog, keys: KeyChain) -> Place:
     path = log.own.directory / CHECKPOINT_FILE
     try:
         notes = last_notes(log.own.directory)
@@ -73,10 +74,10 @@ def _in_file(log: AuditLog, verifiers: Sequence[Verifier]) -> Place:
         return Place(str(path), FILE, problem=f"cannot be read ({error.strerror})")
     if not notes:
         return Place(str(path), FILE, problem="no checkpoint")
-    return _place(log, verifiers, str(path), FILE, notes[-1], datetime.fromtimestamp(at, UTC))
+    return _place(log, keys, str(path), FILE, notes[-1], datetime.fromtimestamp(at, UTC))
 
 
-def _anchored(log: AuditLog, verifiers: Sequence[Verifier], vkeys: Sequence[str]) -> Iterator[Place]:
+def _anchored(log: AuditLog, keys: KeyChain, vkeys: Sequence[str]) -> Iterator[Place]:
     evidence = log.evidence(vkeys)
     found = _newest_of_each(log)
     for anchor in anchors_of(log.own):
@@ -91,7 +92,7 @@ def _anchored(log: AuditLog, verifiers: Sequence[Verifier], vkeys: Sequence[str]
             yield Place(kept.anchor, kept.kind, problem=str(error))
             continue
         problem = "not checked: its key or root certificate is not known" if evidence.unchecked > unchecked else ""
-        yield _place(log, verifiers, kept.anchor, kept.kind, kept.note, at, problem)
+        yield _place(log, keys, kept.anchor, kept.kind, kept.note, at, problem)
 
 
 def _newest_of_each(log: AuditLog) -> dict[str, tuple[Kept, int]]:
@@ -123,11 +124,9 @@ def save(log: AuditLog, directory: Path) -> list[Path]:
     return sorted(files)
 
 
-def _place(
-    log: AuditLog, verifiers: Sequence[Verifier], where: str, kind: str, note: str, at: datetime, problem: str = ""
-) -> Place:
+def _place(log: AuditLog, keys: KeyChain, where: str, kind: str, note: str, at: datetime, problem: str = "") -> Place:
     try:
-        found = Checkpoint.verified(note, verifiers, log.own.origin)
+        found = keys.verified(note, log.own.origin)
     except NoteError as error:
         return Place(where, kind, problem=str(error))
     age_s = round(max(0.0, time.time() - at.timestamp()), 1)
@@ -164,35 +163,33 @@ def submit(data: Path, vkeys: Sequence[str] = ()) -> tuple[str, list[Answer]]:
         )
     with open_store(settings.store) as client:
         log = AuditLog(client, settings.auditor, (settings.store.base_database, settings.store.database))
-        verifiers = log.verifiers(vkeys)
+        keys = log.keys(vkeys)
         anchoring = Anchoring(settings.auditor.origin, settings.store, configured)
         try:
-            signed = _newest(log, verifiers)
-            answers = [_answer(anchoring, each, log, verifiers, signed) for each in configured]
+            signed = _newest(log, keys)
+            answers = [_answer(anchoring, each, log, keys, signed) for each in configured]
         finally:
             anchoring.close()
     return signed.note, answers
 
 
-def _newest(log: AuditLog, verifiers: Sequence[Verifier]) -> Signed:
+def _newest(log: AuditLog, keys: KeyChain) -> Signed:
     notes = log.newest_notes()
     for each in notes:
         try:
-            return Signed(Checkpoint.verified(each.note, verifiers, log.own.origin), each.note)
+            return Signed(keys.verified(each.note, log.own.origin), each.note)
         except NoteError:
             continue
     what = f"no checkpoint of {log.own.origin!r} by a known key is stored"
     raise OperationError("not_found", what, "start the auditor; see assay doctor")
 
 
-def _answer(
-    anchoring: Anchoring, anchor: "Anchor", log: AuditLog, verifiers: Sequence[Verifier], signed: Signed
-) -> Answer:
+def _answer(anchoring: Anchoring, anchor: "Anchor", log: AuditLog, keys: KeyChain, signed: Signed) -> Answer:
     while True:
         try:
             anchored = anchoring.submit(anchor, signed, anchoring.known(anchor))
         except AnchorError as error:
-            newer = _newest(log, verifiers) if error.contradicts else signed
+            newer = _newest(log, keys) if error.contradicts else signed
             if newer.checkpoint.size > signed.checkpoint.size:  # the auditor was faster
                 signed = newer
                 continue

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -15,13 +15,14 @@ from assay_auditor.anchors.configured import roots_of, witnesses_of
 from assay_auditor.anchors.cosignature import WitnessKey, is_witness_key
 from assay_auditor.anchors.directory import files_in, read_note
 from assay_auditor.anchors.evidence import Evidence, EvidenceError, Kept
-from assay_auditor.bundle import bundle_of, problem_of
+from assay_auditor.bundle import ROTATIONS, bundle_of, problem_of
 from assay_auditor.disclosures import opened
 from assay_auditor.expiry import OPERATION, Expiry, expiry_of
-from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, ends_torn, is_torn
+from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, ROTATION_FILE, ends_torn, is_torn
 from assay_auditor.keys import notes_in as notes_of_file
 from assay_auditor.merkle import inclusion_ranges, range_roots
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
+from assay_auditor.rotation import KeyChain
 from assay_auditor.rows import HASHED, VERSION, leaf_data, time_sql
 from assay_auditor.verification import COLUMNS, Mismatch, Note, StoredLeaf, Verification
 from assay_operations.audit_grants import wider_grants
@@ -121,6 +122,17 @@ class AuditLog:
             return [Verifier.parsed(each) for each in given]
         except NoteError as error:
             raise OperationError("invalid", f"--vkey: {error}", "see: assay audit key") from None
+
+    def keys(self, vkeys: Sequence[str]) -> KeyChain:
+        """Return the keys to trust, with those that rotations connect with them."""
+        query = "SELECT DISTINCT rotation FROM audit_checkpoints WHERE log = {log:String} AND rotation != '' LIMIT {most:UInt64}"
+        stored = [str(note) for (note,) in self.query(query, most=ROTATIONS)]
+        path = self.own.directory / ROTATION_FILE
+        try:
+            filed = list(islice(notes_of_file(path), ROTATIONS)) if path.exists() else []
+        except OSError as error:
+            raise _unreadable(path, error) from None
+        return KeyChain(self.verifiers(vkeys), [*filed, *stored])
 
     def evidence(self, vkeys: Sequence[str]) -> Evidence:
         """Return what checks the anchors, with the given keys of witnesses and those of the settings."""
@@ -342,7 +354,7 @@ def verify(
     `since_ms`: rows whose leaves were written before are not read; the hashes of all leaves are. Raises `OperationError`.
     """
     seen = progress or Unseen()
-    verifiers = log.verifiers(vkeys)
+    keys = log.keys(vkeys)
     # Each is in the file before it is in the store, and its leaves are before both: what is read later may have more.
     stored = max((each.size or 0 for each in log.newest_notes()[:1]), default=-1)
     own_file = log.own.directory / CHECKPOINT_FILE
@@ -364,7 +376,10 @@ def verify(
     wider, unknown = log.wider_grants()
     if unknown:
         result.notes.append(unknown)
-    check = Verification(log.own.origin, verifiers, log.expiries())
+    check = Verification(log.own.origin, keys, log.expiries())
+    for problem in keys.problems:
+        result.mismatches += 1
+        yield Mismatch("checkpoint", None, problem)
     for identity, rights in wider:
         result.mismatches += 1
         yield Mismatch("grant", None, f"{identity} may change the log: {rights}")
@@ -589,13 +604,13 @@ def disclosed(log: AuditLog, row: dict[str, Any]) -> dict[str, str | None]:
 def proof(log: AuditLog, name: str, *, vkeys: Sequence[str] = (), progress: Counts | None = None) -> dict[str, Any]:
     """Return a bundle that proves a row: see `assay_auditor.bundle`. Raises `OperationError`."""
     seen = progress or Unseen()
-    verifiers = log.verifiers(vkeys)
+    keys = log.keys(vkeys)
     row = found_row(log, name)
     index = row["leaf_index"]
     covering = None
     for each in log.newest_notes(above=index):
         try:
-            found = Checkpoint.verified(each.note, verifiers, log.own.origin)
+            found = keys.verified(each.note, log.own.origin)
         except NoteError:
             continue
         if found.size > index:
@@ -624,7 +639,8 @@ def proof(log: AuditLog, name: str, *, vkeys: Sequence[str] = (), progress: Coun
     path = range_roots(inclusion_ranges(index, signed.size), hashes())
     texts = [text for _, _, text in log.disclosures(index, index + 1)]
     try:
-        return bundle_of(leaf_data(row), index, path, note, verifiers[0].vkey, texts)
+        signer = keys.signer_of(note) or keys.verifiers[0]
+        return bundle_of(leaf_data(row), index, path, note, signer.vkey, texts, keys.rotations)
     except ValueError:
         raise OperationError("conflict", f"row {index} has no canonical form", "run assay audit verify") from None
 

@@ -86,6 +86,7 @@ CREATE TABLE IF NOT EXISTS ${base}.audit_checkpoints
     note String COMMENT 'The signed checkpoint (c2sp.org/tlog-checkpoint).' CODEC(ZSTD(3)),
     edge Array(String) COMMENT 'Roots of the complete subtrees from left to right, in hex: a tree continues from them.' CODEC(ZSTD(1)),
     places Map(String, UInt64) COMMENT 'Greatest place of each kind of source in these leaves, events as one: the auditor continues from them.' CODEC(ZSTD(1)),
+    rotation String COMMENT 'If the key was replaced here, the statement that both keys signed; otherwise empty.' CODEC(ZSTD(3)),
     stored_at DateTime64(6, 'UTC') MATERIALIZED now64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).' CODEC(ZSTD(1))
 )
 ENGINE = ReplacingMergeTree
@@ -193,11 +194,12 @@ CREATE VIEW IF NOT EXISTS ${views}.audit_checkpoints
     note String COMMENT 'The signed checkpoint (c2sp.org/tlog-checkpoint).',
     edge Array(String) COMMENT 'Roots of the complete subtrees from left to right, in hex: a tree continues from them.',
     places Map(String, UInt64) COMMENT 'Greatest place of each kind of source in these leaves, events as one: the auditor continues from them.',
+    rotation String COMMENT 'If the key was replaced here, the statement that both keys signed; otherwise empty.',
     stored_at DateTime64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).'
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
-    log, size, root, note, edge, places, stored_at
+    log, size, root, note, edge, places, rotation, stored_at
 FROM ${base}.audit_checkpoints
 COMMENT 'Signed checkpoints of the audit log.';
 
