@@ -12,7 +12,7 @@ import inspect
 import shutil
 import signal
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -54,6 +54,7 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Workers share the tests so that each module's servers start once, and no worker is left with a long test when the others are done."""
     begun = set[object]()
+    function: object
     for item in items:
         if _runs_on_each_server(item):
             item.add_marker(pytest.mark.each_server)
@@ -61,6 +62,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         elif _leads_to(item, _REDIS_STARTERS):
             item.add_marker(pytest.mark.redis)
             function = (item.path, getattr(item, "cls", None), getattr(item, "originalname", item.name))
+            if item.path.name.startswith("test_console_"):
+                function = item.path  # pages only read from it, each module with a few commands
             if function not in begun and not item.get_closest_marker("bare_only"):
                 item.add_marker(pytest.mark.bare)  # its other cases differ in their input, not in their Redis
             begun.add(function)
@@ -193,6 +196,27 @@ def migrated(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """A real store with all tables and no row, one for each module."""
     with StoreServer(tmp_path_factory.mktemp("store"), tables=tables) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def _kept_store(
+    tables: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[StoreServer, Collection[str]]]:
+    """A real store for many tests, and the tables whose rows the migrations made."""
+    with StoreServer(tmp_path_factory.mktemp("kept-store"), tables=tables) as server:
+        yield server, server.tables_with_rows()
+
+
+@pytest.fixture
+def empty_store(_kept_store: tuple[StoreServer, Collection[str]]) -> Iterator[StoreServer]:
+    """A real store with all tables and no row, which a test may also kill: the one of an earlier test, emptied.
+
+    A start takes seconds of CPU. A test that changes tables, users or settings of the store takes `own_store`.
+    """
+    server, made = _kept_store
+    server.empty(kept=made)
+    yield server
+    server.rest()
 
 
 @pytest.fixture

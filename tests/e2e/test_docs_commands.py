@@ -20,6 +20,7 @@ import pytest
 
 from assay_schema.streams import CAPTURE, DEAD, FIELD
 from tests.programs import needed
+from tests.support import longmemeval
 from tests.support.demo import run_demo
 from tests.support.docs_commands import ROOT, Block, Command, blocks, commands, statements
 from tests.support.stack import System, running
@@ -58,6 +59,11 @@ capture.close()
     "topics.tsv": "1\twaterproof boots\n",
     "scifact/queries.jsonl": '{"_id": "1", "text": "waterproof boots"}\n',
     "scifact/qrels/test.tsv": "query-id\tcorpus-id\tscore\n1\tboots/alpine\t1\n",
+    "my_memory.py": (
+        "def memory(query, limit, tool_name, params):\n"
+        "    return {'results': [each['session_id'] for each in params.get('sessions', [])][:limit], 'answer': 'blue'}\n"
+    ),
+    "longmemeval_oracle.json": json.dumps(longmemeval.rows(8)),
     "known.json": '{"schema_version": 1, "queries": [{"query": "waterproof boots", "relevant_slugs": ["boots/alpine"]}]}',
     "app.log": "mail jo@example.com\n",
     "in.ndjson": '{"note": "EMP-12345"}\n',

@@ -41,13 +41,13 @@ def put(store: StoreServer, *alerts: Alert) -> None:
         insert_json_rows(writer, "assay_base.alerts", lines(rows), len(rows))
 
 
-async def test_the_list_has_one_line_for_each_episode_and_its_filters(own_store: StoreServer) -> None:
+async def test_the_list_has_one_line_for_each_episode_and_its_filters(empty_store: StoreServer) -> None:
     put(
-        own_store,
+        empty_store,
         *episode(),
         transition(1, AlertState.WARN, alert_id=OTHER, project="books", metric="answer_relevancy"),
     )
-    async with console(of(own_store)) as pages:
+    async with console(of(empty_store)) as pages:
         every = (await pages.json("/alerts?state=all"))["rows"]["value"]["rows"]
         assert [(each["alert_id"], each["state"]) for each in every] == [
             (str(OTHER), "warn"),
@@ -69,27 +69,27 @@ async def test_the_list_has_one_line_for_each_episode_and_its_filters(own_store:
         await pages.json("/alerts?kind=nonsense", 422)
 
 
-async def test_silence_is_told_from_health(own_store: StoreServer, redis_server: RedisServer) -> None:
-    async with console(of(own_store, redis_server)) as pages:
+async def test_silence_is_told_from_health(empty_store: StoreServer, redis_server: RedisServer) -> None:
+    async with console(of(empty_store, redis_server)) as pages:
         page = await pages.html("/alerts")
         assert "No alert is open" in page
         assert "The detector has not read a sample yet" in page
-    async with console(of(own_store)) as pages:
+    async with console(of(empty_store)) as pages:
         assert "it is not known whether the detector runs" in await pages.html("/alerts")
 
 
-async def test_one_episode_shows_its_samples_transitions_and_the_events_to_compare(own_store: StoreServer) -> None:
+async def test_one_episode_shows_its_samples_transitions_and_the_events_to_compare(empty_store: StoreServer) -> None:
     now = datetime.now(UTC)
     answers = [answer(number, project="shop", days_old=days) for number, days in enumerate((0.05, 0.06, 0.2, 0.21))]
-    with connect(own_store.settings("writer").store) as writer:
+    with connect(empty_store.settings("writer").store) as writer:
         insert_json_rows(writer, "assay_base.answers", lines(answers), len(answers))
         scores = [
             score_row(faithfulness=value, days_old=days, project="shop", fingerprint="1f2e3d4c")
             for value, days in ((0.5, 0.01), (0.6, 0.02), (0.9, 0.06), (0.95, 0.08))
         ]
         insert_json_rows(writer, "assay_base.scores", lines(scores), len(scores))
-    put(own_store, *episode(since=now - timedelta(hours=1), at=now)[:2])
-    async with console(of(own_store)) as pages:
+    put(empty_store, *episode(since=now - timedelta(hours=1), at=now)[:2])
+    async with console(of(empty_store)) as pages:
         document, page = await pages.json(f"/alerts/{EPISODE}"), await pages.html(f"/alerts/{EPISODE}")
         assert [step["state"] for step in document["transitions"]] == ["warn", "critical"]
         assert {round(each["mean"], 2) for each in document["history"]["value"]["samples"]} >= {0.5, 0.6, 0.9}
@@ -107,9 +107,9 @@ async def test_one_episode_shows_its_samples_transitions_and_the_events_to_compa
         await pages.json(f"/alerts/{EPISODE}?project=books", 404)
 
 
-async def test_a_store_that_is_away_is_said_on_the_page(own_store: StoreServer) -> None:
-    own_store.kill()
-    async with console(of(own_store)) as pages:
+async def test_a_store_that_is_away_is_said_on_the_page(empty_store: StoreServer) -> None:
+    empty_store.kill()
+    async with console(of(empty_store)) as pages:
         document, page = await pages.json("/alerts"), await pages.html("/alerts")
         assert document["rows"]["state"] == "unavailable"
         assert document["rows"]["message"] in page
@@ -130,7 +130,7 @@ def operator_of(store: StoreServer, redis: RedisServer, directory: Path) -> Sett
 
 
 @pytest.fixture
-def alert(own_store: StoreServer, redis_server: RedisServer) -> Alert:
+def alert(empty_store: StoreServer, redis_server: RedisServer) -> Alert:
     """An open episode, in the state of the detector and in the store."""
     watched = monitor(QUICK)
     for number, (at_ms, value) in enumerate(stream(days=6, per_day=80, drop_from=4, drop=0.3)):
@@ -139,16 +139,16 @@ def alert(own_store: StoreServer, redis_server: RedisServer) -> Alert:
         for name, data in watched.changes().items():
             client.hset(drift_key(), name, data or b"")
     found = watched.take_alerts()
-    put(own_store, *found)
+    put(empty_store, *found)
     return found[-1]
 
 
 async def test_an_operator_acknowledges_an_episode_after_a_second_page(
-    own_store: StoreServer, redis_server: RedisServer, alert: Alert, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    empty_store: StoreServer, redis_server: RedisServer, alert: Alert, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The console's own identity, which may not acknowledge, must not win over the operator's file.
     monkeypatch.setenv("ASSAY_REDIS_URL", "redis://console:wrong@127.0.0.1:1/0")
-    settings = operator_of(own_store, redis_server, tmp_path)
+    settings = operator_of(empty_store, redis_server, tmp_path)
     async with console(settings) as pages:
         path = f"/alerts/{alert.alert_id}"
         assert f'href="{path}/acknowledge"' in await pages.html(path)
@@ -177,7 +177,7 @@ async def test_an_operator_acknowledges_an_episode_after_a_second_page(
         await pages.html(f"{path}?done=taken", 422)
         again = await pages.post(f"{path}/acknowledge", 409, comment="")
         assert "closed already" in again.text
-    with connect(own_store.settings("operator").store) as store:
+    with connect(empty_store.settings("operator").store) as store:
         [row] = list(store.query("SELECT * FROM operations").named_results())
     assert (row["operation"], row["actor"], row["through"], row["comment"]) == (
         "drift acknowledge", "ada", "console", "new model",
@@ -186,7 +186,7 @@ async def test_an_operator_acknowledges_an_episode_after_a_second_page(
 
 
 @pytest.fixture
-def incident(own_store: StoreServer, redis_server: RedisServer) -> list[Alert]:
+def incident(empty_store: StoreServer, redis_server: RedisServer) -> list[Alert]:
     """Two open episodes that began together, in the state of the detector and in the store."""
     watched = monitor(QUICK)
     for number, (at_ms, value) in enumerate(stream(days=6, per_day=80, drop_from=4, drop=0.3)):
@@ -196,16 +196,16 @@ def incident(own_store: StoreServer, redis_server: RedisServer) -> list[Alert]:
         for name, data in watched.changes().items():
             client.hset(drift_key(), name, data or b"")
     found = watched.take_alerts()
-    put(own_store, *found)
+    put(empty_store, *found)
     return list({each.alert_id: each for each in found}.values())
 
 
 async def test_alerts_that_began_together_are_accepted_with_one_press(
-    own_store: StoreServer, redis_server: RedisServer, incident: list[Alert], tmp_path: Path
+    empty_store: StoreServer, redis_server: RedisServer, incident: list[Alert], tmp_path: Path
 ) -> None:
     ids = sorted(str(each.alert_id) for each in incident)
     assert len(ids) == 2
-    async with console(operator_of(own_store, redis_server, tmp_path)) as pages:
+    async with console(operator_of(empty_store, redis_server, tmp_path)) as pages:
         listed = await pages.html("/alerts")
         (of,) = (await pages.json("/alerts"))["incidents"]
         first = of["episodes"][0]["alert_id"]
@@ -229,7 +229,7 @@ async def test_alerts_that_began_together_are_accepted_with_one_press(
         assert "Accepted: the drift service has closed 2 alerts." in (told := await pages.html("/alerts"))
         assert "1 of the chosen were closed already." in told
         await pages.post(path, 409, episodes=",".join(ids))
-    with connect(own_store.settings("operator").store) as store:
+    with connect(empty_store.settings("operator").store) as store:
         rows = list(store.query("SELECT * FROM operations").named_results())
     assert sorted(orjson.loads(row["target"])["alert_id"] for row in rows) == ids
     assert {(row["operation"], row["actor"], row["comment"]) for row in rows} == {
@@ -238,9 +238,9 @@ async def test_alerts_that_began_together_are_accepted_with_one_press(
 
 
 async def test_others_than_operators_see_an_incident_and_the_commands(
-    own_store: StoreServer, redis_server: RedisServer, incident: list[Alert], tmp_path: Path
+    empty_store: StoreServer, redis_server: RedisServer, incident: list[Alert], tmp_path: Path
 ) -> None:
-    async with console(operator_of(own_store, redis_server, tmp_path), Role.LABELLER) as pages:
+    async with console(operator_of(empty_store, redis_server, tmp_path), Role.LABELLER) as pages:
         first = incident[0].alert_id
         page = await pages.html(f"/alerts/{first}/together")
         assert " now, n = " in shown(page)
@@ -252,11 +252,11 @@ async def test_others_than_operators_see_an_incident_and_the_commands(
         assert client.hgetall(acknowledged_key()) == {}
 
 
-async def test_a_resolved_episode_shows_the_level_it_was_raised_against(own_store: StoreServer) -> None:
+async def test_a_resolved_episode_shows_the_level_it_was_raised_against(empty_store: StoreServer) -> None:
     opened, *_ = episode()
     over = transition(9, AlertState.RESOLVED, alert_id=EPISODE, baseline=0.123)
-    put(own_store, opened, over)
-    async with console(of(own_store)) as pages:
+    put(empty_store, opened, over)
+    async with console(of(empty_store)) as pages:
         document, page = await pages.json(f"/alerts/{EPISODE}"), await pages.html(f"/alerts/{EPISODE}")
         assert document["episode"]["baseline"] == 0.123
         assert document["baseline"] == opened.baseline
@@ -266,9 +266,9 @@ async def test_a_resolved_episode_shows_the_level_it_was_raised_against(own_stor
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.LABELLER])
 async def test_others_than_operators_are_refused_and_see_the_command(
-    own_store: StoreServer, redis_server: RedisServer, alert: Alert, tmp_path: Path, role: Role
+    empty_store: StoreServer, redis_server: RedisServer, alert: Alert, tmp_path: Path, role: Role
 ) -> None:
-    async with console(operator_of(own_store, redis_server, tmp_path), role) as pages:
+    async with console(operator_of(empty_store, redis_server, tmp_path), role) as pages:
         path = f"/alerts/{alert.alert_id}"
         assert f"assay drift acknowledge {alert.alert_id}" in await pages.html(path)
         await pages.html(f"{path}/acknowledge", 403)
@@ -278,9 +278,9 @@ async def test_others_than_operators_are_refused_and_see_the_command(
 
 
 async def test_without_the_operators_file_nothing_is_acknowledged(
-    own_store: StoreServer, redis_server: RedisServer, alert: Alert
+    empty_store: StoreServer, redis_server: RedisServer, alert: Alert
 ) -> None:
-    async with console(of(own_store, redis_server)) as pages:
+    async with console(of(empty_store, redis_server)) as pages:
         answered = await pages.post(f"/alerts/{alert.alert_id}/acknowledge", 403, comment="")
         assert f"assay drift acknowledge {alert.alert_id}" in answered.text
     with redis_server.client() as client:
@@ -288,9 +288,9 @@ async def test_without_the_operators_file_nothing_is_acknowledged(
 
 
 async def test_an_operators_file_that_cannot_be_read_is_named_without_its_content(
-    own_store: StoreServer, redis_server: RedisServer, alert: Alert, tmp_path: Path
+    empty_store: StoreServer, redis_server: RedisServer, alert: Alert, tmp_path: Path
 ) -> None:
-    settings = operator_of(own_store, redis_server, tmp_path)
+    settings = operator_of(empty_store, redis_server, tmp_path)
     file = settings.console.operator_config
     assert file is not None
     file.unlink()

@@ -43,15 +43,15 @@ def run_of(
 
 
 @pytest.fixture
-def owner(own_store: StoreServer) -> Iterator[Client]:
-    with connect(own_store.settings().store) as client:
+def owner(empty_store: StoreServer) -> Iterator[Client]:
+    with connect(empty_store.settings().store) as client:
         yield client
 
 
 @pytest.fixture
-def settings(own_store: StoreServer) -> Settings:
+def settings(empty_store: StoreServer) -> Settings:
     redis = RedisSettings.model_validate({"url": "redis://127.0.0.1:1/0"})
-    return own_store.settings("console").model_copy(update={"redis": redis})
+    return empty_store.settings("console").model_copy(update={"redis": redis})
 
 
 def put(store: StoreServer, owner: Client, *runs: Run) -> list[str]:
@@ -59,11 +59,11 @@ def put(store: StoreServer, owner: Client, *runs: Run) -> list[str]:
 
 
 async def test_a_comparison_is_what_the_command_says(
-    settings: Settings, own_store: StoreServer, owner: Client, tmp_path: Path
+    settings: Settings, empty_store: StoreServer, owner: Client, tmp_path: Path
 ) -> None:
-    base, change = put(own_store, owner, run_of("main"), run_of("pr", 20, started="2026-11-21T00:00:00.000+00:00"))
+    base, change = put(empty_store, owner, run_of("main"), run_of("pr", 20, started="2026-11-21T00:00:00.000+00:00"))
     done = await asyncio.to_thread(
-        Cli(tmp_path, store_url=own_store.url).call,
+        Cli(tmp_path, store_url=empty_store.url).call,
         "eval",
         "compare",
         base,
@@ -104,9 +104,9 @@ async def test_a_comparison_is_what_the_command_says(
 
 
 async def test_runs_over_other_cases_are_told_to_be_not_comparable(
-    settings: Settings, own_store: StoreServer, owner: Client
+    settings: Settings, empty_store: StoreServer, owner: Client
 ) -> None:
-    base, change = put(own_store, owner, run_of("main"), run_of("other", dataset="e" * 64))
+    base, change = put(empty_store, owner, run_of("main"), run_of("other", dataset="e" * 64))
     async with console(settings) as pages:
         query = f"?base={base}&change={change}"
         found = (await pages.json(f"/compare{query}"))["found"]
@@ -119,15 +119,15 @@ async def test_runs_over_other_cases_are_told_to_be_not_comparable(
 
 
 async def test_runs_are_grouped_by_the_fingerprint_of_their_dataset_and_nights_are_a_strip(
-    settings: Settings, own_store: StoreServer, owner: Client
+    settings: Settings, empty_store: StoreServer, owner: Client
 ) -> None:
     runs = [run_of("one"), run_of("other", dataset="e" * 64, started="2026-11-21T00:00:00.000+00:00"), run_of("two", 3)]
-    put(own_store, owner, *runs)
+    put(empty_store, owner, *runs)
     told = Attempt(
         uuid.uuid4(), "golden", "shop", _now(), _now(), Outcome.FAIL, identity(runs[0]), "one",
         "two", CASES, 1, ["mrr"], 0.25, "mrr failed", [],
     )  # fmt: skip
-    store_attempt(owner, own_store.settings().store, told)
+    store_attempt(owner, empty_store.settings().store, told)
     groups = grouped(runs_in(owner, "shop"))
     assert [[each.name for each in group.runs] for group in groups] == [["other"], ["one", "two"]]
     async with console(settings) as pages:
@@ -156,9 +156,9 @@ def _now() -> Any:
 
 
 async def test_a_case_shows_both_lists_their_moves_and_what_was_expected(
-    settings: Settings, own_store: StoreServer, owner: Client
+    settings: Settings, empty_store: StoreServer, owner: Client
 ) -> None:
-    base, change = put(own_store, owner, run_of("main"), run_of("pr", 3))
+    base, change = put(empty_store, owner, run_of("main"), run_of("pr", 3))
     case = dataset_case(
         project="shop", dataset="golden", case_id="case-1", query="which document is right?", expected_slugs=["doc/right", "doc/never"],
         expected_chunk_ids=[], null_case=False, retired=False,
@@ -188,12 +188,12 @@ async def test_a_case_shows_both_lists_their_moves_and_what_was_expected(
 
 
 async def test_empty_pages_say_what_to_run_and_a_store_that_is_away_is_said(
-    settings: Settings, own_store: StoreServer
+    settings: Settings, empty_store: StoreServer
 ) -> None:
     async with console(settings) as pages:
         for path in ("/evals", "/evals/compare"):
             assert "assay eval run" in await pages.html(path)
-        own_store.kill()
+        empty_store.kill()
         document, page = await pages.json("/runs?project=books"), await pages.html("/evals?project=books")
         assert document["runs"]["state"] == "unavailable"
         assert document["runs"]["message"] in page

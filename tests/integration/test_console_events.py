@@ -73,11 +73,11 @@ def texts_of(page: str) -> list[str]:
 
 
 def test_a_value_with_a_comma_is_filtered_by_the_link_of_its_facet(
-    own_store: StoreServer, redis_server: RedisServer
+    empty_store: StoreServer, redis_server: RedisServer
 ) -> None:
     names = ("search, beta", "search", "beta", "back\\slash,")
     fill(
-        own_store,
+        empty_store,
         candidates=[at(NOW_MS - 1000 * place, candidate(), service=name) for place, name in enumerate(names, 1)],
     )
 
@@ -94,12 +94,12 @@ def test_a_value_with_a_comma_is_filtered_by_the_link_of_its_facet(
             (chosen,) = (each for each in own["values"] if each["chosen"])
             assert (chosen["value"], chosen["toggled"]) == (name, "")
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
-def test_pages_together_have_each_event_once_over_http(own_store: StoreServer, redis_server: RedisServer) -> None:
+def test_pages_together_have_each_event_once_over_http(empty_store: StoreServer, redis_server: RedisServer) -> None:
     times = [NOW_MS - 1000 * number for number in range(60)] + [NOW_MS - 5000] * 60
-    fill(own_store, candidates=[at(ms, candidate()) for ms in times], answers=[at(ms, answer()) for ms in times[:20]])
+    fill(empty_store, candidates=[at(ms, candidate()) for ms in times], answers=[at(ms, answer()) for ms in times[:20]])
 
     async def look(pages: Pages) -> None:
         seen, path = [], "/events?t=1h"
@@ -114,14 +114,14 @@ def test_pages_together_have_each_event_once_over_http(own_store: StoreServer, r
             path = html.unescape(following[1]) if following else ""
         assert len(seen) == len(set(seen)) == 140
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
-def test_every_number_of_the_document_is_on_the_page(own_store: StoreServer, redis_server: RedisServer) -> None:
+def test_every_number_of_the_document_is_on_the_page(empty_store: StoreServer, redis_server: RedisServer) -> None:
     rows = [candidate(number, project="shop", latency_ms=12.5 + number) for number in range(5)]
     judged = answer(20)
     fill(
-        own_store,
+        empty_store,
         candidates=rows,
         answers=[judged],
         feedback=[feedback(21, target_event_id=judged["event_id"], verdict="negative", text="wrong")],
@@ -146,14 +146,14 @@ def test_every_number_of_the_document_is_on_the_page(own_store: StoreServer, red
         judged_only = await pages.json("/events?has=judged,negative&metric.faithfulness<=0.5")
         assert [row["event_id"] for row in judged_only["listed"]["value"]["rows"]] == [judged["event_id"]]
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
 def test_an_empty_list_says_how_many_events_each_condition_hides(
-    own_store: StoreServer, redis_server: RedisServer
+    empty_store: StoreServer, redis_server: RedisServer
 ) -> None:
     old = [at(NOW_MS - 40 * 86_400_000, candidate(service="search"))]
-    fill(own_store, candidates=[candidate(number, service="search") for number in range(3)] + old)
+    fill(empty_store, candidates=[candidate(number, service="search") for number in range(3)] + old)
 
     async def look(pages: Pages) -> None:
         document = await pages.json("/events?service=search&status=no_result")
@@ -164,7 +164,7 @@ def test_an_empty_list_says_how_many_events_each_condition_hides(
         nothing = await pages.html("/events?project=nobody")
         assert "No event is stored yet" in nothing or "No event in this range" in nothing
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_an_empty_list_says_how_many_events_each_condition_hides(
     ],
 )
 def test_the_sql_of_a_list_returns_its_events(
-    own_store: StoreServer, redis_server: RedisServer, chosen: dict[str, str]
+    empty_store: StoreServer, redis_server: RedisServer, chosen: dict[str, str]
 ) -> None:
     trace = {"traceparent": f"00-{7:032x}-{7:016x}-01"}
     rows = [
@@ -189,7 +189,7 @@ def test_the_sql_of_a_list_returns_its_events(
         candidate(2, service="it's", session_id="a\\b"),
         candidate(3, service="other", latency_ms=5, **trace),
     ]
-    fill(own_store, candidates=rows)
+    fill(empty_store, candidates=rows)
 
     async def look(pages: Pages) -> None:
         document = await pages.json("/events?" + urlencode(chosen))
@@ -200,15 +200,15 @@ def test_the_sql_of_a_list_returns_its_events(
         answer = (await pages.json("/sql?" + urlencode({"q": document["sql"]} | values)))["answer"]
         assert {row[-1] for row in answer["rows"]} == listed
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
-def test_without_any_event_the_page_names_the_next_command(own_store: StoreServer, redis_server: RedisServer) -> None:
+def test_without_any_event_the_page_names_the_next_command(empty_store: StoreServer, redis_server: RedisServer) -> None:
     async def look(pages: Pages) -> None:
         assert "assay doctor" in await pages.html("/events")
         assert (await pages.json("/events"))["listed"]["value"]["rows"] == []
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
 @pytest.mark.parametrize(
@@ -226,13 +226,13 @@ def test_parameters_that_mean_nothing_are_refused(migrated: StoreServer, redis_s
 
 
 def test_a_store_that_is_away_leaves_the_last_rows_with_their_age(
-    own_store: StoreServer, redis_server: RedisServer
+    empty_store: StoreServer, redis_server: RedisServer
 ) -> None:
-    fill(own_store, candidates=[candidate(number) for number in range(3)])
+    fill(empty_store, candidates=[candidate(number) for number in range(3)])
 
     async def look(pages: Pages) -> None:
         before = await pages.json("/events")
-        own_store.kill()
+        empty_store.kill()
         for _ in range(3):  # the range that ends now is another one in each
             later = await pages.json("/events?_=1")
             assert later["listed"]["value"] == before["listed"]["value"]
@@ -241,13 +241,15 @@ def test_a_store_that_is_away_leaves_the_last_rows_with_their_age(
         assert never["listed"]["state"] == "unavailable"
         assert never["listed"]["message"] in shown(await pages.html("/events?kind=answer"))
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
-def test_what_differs_names_the_value_that_is_more_frequent(own_store: StoreServer, redis_server: RedisServer) -> None:
+def test_what_differs_names_the_value_that_is_more_frequent(
+    empty_store: StoreServer, redis_server: RedisServer
+) -> None:
     rows = [candidate(number, service="bad" if number < 60 else "good", retrieved_chunk_ids=[] if number < 60 else [1],
                       retrieved_slugs=[] if number < 60 else ["a"], retrieved_scores=[]) for number in range(120)]  # fmt: skip
-    fill(own_store, candidates=rows)
+    fill(empty_store, candidates=rows)
 
     async def look(pages: Pages) -> None:
         document = await pages.json("/events/differs?status=no_result")
@@ -262,7 +264,7 @@ def test_what_differs_names_the_value_that_is_more_frequent(own_store: StoreServ
         assert missing(document["found"]["value"], page, "difference", "low", "high") == []
         assert (await pages.json("/events/differs"))["selects"] is False
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
 def claim(verdict: str, start: int, end: int, passage: int = 0, quote: tuple[int, int] = (0, 0)) -> Json:
@@ -272,7 +274,7 @@ def claim(verdict: str, start: int, end: int, passage: int = 0, quote: tuple[int
     }  # fmt: skip
 
 
-def test_one_answer_shows_its_whole_chain(own_store: StoreServer, redis_server: RedisServer) -> None:
+def test_one_answer_shows_its_whole_chain(empty_store: StoreServer, redis_server: RedisServer) -> None:
     retrieval = candidate(1, retrieved_chunk_ids=[7, 8], retrieved_slugs=["guide", "faq"], retrieved_scores=[4.0, 1.0])
     earlier = candidate(
         0,
@@ -300,7 +302,7 @@ def test_one_answer_shows_its_whole_chain(own_store: StoreServer, redis_server: 
         claim("contradicted", 20, 10_000, 9, (5, 2)),
     ]
     fill(
-        own_store,
+        empty_store,
         candidates=[earlier, retrieval],
         answers=[made],
         feedback=[feedback(3, target_event_id=made["event_id"], text="thanks")],
@@ -329,21 +331,21 @@ def test_one_answer_shows_its_whole_chain(own_store: StoreServer, redis_server: 
             assert f'id="{target}"' in page, target
         assert missing(document, page, "share", "shown", "characters", "claims", "begins", "facts") == []
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
 @pytest.mark.parametrize("kind", ["candidates", "feedback", "tool_calls", "server_events"])
-def test_every_kind_of_event_has_a_page(own_store: StoreServer, redis_server: RedisServer, kind: str) -> None:
+def test_every_kind_of_event_has_a_page(empty_store: StoreServer, redis_server: RedisServer, kind: str) -> None:
     make = {"candidates": candidate, "feedback": feedback, "tool_calls": tool_call, "server_events": server_event}
     row = make[kind](1)
-    fill(own_store, **{kind: [row]})
+    fill(empty_store, **{kind: [row]})
 
     async def look(pages: Pages) -> None:
         document = await pages.json(f"/events/{row['event_id']}")
         assert document["missing"] is None
         assert row["event_id"] in await pages.html(f"/e/{row['event_id']}")
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
 def test_an_event_that_is_not_there_says_which_reason(migrated: StoreServer, redis_server: RedisServer) -> None:
@@ -359,14 +361,14 @@ def test_an_event_that_is_not_there_says_which_reason(migrated: StoreServer, red
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_are_shown_as_text_and_copied_unchanged(
-    own_store: StoreServer, redis_server: RedisServer, name: str
+    empty_store: StoreServer, redis_server: RedisServer, name: str
 ) -> None:
     text = HOSTILE[name]
     made = answer(1, query=text, answer=text, contexts=[{"id": text[:50], "source_id": text[:50], "text": text, "score": None}],
                   citations=[{"context_id": text[:50], "claim": text}])  # fmt: skip
     cut = [claim("supported", number, number + 3, 1, (number, number + 3)) for number in range(0, len(text), 2)]
     fill(
-        own_store,
+        empty_store,
         answers=[made],
         feedback=[feedback(2, target_event_id=made["event_id"], text=text)],
         scores=[score(event_id=made["event_id"], verdicts=cut)],
@@ -386,15 +388,15 @@ def test_hostile_texts_are_shown_as_text_and_copied_unchanged(
             assert not re.search(r"<[a-z]+[^>]* on\w+=", tags)
             assert ("7*7" in text) <= ("7*7" in each), "nothing computes a text"
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
 def test_a_text_of_256_kib_is_shown_in_part_and_on_demand_in_full(
-    own_store: StoreServer, redis_server: RedisServer
+    empty_store: StoreServer, redis_server: RedisServer
 ) -> None:
     text = "".join(f"{number:07} " for number in range(32_768))
     made = answer(1, answer=text)
-    fill(own_store, answers=[made])
+    fill(empty_store, answers=[made])
 
     async def look(pages: Pages) -> None:
         page = await pages.html(f"/e/{made['event_id']}")
@@ -406,4 +408,4 @@ def test_a_text_of_256_kib_is_shown_in_part_and_on_demand_in_full(
         assert text in texts_of(await pages.html(html.unescape(full[1])))
         assert len((await pages.html("/events")).encode()) < 200_000
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)

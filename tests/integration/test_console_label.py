@@ -22,16 +22,16 @@ JUDGE = "7f7f7f7f7f7f7f7f"
 
 
 @pytest.fixture
-def owner(own_store: StoreServer) -> Iterator[Client]:
-    with connect(own_store.settings().store) as client:
+def owner(empty_store: StoreServer) -> Iterator[Client]:
+    with connect(empty_store.settings().store) as client:
         yield client
 
 
 @pytest.fixture
-def settings(own_store: StoreServer) -> Settings:
+def settings(empty_store: StoreServer) -> Settings:
     redis = RedisSettings.model_validate({"url": "redis://127.0.0.1:1/0"})
     drift = DriftSettings.model_validate({"calibration_labels": 4})
-    return own_store.settings("console").model_copy(update={"redis": redis, "drift": drift})
+    return empty_store.settings("console").model_copy(update={"redis": redis, "drift": drift})
 
 
 @pytest.fixture
@@ -226,12 +226,12 @@ async def test_a_sample_that_is_labelled_or_empty_says_so(settings: Settings, ow
 
 
 async def test_a_store_that_is_away_is_said_and_shows_no_older_answer(
-    settings: Settings, own_store: StoreServer, owner: Client, judged: list[str]
+    settings: Settings, empty_store: StoreServer, owner: Client, judged: list[str]
 ) -> None:
     async with console(settings) as pages:
         await give(pages, judged[0])
         assert JUDGE in await pages.html(f"/label?project=shop&item={judged[0]}")
-        own_store.kill()
+        empty_store.kill()
         document, page = await pages.json("/labels?project=shop"), await pages.html("/label?project=shop")
         assert document["item"]["state"] == "unavailable"
         assert document["item"]["message"] in page

@@ -98,7 +98,7 @@ async def test_quality_shows_the_base_stream_by_day_and_judge(filled: StoreServe
         assert "sampled none" in await pages.html("/quality?project=books")
 
 
-async def test_quality_shows_how_far_the_judge_is_calibrated(own_store: StoreServer, redis: RedisServer) -> None:
+async def test_quality_shows_how_far_the_judge_is_calibrated(empty_store: StoreServer, redis: RedisServer) -> None:
     rows = [score(faithfulness=value, project="shop", days_old=0) for value in (0.9, 0.2, 0.95, 0.8)]
     calibration = {
         "calibration_id": str(uuid4()), "calibrated_at": iso(int(time.time() * 1000)), "project": "shop",
@@ -107,11 +107,11 @@ async def test_quality_shows_how_far_the_judge_is_calibrated(own_store: StoreSer
         "tpr_high": 0.95, "tnr": 0.78, "tnr_low": 0.7, "tnr_high": 0.85, "rectifier": -0.05, "rectifier_variance": 0.14,
         "pages": True,
     }  # fmt: skip
-    with connect(own_store.settings("writer").store) as writer:
+    with connect(empty_store.settings("writer").store) as writer:
         insert_json_rows(writer, "assay_base.scores", lines(rows), len(rows))
-    with connect(own_store.settings().store) as owner:
+    with connect(empty_store.settings().store) as owner:
         insert_json_rows(owner, "assay_base.calibrations", lines([calibration]), 1)
-    async with console(of(own_store, redis)) as pages:
+    async with console(of(empty_store, redis)) as pages:
         document, page = await pages.json("/quality"), await pages.html("/quality")
         assert "calibrated: kappa 0.71, n 200" in page
         [day] = document["metrics"]["value"][0]["of"]["days"]
@@ -185,14 +185,14 @@ async def test_health_checks_redis_and_the_store_with_the_consoles_rights(
         assert "assay doctor" in page
 
 
-async def test_an_empty_system_says_why_on_every_page(own_store: StoreServer, redis_server: RedisServer) -> None:
+async def test_an_empty_system_says_why_on_every_page(empty_store: StoreServer, redis_server: RedisServer) -> None:
     words = {
         "/quality": "No answer of this time was seen by the judge",
         "/failures": "No event was lost",
         "/arrivals": "Is capture on?",
         "/health": "checks",
     }
-    async with console(of(own_store, redis_server)) as pages:
+    async with console(of(empty_store, redis_server)) as pages:
         for path in PATHS:
             assert words[path] in await pages.html(path), path
 

@@ -31,12 +31,12 @@ def fill(store: StoreServer) -> None:
 
 
 def test_the_overview_shows_every_project_with_the_worst_first(
-    own_store: StoreServer, redis_server: RedisServer
+    empty_store: StoreServer, redis_server: RedisServer
 ) -> None:
-    fill(own_store)
+    fill(empty_store)
 
     async def look() -> None:
-        async with console(of(own_store, redis_server)) as pages:
+        async with console(of(empty_store, redis_server)) as pages:
             document, page = await pages.json("/overview"), await pages.html("/")
             rows = document["projects"]["value"]
             assert [(each["name"], each["state"]) for each in rows] == [("shop", "bad"), ("default", "good")]
@@ -54,9 +54,9 @@ def test_the_overview_shows_every_project_with_the_worst_first(
     asyncio.run(look())
 
 
-def test_an_empty_system_shows_the_settings_of_a_producer(own_store: StoreServer, redis_server: RedisServer) -> None:
+def test_an_empty_system_shows_the_settings_of_a_producer(empty_store: StoreServer, redis_server: RedisServer) -> None:
     async def look() -> None:
-        async with console(of(own_store, redis_server)) as pages:
+        async with console(of(empty_store, redis_server)) as pages:
             document, page = await pages.json("/overview"), await pages.html("/")
             assert document["empty"]
             assert document["verdict"]["sentence"].startswith("Waiting for the first event")
@@ -66,18 +66,18 @@ def test_an_empty_system_shows_the_settings_of_a_producer(own_store: StoreServer
 
 
 def test_a_store_that_is_away_is_named_and_its_last_answer_stays(
-    own_store: StoreServer, redis_server: RedisServer
+    empty_store: StoreServer, redis_server: RedisServer
 ) -> None:
-    fill(own_store)
+    fill(empty_store)
 
     async def look() -> None:
-        async with console(of(own_store, redis_server)) as pages:
+        async with console(of(empty_store, redis_server)) as pages:
             assert (await pages.json("/overview"))["projects"]["state"] == "ready"
-            own_store.kill()
+            empty_store.kill()
             document = await pages.json("/overview")
             # The answer of the last seconds is still current; after them the panel is stale.
             assert document["projects"]["state"] in ("ready", "stale")
-        async with console(of(own_store, redis_server)) as pages:  # a console that has never had an answer
+        async with console(of(empty_store, redis_server)) as pages:  # a console that has never had an answer
             document, page = await pages.json("/overview"), await pages.html("/")
             assert document["verdict"]["state"] == "bad"
             assert "the store does not answer" in document["verdict"]["sentence"]
@@ -91,13 +91,13 @@ def test_a_store_that_is_away_is_named_and_its_last_answer_stays(
 
 
 def test_a_redis_that_is_away_is_named_while_the_projects_stay(
-    own_store: StoreServer, redis_server: RedisServer
+    empty_store: StoreServer, redis_server: RedisServer
 ) -> None:
-    fill(own_store)
+    fill(empty_store)
     redis_server.kill()
 
     async def look() -> None:
-        async with console(of(own_store, redis_server)) as pages:
+        async with console(of(empty_store, redis_server)) as pages:
             document, page = await pages.json("/overview"), await pages.html("/")
             assert "Redis does not answer" in document["verdict"]["sentence"]
             assert document["steps"]["state"] == "unavailable"

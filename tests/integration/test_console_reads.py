@@ -249,11 +249,11 @@ def running_with(owner: Client, salt: int) -> int:
     return int(found.result_rows[0][0])
 
 
-def test_a_read_is_cancelled_in_the_store_when_the_last_who_waits_for_it_leaves(own_store: StoreServer) -> None:
+def test_a_read_is_cancelled_in_the_store_when_the_last_who_waits_for_it_leaves(empty_store: StoreServer) -> None:
     async def look() -> None:
         # The owner has no limit of time: only a cancellation ends such a query within the test.
-        reads = Reads(own_store.settings().store, 2)
-        with connect(own_store.settings().store) as owner:
+        reads = Reads(empty_store.settings().store, 2)
+        with connect(empty_store.settings().store) as owner:
 
             async def number(wanted: int) -> bool:
                 return await asyncio.to_thread(running_with, owner, 7_000_001) == wanted
@@ -276,14 +276,14 @@ def test_a_read_is_cancelled_in_the_store_when_the_last_who_waits_for_it_leaves(
     asyncio.run(look())
 
 
-def test_all_queries_of_a_read_are_cancelled_with_it(own_store: StoreServer) -> None:
+def test_all_queries_of_a_read_are_cancelled_with_it(empty_store: StoreServer) -> None:
     def two(client: Client) -> int:
         with Queries(client).threads() as threads:
             return sum(each.result() for each in [threads.submit(endless, client, 7_000_003) for _ in range(2)])
 
     async def look() -> None:
-        reads = Reads(own_store.settings().store, 1)
-        with connect(own_store.settings().store) as owner:
+        reads = Reads(empty_store.settings().store, 1)
+        with connect(empty_store.settings().store) as owner:
 
             async def number(wanted: int) -> bool:
                 return await asyncio.to_thread(running_with, owner, 7_000_003) == wanted
@@ -298,10 +298,10 @@ def test_all_queries_of_a_read_are_cancelled_with_it(own_store: StoreServer) -> 
     asyncio.run(look())
 
 
-def test_a_read_that_waits_for_its_turn_never_asks_the_store_when_nobody_waits(own_store: StoreServer) -> None:
+def test_a_read_that_waits_for_its_turn_never_asks_the_store_when_nobody_waits(empty_store: StoreServer) -> None:
     async def look() -> None:
-        reads = Reads(own_store.settings().store, 1)
-        with connect(own_store.settings().store) as owner:
+        reads = Reads(empty_store.settings().store, 1)
+        with connect(empty_store.settings().store) as owner:
             blocking = asyncio.create_task(reads.ask(endless, 7_000_002))
             await until_async(lambda: asyncio.to_thread(running_with, owner, 7_000_002), "it does not run")
             asked = list[int]()

@@ -23,15 +23,15 @@ from tests.support.store import StoreServer
 
 
 @pytest.fixture
-def owner(own_store: StoreServer) -> Iterator[Client]:
-    with connect(own_store.settings().store) as client:
+def owner(empty_store: StoreServer) -> Iterator[Client]:
+    with connect(empty_store.settings().store) as client:
         yield client
 
 
 @pytest.fixture
-def settings(own_store: StoreServer) -> Settings:
+def settings(empty_store: StoreServer) -> Settings:
     redis = RedisSettings.model_validate({"url": "redis://127.0.0.1:1/0"})
-    return own_store.settings("console").model_copy(update={"redis": redis})
+    return empty_store.settings("console").model_copy(update={"redis": redis})
 
 
 def captured(owner: Client, *queries: str, project: str = "shop") -> list[str]:
@@ -50,7 +50,7 @@ async def save(pages: Pages, event: str, status: int = 303, **fields: str) -> ht
 
 
 async def test_twenty_cases_saved_over_http_are_exported_and_evaluated(
-    settings: Settings, own_store: StoreServer, owner: Client, tmp_path: Path
+    settings: Settings, empty_store: StoreServer, owner: Client, tmp_path: Path
 ) -> None:
     captured(owner, *WORDS)
     async with console(settings, Role.LABELLER) as pages:
@@ -76,7 +76,7 @@ async def test_twenty_cases_saved_over_http_are_exported_and_evaluated(
     assert made.fingerprint == listed["fingerprint"]
     (tmp_path / "golden.jsonl").write_bytes(file.content)
     (tmp_path / "target.py").write_text(TARGET)
-    cli = Cli(tmp_path, store_url=own_store.url)
+    cli = Cli(tmp_path, store_url=empty_store.url)
     printed = await asyncio.to_thread(cli.call, "dataset", "export", "golden", role="sre")
     assert printed.stdout == file.content
     done = await asyncio.to_thread(
@@ -241,11 +241,13 @@ async def test_a_dataset_of_two_projects_is_opened_with_its_project(settings: Se
         assert len((await pages.json("/datasets?project=books"))["rows"]["value"]) == 1
 
 
-async def test_empty_pages_say_why_and_a_store_that_is_away_is_said(settings: Settings, own_store: StoreServer) -> None:
+async def test_empty_pages_say_why_and_a_store_that_is_away_is_said(
+    settings: Settings, empty_store: StoreServer
+) -> None:
     async with console(settings) as pages:
         assert "No dataset is stored" in await pages.html("/datasets")
         assert "No question is left to review" in await pages.html("/review?project=shop")
-        own_store.kill()
+        empty_store.kill()
         for path in ("/review?project=shop&dataset=other", "/datasets?project=books"):
             document, page = await pages.json(path), await pages.html(path)
             panel = document.get("queue") or document["rows"]

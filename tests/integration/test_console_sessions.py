@@ -24,9 +24,9 @@ SAME_ORIGIN = {"sec-fetch-site": "same-origin"}
 
 
 def test_sessions_are_listed_with_what_they_cost_and_lead_to_their_transcript(
-    own_store: StoreServer, redis_server: RedisServer
+    empty_store: StoreServer, redis_server: RedisServer
 ) -> None:
-    fill(own_store, session_parts=[session_part(number) for number in range(3)])
+    fill(empty_store, session_parts=[session_part(number) for number in range(3)])
 
     async def look(pages: Pages) -> None:
         document, page = await pages.json("/sessions"), await pages.html("/sessions")
@@ -46,11 +46,11 @@ def test_sessions_are_listed_with_what_they_cost_and_lead_to_their_transcript(
         assert {each["name"] for each in document["checks"]} >= {"answered", "no_loops"}
         await pages.html("/s/nothing", 404)
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
-def test_an_id_in_two_projects_lets_people_choose(own_store: StoreServer, redis_server: RedisServer) -> None:
-    fill(own_store, session_parts=[session_part(1, project=each, title=f"of {each}") for each in ("blue", "green")])
+def test_an_id_in_two_projects_lets_people_choose(empty_store: StoreServer, redis_server: RedisServer) -> None:
+    fill(empty_store, session_parts=[session_part(1, project=each, title=f"of {each}") for each in ("blue", "green")])
 
     async def look(pages: Pages) -> None:
         page = await pages.html("/s/ses_1")
@@ -58,17 +58,17 @@ def test_an_id_in_two_projects_lets_people_choose(own_store: StoreServer, redis_
         assert "/s/ses_1?project=green" in page
         assert "of green" in await pages.html("/s/ses_1?project=green")
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
 def test_a_session_of_two_thousand_tool_calls_is_read_in_pages(
-    own_store: StoreServer, redis_server: RedisServer
+    empty_store: StoreServer, redis_server: RedisServer
 ) -> None:
     calls = [
         imported_call("bash", {"command": f"echo {number}"}, status="error" if number % 100 == 0 else "success")
         for number in range(2_000)
     ]
-    fill(own_store, session_parts=[session_part(1, intermediate_events=json.dumps(calls), tools=2_000)])
+    fill(empty_store, session_parts=[session_part(1, intermediate_events=json.dumps(calls), tools=2_000)])
 
     async def look(pages: Pages) -> None:
         seen, number = [], 1
@@ -85,13 +85,13 @@ def test_a_session_of_two_thousand_tool_calls_is_read_in_pages(
         await pages.html("/s/ses_1?page=0", 422)
         await pages.html("/s/ses_1?page=99", 422)
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
 def test_a_captured_session_shows_its_events_and_why_it_has_no_transcript(
-    own_store: StoreServer, redis_server: RedisServer
+    empty_store: StoreServer, redis_server: RedisServer
 ) -> None:
-    fill(own_store, tool_calls=[tool_call(number, session_id="run/1 ?#") for number in range(3)])
+    fill(empty_store, tool_calls=[tool_call(number, session_id="run/1 ?#") for number in range(3)])
 
     async def look(pages: Pages) -> None:
         page = await pages.html("/sessions")
@@ -105,12 +105,12 @@ def test_a_captured_session_shows_its_events_and_why_it_has_no_transcript(
         document = await pages.json(html.unescape(json_link[1]).removeprefix("/api/v1"))
         assert (document["session_id"], len(document["events"])) == ("run/1 ?#", 3)
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_of_a_session_are_shown_as_text(
-    own_store: StoreServer, redis_server: RedisServer, name: str
+    empty_store: StoreServer, redis_server: RedisServer, name: str
 ) -> None:
     text = HOSTILE[name]
     contents = {"contents": [{"role": "user", "parts": [{"text": text}]}]}
@@ -121,7 +121,7 @@ def test_hostile_texts_of_a_session_are_shown_as_text(
         request=json.dumps(contents),
         intermediate_events=json.dumps([imported_call("bash", {}) | output]),
     )
-    fill(own_store, session_parts=[row])
+    fill(empty_store, session_parts=[row])
 
     async def look(pages: Pages) -> None:
         page = await pages.html("/s/ses_1")
@@ -129,16 +129,16 @@ def test_hostile_texts_of_a_session_are_shown_as_text(
         assert "<img" not in page
         assert "<script>document" not in page
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
-def test_calls_with_values_that_no_agent_writes_are_shown(own_store: StoreServer, redis_server: RedisServer) -> None:
+def test_calls_with_values_that_no_agent_writes_are_shown(empty_store: StoreServer, redis_server: RedisServer) -> None:
     calls = [
         imported_call("late", turn=10**12, duration_ms="abc", exit_code="x"),
         imported_call("first", turn=0, duration_ms=1e300, exit_code=1.5),
         imported_call("", turn=1, function_response={"name": "", "response": {"output": False}}),
     ]
-    fill(own_store, session_parts=[session_part(1, intermediate_events=json.dumps(calls), tools=3)])
+    fill(empty_store, session_parts=[session_part(1, intermediate_events=json.dumps(calls), tools=3)])
 
     async def look(pages: Pages) -> None:
         document, page = await pages.json("/sessions/ses_1"), await pages.html("/s/ses_1")
@@ -152,7 +152,7 @@ def test_calls_with_values_that_no_agent_writes_are_shown(own_store: StoreServer
         assert [each["exit_code"] for each in document["steps"]] == [None] * 5
         assert "false" in shown(page)
 
-    looking(of(own_store, redis_server), look)
+    looking(of(empty_store, redis_server), look)
 
 
 # --- SQL
@@ -174,8 +174,8 @@ def sql(text: str, **values: str) -> str:
     return "/sql?" + urlencode({"q": text} | {f"param_{name}": value for name, value in values.items()})
 
 
-def test_sql_is_answered_with_its_columns_and_parameters(own_store: StoreServer, redis_server: RedisServer) -> None:
-    fill(own_store, candidates=[candidate(number, query=HOSTILE["script"]) for number in range(3)])
+def test_sql_is_answered_with_its_columns_and_parameters(empty_store: StoreServer, redis_server: RedisServer) -> None:
+    fill(empty_store, candidates=[candidate(number, query=HOSTILE["script"]) for number in range(3)])
 
     async def look(pages: Pages) -> None:
         asked = sql("SELECT query, NULL AS nothing, {n:UInt8} AS n FROM candidates", n="7")
@@ -185,11 +185,11 @@ def test_sql_is_answered_with_its_columns_and_parameters(own_store: StoreServer,
         assert texts_of(page).count(HOSTILE["script"]) == 3
         assert "<script>document" not in page
 
-    asking(of(own_store, redis_server), look)
+    asking(of(empty_store, redis_server), look)
 
 
-def test_results_are_downloaded_and_drawn(own_store: StoreServer, redis_server: RedisServer) -> None:
-    fill(own_store, candidates=[candidate(number, query=f'=HYPERLINK("{number}")') for number in range(3)])
+def test_results_are_downloaded_and_drawn(empty_store: StoreServer, redis_server: RedisServer) -> None:
+    fill(empty_store, candidates=[candidate(number, query=f'=HYPERLINK("{number}")') for number in range(3)])
 
     async def look(pages: Pages) -> None:
         asked = sql("SELECT query, {n:UInt8} AS n FROM candidates ORDER BY query", n="7").replace(
@@ -211,12 +211,12 @@ def test_results_are_downloaded_and_drawn(own_store: StoreServer, redis_server: 
         assert document["chart"]["values"] == [1.0, 2.0, 3.0]
         assert 'aria-label="events"' in page
 
-    asking(of(own_store, redis_server), look)
+    asking(of(empty_store, redis_server), look)
 
     async def from_elsewhere(pages: Pages) -> None:
         assert (await pages._client.get(sql("SELECT 1").replace("/sql?", "/sql/export?"))).status_code == 403
 
-    looking(of(own_store, redis_server), from_elsewhere)
+    looking(of(empty_store, redis_server), from_elsewhere)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_sql_that_the_engine_refuses_shows_its_code(
 
 
 @pytest.mark.parametrize("role", list(Role))
-def test_sql_writes_nothing_as_any_role(own_store: StoreServer, redis_server: RedisServer, role: Role) -> None:
+def test_sql_writes_nothing_as_any_role(empty_store: StoreServer, redis_server: RedisServer, role: Role) -> None:
     rows = {
         "labels": lines([label()]).decode(),
         "dataset_cases": lines([dataset_case()]).decode(),
@@ -274,14 +274,14 @@ def test_sql_writes_nothing_as_any_role(own_store: StoreServer, redis_server: Re
             f"SELECT * FROM ({plain})",
         ]
     counts = "SELECT " + ", ".join(f"(SELECT count() FROM assay_base.{table})" for table in rows)
-    with connect(own_store.settings().store) as owner:
+    with connect(empty_store.settings().store) as owner:
         for table in ("labels", "dataset_cases"):
             insert_json_rows(owner, f"assay_base.{table}", rows[table].encode(), 1)
         owner.command(A_RECORD.format("00000000-0000-7000-8000-000000000002"))
         before = owner.query(counts).result_rows
 
         async def look() -> None:
-            async with console(of(own_store, redis_server), role) as pages:
+            async with console(of(empty_store, redis_server), role) as pages:
                 pages._client.headers.update(SAME_ORIGIN)
                 for text in texts:
                     await pages._client.get(sql(text))
@@ -379,8 +379,8 @@ def test_every_named_query_runs_with_its_form(migrated: StoreServer, redis_serve
     asking(of(migrated, redis_server), look)
 
 
-def test_a_store_that_is_away_is_said(own_store: StoreServer, redis_server: RedisServer) -> None:
-    own_store.kill()
+def test_a_store_that_is_away_is_said(empty_store: StoreServer, redis_server: RedisServer) -> None:
+    empty_store.kill()
 
     async def look(pages: Pages) -> None:
         assert (await pages.json("/sql"))["views"]["state"] == "unavailable"
@@ -388,11 +388,11 @@ def test_a_store_that_is_away_is_said(own_store: StoreServer, redis_server: Redi
         assert (await pages.json("/sessions"))["sessions"]["state"] == "unavailable"
         await pages.html("/s/ses_1", 503)
 
-    asking(of(own_store, redis_server), look)
+    asking(of(empty_store, redis_server), look)
 
 
-def test_slow_sql_does_not_keep_pages_waiting(own_store: StoreServer, redis_server: RedisServer) -> None:
-    fill(own_store, candidates=[candidate(1)])
+def test_slow_sql_does_not_keep_pages_waiting(empty_store: StoreServer, redis_server: RedisServer) -> None:
+    fill(empty_store, candidates=[candidate(1)])
 
     async def look(pages: Pages) -> None:
         slow = "SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = {salt:UInt64} SETTINGS max_threads = 1"
@@ -402,4 +402,4 @@ def test_slow_sql_does_not_keep_pages_waiting(own_store: StoreServer, redis_serv
         for each in running:
             assert (await each)["error"]["code"] == 159
 
-    asking(of(own_store, redis_server), look)
+    asking(of(empty_store, redis_server), look)

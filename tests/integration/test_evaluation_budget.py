@@ -18,7 +18,7 @@ from assay_cli.main import app
 from tests.support.anthropic_server import KEY, AnthropicServer
 
 CASES = 30
-BUDGET = 0.012
+BUDGET = 0.0055
 TARGET = """\
 def find(query, limit=10):
     context = {"id": query, "text": f"The valve {query} opens at noon."}

@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Self
 
-from assay_runtime.store import Client
+from assay_runtime.store import Client, connect
 from assay_schema.settings import RetentionSettings, Settings, StoreSettings
+from assay_store.roles import AUDIT_TABLE
 from tests.support.ports import free_port
 
 ROLES = ("owner", "writer", "sre", "exporter", "evaluator", "operator", "console", "auditor")
@@ -61,6 +62,41 @@ class StoreServer:
         """Return the process ID of the running store."""
         assert self._process is not None
         return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started and neither stopped nor killed."""
+        return self._process is not None
+
+    def tables_with_rows(self) -> set[str]:
+        with connect(self.settings().store) as owner:
+            found = owner.query("SELECT name FROM system.tables WHERE database = 'assay_base' AND total_rows > 0")
+        return {str(name) for (name,) in found.result_rows}
+
+    def empty(self, kept: Collection[str]) -> None:
+        """Remove the rows of all tables except those `kept`; a store that was killed is started first.
+
+        It begins with new tables if the audit table has rows, which nobody may remove.
+        """
+        if not self.running:
+            self.start()
+        filled = self.tables_with_rows() - set(kept)
+        if AUDIT_TABLE in filled:
+            self.stop()
+            shutil.rmtree(self.directory / "data")
+            self.start()
+            return
+        with connect(self.settings().store) as owner:
+            owner.command("SYSTEM STOP VIEWS")  # also ends a refresh that would write rows of before
+            for table in filled:
+                owner.command(f"TRUNCATE TABLE assay_base.{table} SYNC")
+            owner.command("SYSTEM START VIEWS")
+
+    def rest(self) -> None:
+        """Keep the store from refreshing rollups that nobody reads, until `empty`."""
+        if self.running:
+            with connect(self.settings().store) as owner:
+                owner.command("SYSTEM STOP VIEWS")
 
     def start(self) -> "StoreServer":
         self.directory.mkdir(parents=True, exist_ok=True)

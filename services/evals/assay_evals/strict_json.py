@@ -44,6 +44,21 @@ def loads(text: str) -> Any:
     return value
 
 
+def first_value(text: str, start: int = 0) -> tuple[Any, int]:
+    """Parse the JSON value that begins at `start`, and return it with the place of its end.
+
+    Raises `JsonError`; `JsonSyntaxError` also if the text ends within the value. Lone surrogates are not checked.
+    """
+    try:
+        return _DECODER.raw_decode(text, start)
+    except JsonError:
+        raise
+    except RecursionError:
+        raise JsonError("not JSON that can be read: it is nested too deeply") from None
+    except ValueError as error:
+        raise JsonSyntaxError(f"not JSON ({getattr(error, 'msg', 'invalid')})") from None
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
@@ -67,3 +82,8 @@ def _whole(text: str) -> int:
     if not INTEGER_MIN <= value <= INTEGER_MAX:
         raise JsonError("not JSON that can be kept: a number is too large")
     return value
+
+
+_DECODER = json.JSONDecoder(
+    parse_constant=_constant, parse_float=_fraction, parse_int=_whole, object_pairs_hook=_object
+)

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from assay_evals.error_location import error_location
@@ -30,6 +30,9 @@ from assay_evals.target.redaction import command_words, redact_target, redact_wo
 from assay_evals.target.response import TargetResponse
 from assay_evals.target.response_parsing import parse_response
 from assay_schema.settings import TOKEN_VARIABLE
+
+if TYPE_CHECKING:
+    import httpx
 
 #: Environment variable with the bearer token that is sent to an HTTP target.
 WORKSPACE_HEADER = "X-Workspace-ID"
@@ -99,6 +102,18 @@ class HttpTarget:
     async def ask(self, question: Question) -> TargetResponse:
         """Send one request. 408, 429 and 5xx may be retried, other statuses not."""
         started = time.perf_counter()
+        response = await self._send(question)
+        elapsed = (time.perf_counter() - started) * 1000
+        try:
+            return parse_response(response.json(), elapsed)
+        except ValueError:
+            raise TargetError("HTTP body is not JSON") from None
+
+    async def tell(self, question: Question) -> None:
+        """Send one request, and ignore the body of its response."""
+        await self._send(question)
+
+    async def _send(self, question: Question) -> "httpx.Response":
         try:
             if "{query}" in self._url:
                 url = self._url.replace("{query}", quote(question.query, safe="")).replace(
@@ -111,17 +126,13 @@ class HttpTarget:
                 )
         except self._errors as error:
             raise TargetError(type(error).__name__, retryable=True) from None
-        elapsed = (time.perf_counter() - started) * 1000
         if response.status_code >= 400:
             status = response.status_code
             message = response.text if self._keep_message else None
             raise TargetError(f"HTTP {status}", retryable=status in (408, 429) or status >= 500, target_message=message)
         if response.has_redirect_location:
             raise TargetError(f"HTTP {response.status_code}: redirects are not followed; use the target address")
-        try:
-            return parse_response(response.json(), elapsed)
-        except ValueError:
-            raise TargetError("HTTP body is not JSON") from None
+        return response
 
     async def close(self) -> None:
         """Close the connections."""
@@ -157,6 +168,14 @@ class CallableTarget:
 
     async def ask(self, question: Question) -> TargetResponse:
         """Make one call; a plain function runs in a thread."""
+        return parse_response(*await self._send(question))
+
+    async def tell(self, question: Question) -> None:
+        """Make one call, and ignore what the function returns."""
+        await self._send(question)
+
+    async def _send(self, question: Question) -> tuple[Any, float]:
+        """Return the function's result, and the milliseconds that it took."""
         options = {name: getattr(question, name) for name in self._named}
         call = partial(self._function, question.query, **options)
         try:
@@ -173,7 +192,7 @@ class CallableTarget:
             if isinstance(error, GeneratorExit) or (isinstance(error, asyncio.CancelledError) and _is_cancelled()):
                 raise
             raise TargetError(_raised(error)) from error
-        return parse_response(result, elapsed * 1000)
+        return result, elapsed * 1000
 
     async def close(self) -> None:
         """Release the threads; a call in progress runs to its end."""
@@ -213,6 +232,18 @@ class CommandTarget:
     async def ask(self, question: Question) -> TargetResponse:
         """Run one process."""
         started = time.perf_counter()
+        output, message = await self._send(question)
+        try:
+            return parse_response(json.loads(output), (time.perf_counter() - started) * 1000)
+        except ValueError:
+            raise TargetError("the command's output is not JSON", target_message=message) from None
+
+    async def tell(self, question: Question) -> None:
+        """Run one process, and ignore its output."""
+        await self._send(question)
+
+    async def _send(self, question: Question) -> tuple[bytes, str | None]:
+        """Return the process's output, and its stderr if messages are kept."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._arguments,
@@ -232,10 +263,7 @@ class CommandTarget:
         message = errors.decode(errors="replace") if errors else None
         if process.returncode:
             raise TargetError(f"the command ended with {process.returncode}", target_message=message)
-        try:
-            return parse_response(json.loads(output), (time.perf_counter() - started) * 1000)
-        except ValueError:
-            raise TargetError("the command's output is not JSON", target_message=message) from None
+        return output, message
 
     async def close(self) -> None:
         """Do nothing: each process ended with its answer."""
@@ -248,7 +276,7 @@ def open_target(
     timeout_s: float = 30.0,
     connections: int = 5,
     keep_message: bool = False,
-) -> Target:
+) -> "HttpTarget | CallableTarget | CommandTarget":
     """Open a target by its name: `http://...`, `module:function`, or `command: ...`.
 
     Raises `TargetUsageError`. `keep_message`: errors include the target's message, the body of a response or a command's

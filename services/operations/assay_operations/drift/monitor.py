@@ -1,5 +1,6 @@
 """State of the drift service in Redis."""
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,17 @@ if TYPE_CHECKING:
 
 
 async def monitor_of(client: "Client", settings: Settings, shard: int) -> "Monitor":
-    """Load the drift monitor of a shard from its stored state."""
+    """Load the drift monitor of a shard from its stored state.
+
+    A state of many series takes seconds of CPU to parse: that is done in a thread, so a console goes on answering.
+    """
     from assay_drift.monitor import Monitor
     from assay_schema.streams import drift_key
 
     fields = await client.hgetall(drift_key(shard))
     fields.pop(b"version", None)
-    return Monitor(
+    return await asyncio.to_thread(
+        Monitor,
         settings.drift,
         {name.decode(): value for name, value in fields.items()},
         shard=shard,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.datasets import load
 from assay_operations.evaluations.files import rows_of
-from assay_operations.evaluations.paid_calls import NoMoneyError, PaidCalls
+from assay_operations.evaluations.judge_spending import NoMoneyError
+from assay_operations.evaluations.paid_calls import PaidCalls
 from assay_operations.evaluations.target import TargetConfig
 from assay_schema.settings import JudgeSettings
 

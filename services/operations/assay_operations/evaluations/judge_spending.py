@@ -1,5 +1,6 @@
 """Cost of judging a run over all its processes: a file in the run's folder, written before each call."""
 
+import asyncio
 import contextlib
 from pathlib import Path
 from typing import IO
@@ -9,6 +10,10 @@ import orjson
 from assay_operations.errors import OperationError
 
 SPENDING_FILE = "judge.ndjson"
+
+
+class NoMoneyError(Exception):
+    """The budget does not suffice for a call, which was not made."""
 
 
 class Spending:
@@ -22,6 +27,9 @@ class Spending:
         self.spent = 0
         self.skipped: dict[str, int] = {}
         self._file: IO[bytes] | None = None
+        #: Reserved by calls of this process that are in flight.
+        self._held = 0
+        self._settled = asyncio.Event()
 
     def keep_in(self, path: Path) -> None:
         """Continue from a file, and record further costs in it. Raises `OperationError`."""
@@ -43,8 +51,27 @@ class Spending:
                 "invalid", f"{path} is damaged, so the cost of the run is unknown: start another run"
             ) from None
 
-    def add(self, nano: int) -> None:
-        """Reserve money, or (below 0) release it. It is recorded when this returns."""
+    async def reserve(self, nano: int, cap: int) -> None:
+        """Reserve the maximum cost of a call, which is recorded when this returns; `settle` ends it.
+
+        Where calls in flight hold what is left of the budget, this waits until they are settled. Raises `NoMoneyError`.
+        """
+        while self.spent + nano > cap:
+            if not self._held:
+                raise NoMoneyError
+            self._settled.clear()
+            await self._settled.wait()
+        self._held += nano
+        self._add(nano)
+
+    def settle(self, reserved: int, cost: int) -> None:
+        """Replace a reservation by the cost."""
+        self._held -= reserved
+        if cost != reserved:
+            self._add(cost - reserved)
+        self._settled.set()
+
+    def _add(self, nano: int) -> None:
         self.spent += nano
         self._write({"nano": nano})
 

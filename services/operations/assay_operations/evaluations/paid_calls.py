@@ -12,6 +12,7 @@ from assay_operations.evaluations.judge_spending import Spending
 if TYPE_CHECKING:
     from assay_judge.api import Prompt
     from assay_judge.pricing import Usage
+    from assay_schema.settings import JudgeSettings
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,15 +23,34 @@ RETRY_S, ATTEMPTS = 1.0, 3
 PAUSE_MOST_S = 30.0
 
 
-class NoMoneyError(Exception):
-    """The budget does not suffice for a call, which was not made."""
+def expect_backend(name: str, option: str = "--judge") -> None:
+    """Raise `OperationError` if the settings are for the other API: a key is valid for one only."""
+    from assay_runtime.config import load_settings
+
+    backend = load_settings().judge.backend
+    if (name == "openai") != (backend == "openai"):
+        raise OperationError(
+            "invalid",
+            f"{option} {name}: judge.backend (ASSAY_JUDGE_BACKEND) is {backend}, so address, key and model are of that API"
+            + ('; set it to "openai", with judge.model and judge.base_url' if name == "openai" else ""),
+        )
 
 
 class PaidCalls:
     """Calls to the judge's model, within a budget that is never exceeded."""
 
-    def __init__(self, budget_usd: float, *, without_key: str, cached_in: Path | None = None) -> None:
+    def __init__(
+        self,
+        budget_usd: float,
+        *,
+        without_key: str,
+        cached_in: Path | None = None,
+        settings: "JudgeSettings | None" = None,
+        spending: Spending | None = None,
+    ) -> None:
         """`without_key`: the message if no key is set. `cached_in`: the folder of runs in which replies are cached.
+
+        `settings`: of the judge, if not those of the process. `spending`: the account that several judges share, with one budget.
 
         Raises `OperationError`, `SettingsError`.
         """
@@ -39,7 +59,7 @@ class PaidCalls:
         from assay_judge.pricing import NANO
         from assay_runtime.config import load_settings
 
-        self.settings = load_settings().judge
+        self.settings = settings or load_settings().judge
         if self.settings.backend != "openai":
             if not key_of(self.settings):
                 raise OperationError("invalid", without_key)
@@ -52,7 +72,23 @@ class PaidCalls:
         self.cache = cache_in(cached_in, key_of(self.settings)) if cached_in else None
         #: Budget in nano-dollars, and its use.
         self.cap = int(budget_usd * NANO)
-        self.spending = Spending()
+        self.spending = spending or Spending()
+        #: Nano-dollars of the calls to this judge alone.
+        self.own = 0
+
+    def expected(self, prompt: "Prompt", output_tokens: int) -> int:
+        """Return the usual cost of a call in nano-dollars: four bytes a token, and this many tokens written."""
+        from assay_judge.pricing import Usage
+
+        read = len((prompt.system + prompt.message + str(prompt.schema)).encode()) // 4
+        return self._tariff.cost(Usage(input=read, output=output_tokens))
+
+    def bound_of(self, prompt: "Prompt") -> int:
+        """Return the maximum cost of a call, in nano-dollars."""
+        from assay_judge.prompt import SYSTEM
+
+        more = "" if prompt.system is SYSTEM else prompt.system  # every bound includes the system prompt of the judge
+        return self._tariff.bound(len((more + prompt.message).encode()), self.settings.max_output_tokens)
 
     @property
     def spent(self) -> int:
@@ -83,30 +119,28 @@ class PaidCalls:
     async def _call(self, prompt: "Prompt", read: Callable[[str, "Usage | None"], T], name: str) -> T:
         """Make one call within the budget, and cache its reply."""
         from assay_judge.api import CallError, StoppedError
-        from assay_judge.prompt import SYSTEM
 
-        more = "" if prompt.system is SYSTEM else prompt.system  # every bound includes the system prompt of the judge
-        bound = self._tariff.bound(len((more + prompt.message).encode()), self.settings.max_output_tokens)
-        if self.spent + bound > self.cap:
-            raise NoMoneyError
-        self.spending.add(bound)
+        bound = self.bound_of(prompt)
+        await self.spending.reserve(bound, self.cap)
+        self.own += bound
+        usage: Usage | None = None
         try:
             said = await self._api.ask(prompt, self.settings.request_timeout_s)
+            usage = said.usage
             parsed = read(said.text, said.usage)
         except StoppedError as error:
+            usage = error.usage
             raise OperationError("refused", f"the judge's API rejects the call: {error.kind}") from None
         except CallError as error:
-            self._settle(bound, error.usage)
+            usage = error.usage
             raise
-        self._settle(bound, said.usage)
+        finally:  # if the cost is unknown, the reservation counts
+            cost = bound if usage is None else self._tariff.cost(usage)
+            self.spending.settle(bound, cost)
+            self.own += cost - bound
         if self.cache is not None:
-            self.cache.put(name, Kept(said.text, bound if said.usage is None else self._tariff.cost(said.usage)))
+            self.cache.put(name, Kept(said.text, cost))
         return parsed
-
-    def _settle(self, bound: int, usage: "Usage | None") -> None:
-        """Replace a reservation by the cost; if that is unknown, the reservation stays."""
-        if usage is not None:
-            self.spending.add(self._tariff.cost(usage) - bound)
 
     async def close(self) -> None:
         """Close the connections to the API, and the cost file."""

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay_operations.errors import OperationError
-from assay_operations.evaluations.paid_calls import NoMoneyError, PaidCalls
+from assay_operations.evaluations.judge_spending import NoMoneyError
+from assay_operations.evaluations.paid_calls import PaidCalls, expect_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,12 +72,7 @@ class RunJudge:
             if reference:
                 raise OperationError("invalid", "--reference needs a model: pass --judge anthropic or openai")
             return
-        if (name == "openai") != (settings.backend == "openai"):  # a key is valid for one of them
-            raise OperationError(
-                "invalid",
-                f"--judge {name}: judge.backend (ASSAY_JUDGE_BACKEND) is {settings.backend}, so address, key and model are of that API"
-                + ('; set it to "openai", with judge.model and judge.base_url' if name == "openai" else ""),
-            )
+        expect_backend(name)
         self._paid = PaidCalls(
             budget_usd,
             without_key="--judge anthropic needs a key: set judge.api_key (ASSAY_JUDGE_API_KEY), or use --judge lexical",

@@ -9,7 +9,7 @@ from assay_operations.errors import OperationError
 
 if TYPE_CHECKING:
     from assay_evals.target.runner import QueryResult, RunnerOptions
-    from assay_evals.target.targets import Question, Target
+    from assay_evals.target.targets import CallableTarget, CommandTarget, HttpTarget, Question
 
 Item = TypeVar("Item")
 
@@ -28,7 +28,7 @@ class TargetConfig:
     #: True if errors keep the stderr of a command.
     keep_message: bool = False
 
-    def open(self) -> "tuple[Target, RunnerOptions]":
+    def open(self) -> "tuple[HttpTarget | CallableTarget | CommandTarget, RunnerOptions]":
         """Open the target, and return it with the runner's options. Raises `OperationError`."""
         from assay_evals.errors import TargetUsageError
         from assay_evals.target.runner import RunnerOptions

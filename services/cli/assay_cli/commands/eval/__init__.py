@@ -12,6 +12,8 @@ eval = lazy_group(  # noqa: A001  (named like its command)
         "list": f"{__name__}.runs:list_runs",
         "import": f"{__name__}.runs:import_run",
         "report": f"{__name__}.report:report",
+        "cross-modal": f"{__name__}.cross_modal:cross_modal",
         "nightly": f"{__name__}.nightly:nightly",
+        "longmemeval": f"{__name__}.longmemeval:longmemeval",
     },
 )

@@ -1,0 +1,1 @@
+"""LongMemEval, a benchmark of chat memory: files, metrics, judging, comparison of runs."""

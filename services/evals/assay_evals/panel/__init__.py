@@ -1,0 +1,1 @@
+"""Panels of judges of different families: answers of a file, scores, verdicts, agreement."""
