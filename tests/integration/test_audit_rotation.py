@@ -1,4 +1,4 @@
-"""`assay audit key rotate` on a real store: recorded, signed by both keys, and whole again after an interruption at any point."""
+"""`assay audit rotate-key` on a real store: recorded, signed by both keys, and whole again after an interruption at any point."""
 
 import shutil
 import subprocess
@@ -68,7 +68,7 @@ def test_a_rotation_is_a_leaf_and_a_checkpoint_of_both_keys_and_every_key_verifi
     early = cli("prove", "0").stdout
     for number in range(2):
         with audited.auditing():
-            done = cli("key", "rotate", "--yes", "--comment", "yearly", role="owner")
+            done = cli("rotate-key", "--yes", "--comment", "yearly", role="owner")
         assert done.returncode == 0, done.stderr
         keys.append(done.stdout.decode().strip())
         grow(audited, 100 * (number + 1))
@@ -77,7 +77,7 @@ def test_a_rotation_is_a_leaf_and_a_checkpoint_of_both_keys_and_every_key_verifi
     assert not (audited.directory / NEXT_FILE).exists()
     assert Signer.parsed((audited.directory / KEY_FILE).read_text().strip()).verifier.vkey == keys[-1]
     rows = [orjson.loads(line) for line in cli("list", "--tool", "audit rotate-key", "--json").stdout.splitlines()]
-    assert [row["status"] for row in rows] == ["completed", "started"] * 2
+    assert [row["status"] for row in rows] == ["done", "started"] * 2
     # The record is below the checkpoint that both keys signed.
     sizes = audited.query("SELECT size FROM assay.audit_checkpoints WHERE rotation != '' ORDER BY size")
     assert [size > row["leaf_index"] for (size,), row in zip(sizes, [rows[3], rows[1]], strict=True)] == [True, True]
@@ -196,11 +196,11 @@ def test_an_auditor_that_stood_by_takes_the_new_key(audited: Audited, cli: Any) 
 def test_without_an_auditor_the_key_stays(audited: Audited, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_expire, "GRACE_S", 0.2)
     old = vkey(audited)
-    done = cli("key", "rotate", "--yes", role="owner")
+    done = cli("rotate-key", "--yes", role="owner")
     assert (done.returncode, b"the key is the same as before" in done.stderr) == (2, True)
     assert (vkey(audited), (audited.directory / NEXT_FILE).exists()) == (old, False)
     shutil.move(audited.directory, audited.directory.with_name("elsewhere"))
-    done = cli("key", "rotate", "--yes", role="owner")
+    done = cli("rotate-key", "--yes", role="owner")
     assert (done.returncode, b"where the auditor runs" in done.stderr) == (2, True)
 
 

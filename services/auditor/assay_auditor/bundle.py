@@ -25,7 +25,7 @@ def bundle_of(
     disclosures: Sequence[str] = (),
     rotations: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the bundle of a leaf: data, inclusion proof, signed checkpoint, disclosures, changes of the key."""
+    """Return the bundle of a leaf: data, proof, signed checkpoint, disclosures, changes of the key."""
     return {
         "form": FORM,
         "leaf": leaf.decode(),

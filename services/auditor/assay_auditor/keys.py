@@ -67,19 +67,22 @@ def next_signer(directory: Path, origin: str) -> Signer | None:
     try:
         signer = Signer.parsed(_read(path))
     except NoteError as error:
-        raise KeyFileError(f"{path}: {error}; remove it, and run assay audit key rotate again") from None
+        raise KeyFileError(f"{path}: {error}; remove it, and run assay audit rotate-key again") from None
     if signer.name != origin:
         raise KeyFileError(f"{path} signs for {signer.name!r}, not {origin!r}; remove it")
     return signer
 
 
 def prepare_signer(directory: Path, signer: Signer) -> None:
-    """Give the auditor a key that replaces the present one, unless there is one already. Raises `KeyFileError`."""
+    """Give the auditor a key that replaces the present one, unless there is one already.
+
+    Raises `KeyFileError`.
+    """
     _create(directory / NEXT_FILE, lambda: signer.skey)
 
 
 def replace_signer(directory: Path, signer: Signer) -> None:
-    """Replace the private key by the next one, which is removed from its place, and publish its public key.
+    """Replace the private key by the next one, and publish its public key.
 
     Raises `KeyFileError`.
     """

@@ -119,9 +119,9 @@ class Log:
         return True
 
     def rotate(self, new: Signer) -> None:
-        """Replace the key: state it, sign a checkpoint with both keys, then remove the old private key. Raises `OSError` too.
+        """Replace the key: state it, sign a checkpoint with both keys, remove the old private key.
 
-        After an interruption at any point, the next start does all of it again.
+        Raises `OSError` too. After an interruption at any point, the next start does all of it again.
         """
         old = self._signer
         checkpoint = Checkpoint(self.origin, self.tree.size, self.tree.root())

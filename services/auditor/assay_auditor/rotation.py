@@ -1,4 +1,4 @@
-"""Rotation of the signer's key: a statement that both keys sign, and the chain of keys that follows from such statements. Pure.
+"""Rotation of the signer's key: a statement that both keys sign, and the chain of keys. Pure.
 
 The old key names its successor, and the new one vouches for its predecessor. So a reader who trusts either verifies the whole log.
 """
@@ -30,7 +30,7 @@ class Rotation:
 
     @property
     def text(self) -> str:
-        """The text that both keys sign. It is no checkpoint, so witnesses never see it."""
+        """The text that both keys sign. It is not a checkpoint, so witnesses never see it."""
         return f"{_HEAD}\n{self.checkpoint.text}{self.old.vkey}\n{self.new.vkey}\n"
 
     @classmethod

@@ -1,4 +1,7 @@
-"""Replace the key that signs the audit log: `plan_rotate`, then `apply`. The auditor does it; this prepares and records it."""
+"""Replace the key that signs the audit log: `plan_rotate`, then `apply`.
+
+The auditor replaces it; this prepares and records it.
+"""
 
 import secrets
 import time
@@ -46,9 +49,10 @@ def plan_rotate(data: Path) -> Plan:
 
 
 def apply(plan: Plan, actor: Actor) -> str:
-    """Record the change, wait until the old key has signed the record, have the auditor replace the key, and return the new one.
+    """Record the change, have the auditor replace the key, and return the new public key.
 
-    Safe to repeat after an interruption: a change that the auditor has begun is completed. Raises `OperationError`.
+    The old key signs the record before. Safe to repeat after an interruption: a change that the auditor has begun is completed.
+    Raises `OperationError`.
     """
     settings = settings_for("owner", plan.data)
     most_s = settings.auditor.checkpoint_s + audit_expire.GRACE_S

@@ -28,7 +28,7 @@ class Witness(Anchor):
     def submit(self, signed: Signed, prove: Prove, known: int) -> Anchored:
         """Submit a checkpoint with the proof that it continues what the witness has."""
         size = signed.checkpoint.size
-        old = min(known, size)
+        old, has = min(known, size), None
         for _ in range(2):  # the first answer may tell what it has
             status, body = self._post(request_of(old, prove(old) if 0 < old < size else (), signed.note), "text/plain")
             if status != 409:
@@ -43,6 +43,12 @@ class Witness(Anchor):
                     contradicts=True,
                 )
             old = has
+        if status == 422 or (status == 409 and has == old == size):
+            raise AnchorError(
+                f"the witness {self.name} has cosigned another log of this name: run assay audit verify --full, and compare with its copy "
+                f"(HTTP {status})",
+                contradicts=True,
+            )
         if status != 200:
             raise self._refused(status)
         note = signed.note + self.key.own_lines(body.decode(errors="replace"))
@@ -56,12 +62,10 @@ class Witness(Anchor):
 
     def _refused(self, status: int) -> AnchorError:
         name = f"the witness {self.name}"
-        if status in (409, 422):
-            what = f"{name} has cosigned another log of this name: run assay audit verify --full, and compare with its copy (HTTP {status})"
-            return AnchorError(what, contradicts=True)
         reasons = {
             400: "does not understand the request",
             403: "does not trust the key of this log: give its operator the line of assay audit key",
+            409: "does not answer as the protocol says",
             404: "does not know this log: give its operator auditor.origin and the line of assay audit key",
         }
         return AnchorError(f"{name} {reasons.get(status, 'has an internal problem')} (HTTP {status})")

@@ -259,26 +259,20 @@ def anchors(
         show_rows(found, as_json, "no checkpoint")
 
 
-key_commands = typer.Typer(help="Print the public key of the log, or replace the key.")
-audit.add_typer(key_commands, name="key")
-
-
-@key_commands.callback(invoke_without_command=True)
-def key(context: typer.Context, data: DataDirectory = DEFAULT_DATA) -> None:
+@audit.command()
+def key(data: DataDirectory = DEFAULT_DATA) -> None:
     """Print the public key of the log.
 
     Publish it: a verification is worth as much as the way in which the key reached the verifier.
     """
     from assay_operations.audit_log import opened_log
 
-    if context.invoked_subcommand:
-        return
     with ends_quietly(), opened_log(data) as log:
         emit(log.verifiers([])[0].vkey)
 
 
-@key_commands.command()
-def rotate(yes: Yes = False, comment: Comment = "", data: DataDirectory = DEFAULT_DATA) -> None:
+@audit.command("rotate-key")
+def rotate_key(yes: Yes = False, comment: Comment = "", data: DataDirectory = DEFAULT_DATA) -> None:
     """Replace the key that signs the log, and print the new public key.
 
     The auditor records it as a leaf, signs a checkpoint with both keys, and then removes the old private key. Verifications with the old

@@ -18,7 +18,7 @@ from assay_operations.doctor import checks, policy, probes, spans
 from assay_operations.doctor.checks import Finding, Status, StreamFacts, worst
 from assay_operations.errors import OperationError, explain, hangs
 from assay_operations.sessions.last_import import not_read
-from assay_schema.settings import Settings, SettingsError, StoreSettings
+from assay_schema.settings import AuditorSettings, Settings, SettingsError, StoreSettings
 from assay_schema.streams import DEAD
 from assay_schema.topology import destination
 
@@ -232,22 +232,24 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
             ),
             hint,
         )
-        if anchors := anchors_of(settings.auditor):
-            names_of_anchors = [each.name for each in anchors]
-            patience_s = checks.UNANCHORED_S + max(each.every_s for each in anchors)
-            patient.check(
-                "audit anchors",
-                lambda: checks.audit_anchors(
-                    probes.late_anchors(client, names.database, settings.auditor.origin, names_of_anchors), patience_s
-                ),
-                hint,
-            )
+        own = settings.auditor
+        if own.witnesses.strip() or own.timestamp_url or own.anchor_directory:
+            patient.check("audit anchors", lambda: _anchors(client, names.database, own), hint)
         patient.check("clock of the store", lambda: checks.clock("the store", probes.store_ahead_s(client)), hint)
 
 
 def _operations(settings: Settings, data: Path, unended: list[tuple[str, str, float]] | None) -> Finding:
     trail = Trail(data, settings.store)
     return checks.operations(unended, trail.waiting(), trail.file.parent)
+
+
+def _anchors(client: "Store", database: str, own: AuditorSettings) -> Finding:
+    try:
+        configured = anchors_of(own)
+    except SettingsError as error:
+        return Finding("audit anchors", Status.FAIL, str(error), "correct the settings in [auditor]; see docs/audit.md")
+    late = probes.late_anchors(client, database, own.origin, [each.name for each in configured])
+    return checks.audit_anchors(late, checks.UNANCHORED_S + max((each.every_s for each in configured), default=0))
 
 
 def _schema(client: "Store", database: str) -> Finding:
