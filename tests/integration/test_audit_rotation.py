@@ -17,6 +17,7 @@ from assay_runtime.store import connect
 from tests.support.audited import ORIGIN, TABLES, Audited
 from tests.support.cli import Cli, called
 from tests.support.store import StoreServer
+from tests.support.witness import OwnWitness
 
 NEW = Signer(ORIGIN, b"n" * 32)
 
@@ -191,6 +192,22 @@ def test_an_auditor_that_stood_by_takes_the_new_key(audited: Audited, cli: Any) 
     assert standing.problem == ""
     assert standing.signer.verifier == NEW.verifier
     assert kinds(cli) == []
+
+
+def test_a_witness_takes_what_both_keys_signed_and_the_new_one_alone_once_it_knows_it(audited: Audited) -> None:
+    witness = OwnWitness({ORIGIN: vkey(audited)})
+    try:
+        assert audited.anchor(witnesses=witness.setting).problems == []
+        prepare_signer(audited.directory, NEW)
+        grow(audited, 50)
+        assert audited.anchor(witnesses=witness.setting).problems == []
+        grow(audited, 60)
+        assert "does not trust the key of this log" in audited.anchor(witnesses=witness.setting).problems[0]
+        witness.logs[ORIGIN] = NEW.verifier.vkey
+        assert audited.anchor(witnesses=witness.setting).problems == []
+        assert witness.size_of(ORIGIN) == audited.size()
+    finally:
+        witness.stop()
 
 
 def test_without_an_auditor_the_key_stays(audited: Audited, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
