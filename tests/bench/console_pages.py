@@ -131,6 +131,8 @@ def requests_of(site: Site, count: int) -> dict[str, Callable[[int], str]]:
         "drop": [fixed("/failures/drop")],
         "patterns": [fixed("/patterns")],
         "arrivals": [fixed("/arrivals?project=p1")],
+        "audit": [ranged("/audit", 7)],
+        "audit_row": [lambda number: f"/audit/{number % 100}"],
         "sql": [lambda number: f"/sql?q=SELECT+count()+FROM+rollup_day+WHERE+events+%3E+{number}"],
         "health": [fixed("/health")],
     }

@@ -24,7 +24,7 @@ def known(shop: Shop, operation: Any) -> Any:
     rows = shop.rows
     places = {
         "event_id": rows.answer, "alert_id": rows.alert, "session_id": rows.session, "name": rows.dataset,
-        "run_id": rows.runs[0], "case_id": rows.case,
+        "run_id": rows.runs[0], "case_id": rows.case, "row": "0",
     }  # fmt: skip
     asked = {"project": rows.project, "base": rows.runs[0], "change": rows.runs[1], "t": "30d", "event": rows.retrieval}
     taken = {each.name for each in operation.query}

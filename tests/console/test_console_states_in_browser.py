@@ -1,5 +1,6 @@
 """The console in a real browser when the store is away, without colours, without motion, by keyboard alone and on a phone."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +83,8 @@ def test_states_are_told_without_colours_and_nothing_moves_for_those_who_asked(
 ) -> None:
     page = calm_window.open(path_of(name, shop.rows))
     silent = page.evaluate(
-        f"[...document.querySelectorAll('{_STATES}')].filter(e => !e.innerText.trim() && !e.ariaLabel).map(e => e.outerHTML)"
+        f"[...document.querySelectorAll('{_STATES}')].filter(e => e.checkVisibility() && !e.innerText.trim() && !e.ariaLabel)"
+        ".map(e => e.outerHTML)"
     )
     assert silent == []
     page.keyboard.press("Tab")
@@ -125,6 +127,32 @@ def test_a_night_by_keyboard_alone(browser: "Browser", shop: Shop) -> None:
         assert command.count() == 1, "without an operator's file the page shows the command"
 
 
+@pytest.mark.parametrize("path", ["/events?t=7d", "/audit", "/sessions?t=30d", "/alerts?state=all&t=30d"])
+def test_going_back_to_a_list_puts_the_focus_on_the_row_that_was_opened(
+    browser: "Browser", shop: Shop, path: str
+) -> None:
+    with window(browser, shop.console) as opened:
+        page = opened.open(path)
+        rows = page.locator("tr[data-href]").count()
+        steps = min(3, rows)
+        for _ in range(steps):
+            page.keyboard.press("j")
+        focused = "document.activeElement.closest('tr[data-href]')?.dataset.href ?? ''"
+        row = page.evaluate(focused)
+        assert row
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        with page.expect_navigation():
+            page.keyboard.press("u")
+        page.wait_for_function(f"{focused} !== ''")
+        assert page.evaluate(focused) == row
+        if steps < rows:
+            page.keyboard.press("j")
+            assert page.evaluate(focused) not in ("", row), "from there on, keys go to the next row"
+        page.goto(f"{shop.console.url}{path}")
+        assert page.evaluate(focused) == "", "a page that is opened anew has no row chosen"
+
+
 def _key_of(name: str) -> str:
     return next(each.key for each in PAGES if each.name == name)
 
@@ -149,6 +177,27 @@ def test_a_phone_shows_what_is_wrong_without_scrolling(browser: "Browser", shop:
         )
         assert page.locator(".verdict").inner_text() in seen
         assert "faithfulness" in seen, "the open alert"
+
+
+#: The column of each list that a phone must show without scrolling sideways.
+_LEADING = {
+    "overview": "lost", "events": "outcome", "sessions": "failed", "alerts": "was", "quality": "coverage", "runs": "errors",
+    "run": "mean", "compare": "change", "datasets": "cases", "failures": "lost", "arrivals": "to the store", "differs": "points",
+    "audit": "outcome",
+}  # fmt: skip
+
+
+def test_a_phone_shows_the_number_that_matters_in_each_list(browser: "Browser", shop: Shop) -> None:
+    with window(browser, shop.console, width=390, height=844) as opened:
+        hidden = []
+        for name, column in _LEADING.items():
+            page = opened.open("/events/differs?has=negative&t=7d" if name == "differs" else path_of(name, shop.rows))
+            heads = page.locator("main table th", has_text=re.compile(f"^{re.escape(column)}$"))
+            assert heads.count(), f"{name} has no column {column}"
+            box = heads.first.bounding_box()
+            if box is None or box["x"] + box["width"] > 390:
+                hidden.append((name, column, box))
+        assert hidden == []
 
 
 def test_twenty_alerts_are_on_the_first_screen(

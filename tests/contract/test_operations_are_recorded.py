@@ -34,6 +34,8 @@ ALLOWED = {
     "audit.py: Attempt.__exit__": "the record itself",
     "audit.py: Trail._taken": "a record that waited",
     "audit.py: Trail.insert": "the record itself",
+    "audit.py: Trail.note": "the record itself, of something that changes nothing",
+    "evaluations/judge_spending.py: Spending.settle": "it sets an event of this process, which calls that wait for money wake from",
     "evaluations/nightly.py: Nightly._run": "a night is recorded in eval_outcomes, and its run is its own",
     "evaluations/nightly.py: Nightly._store": "the record of a night",
     "evaluations/nightly.py: Nightly._publish.publish": "alerts that eval_outcomes has already; they are added to the inbox",

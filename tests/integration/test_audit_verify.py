@@ -124,10 +124,21 @@ def test_pages_of_any_size_give_the_same_result(
 
 
 def test_an_intact_log_verifies_with_exit_0(log: Log) -> None:
-    done = log.audit("verify")
+    done = log.audit("verify", "--no-record")
     assert (done.returncode, done.stderr) == (0, b"")
     assert f"{ORIGIN}: intact, 9 leaves; checkpoints cover 9".encode() in done.stdout
     assert log.problems() == []
+
+
+def test_a_verification_that_may_not_be_recorded_has_the_same_result_and_says_it_is_not(log: Log) -> None:
+    before = log.audited.query("SELECT count() FROM assay.operations_audit")
+    done = log.audit("verify")
+    assert done.returncode == 0
+    assert done.stderr == (
+        b"this verification is not recorded, so the console does not show it: "
+        b"the store takes no record from 'sre', only from operator and owner\n"
+    )
+    assert log.audited.query("SELECT count() FROM assay.operations_audit") == before
 
 
 #: A change of each column that is hashed.

@@ -230,6 +230,49 @@ async def test_a_refused_decision_is_shown_again_with_what_was_entered(settings:
         assert "What you entered" not in (await save(pages, "nonsense", 422)).text, "no page has this event"
 
 
+async def test_a_document_that_no_retrieval_returned_is_saved_with_a_warning(settings: Settings, owner: Client) -> None:
+    first, second, third = captured(owner, *WORDS[:3])
+    async with console(settings, Role.LABELLER) as pages:
+        await save(pages, first, documents=f"docs/mistyped\n{slug(WORDS[1])}\n<b>x</b>\n")
+        page = await pages.html("/review?project=shop")
+        assert "that no captured retrieval of this project returned" in page
+        assert "docs/mistyped" in page
+        assert "&lt;b&gt;x&lt;/b&gt;" in page
+        assert slug(WORDS[1]) not in page.partition("Is the name right?")[0].partition("returned:")[2]
+        await save(pages, second, documents="doc/b, c")
+        page = await pages.html("/review?project=shop")
+        assert "● Saved." in page
+        assert "that no captured retrieval" not in page
+        await save(pages, third, documents="\n".join(f"docs/{number} {'n' * 900}" for number in range(40)))
+        assert "and 35 more" in await pages.html("/review?project=shop")
+    [case] = [each for each in cases_of(owner, "shop", "golden") if each.event_id == first]
+    assert case.expected_slugs == (slug(WORDS[0]), "docs/mistyped", slug(WORDS[1]), "<b>x</b>")
+
+
+async def test_captured_questions_are_searched_also_those_that_are_not_drawn(
+    settings: Settings, owner: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay_console.views.review.review_candidates", nothing)
+    captured(owner, *WORDS[:4], WORDS[0])
+    async with console(settings, Role.VIEWER) as pages:
+        assert (await pages.json("/review?project=shop"))["queue"]["value"] == []
+        path = f"/review?project=shop&q={WORDS[0].upper()}"
+        document, page = await pages.json(path), await pages.html(path)
+        [found] = document["queue"]["value"]
+        assert (found["question"], found["times"]) == (WORDS[0], 2)
+        assert document["current"]["event_id"] == found["event_id"]
+        assert missing(document["queue"], page) == []
+        assert "1 questions contain" in page or "1 question contains" in page
+        empty = "/review?project=shop&q=nobody+asked+this"
+        assert (await pages.json(empty))["queue"]["value"] == []
+        assert "0 questions contain" in await pages.html(empty)
+
+
+def nothing(_: Client, **__: object) -> list[object]:
+    """Draw no question, as if all had been reviewed."""
+    return []
+
+
 async def test_a_dataset_of_two_projects_is_opened_with_its_project(settings: Settings, owner: Client) -> None:
     (event,) = captured(owner, WORDS[0])
     (other,) = captured(owner, WORDS[1], project="books")

@@ -194,6 +194,13 @@ def test_readers_stay_read_only(engine: EngineWithUsers, reader: str) -> None:
     assert engine.code(reader, "SET readonly = 0") in {ACCESS_DENIED, READONLY}
 
 
+def test_the_console_reads_no_value_of_a_personal_field_of_the_audit_log(engine: EngineWithUsers) -> None:
+    engine.run("console", f"SELECT log, leaf_index, digest FROM {VIEWS}.audit_disclosures")
+    for columns in ("disclosure", "*", "digest, disclosure"):
+        assert engine.code("console", f"SELECT {columns} FROM {VIEWS}.audit_disclosures") == ACCESS_DENIED
+    assert engine.code("console", f"SELECT 1 FROM {VIEWS}.audit_disclosures WHERE disclosure = ''") == ACCESS_DENIED
+
+
 @pytest.mark.parametrize("table", ["labels", "dataset_cases"])
 def test_the_console_inserts_what_people_decide_and_changes_none_of_it(engine: EngineWithUsers, table: str) -> None:
     # The row itself breaks a constraint: the right to insert is what counts.

@@ -1,16 +1,22 @@
 """Fill a store with rows of every kind, as pages of the console show them: a shop whose answers got worse two days ago."""
 
 import re
+import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
+from assay_auditor.keys import load_or_create
+from assay_auditor.log import Log
+from assay_auditor.sources import Sources
 from assay_console.pages import PAGES
 from assay_evals.run.model import CaseResult, Run, RunConfig
 from assay_evals.run.run_store import store_run
 from assay_runtime.store import Client, insert_json_rows
-from assay_schema.settings import StoreSettings
+from assay_schema.settings import AuditorSettings, StoreSettings
+from tests.support.audited import ALL, operation
 from tests.support.sample_rows import (
     answer,
     candidate,
@@ -135,11 +141,22 @@ def fill(owner: Client, *, now_ms: int | None = None) -> Filled:
             "candidates",
             candidate(place, project="hostile", event_id=hostile[-1], query=text, retrieved_slugs=[text[:200]]),
         )
+    for place, text in enumerate(HOSTILE):
+        own = {"project": "hostile", "tool_name": text, "agent_name": text, "session_id": text[:200]}
+        refused = {
+            "status": "refused",
+            "error_kind": text,
+            "pii_attempted": ["contact", "health"],
+            "pii_blocked": ["health"],
+        }
+        add("tool_calls", tool_call(place, event_id=event_id_at(now_ms - 50_000 - place * 1000), **own, **refused))
+    add("operations_audit", operation(at=iso(now_ms - 40_000), comment=HOSTILE[0]))
     alert_id = str(uuid5(UUID(int=0), "shop faithfulness"))
     add("alerts", alert_row(alert_id, now_ms))
     for table, made in rows.items():
         insert_json_rows(owner, f"assay_base.{table}", lines(made), len(made))
     _evaluate(owner, now_ms)
+    _audit(owner)
     refresh_rollups(owner)
     return Filled("shop", ids[3][0], ids[3][1], tuple(hostile), alert_id, str(rows["session_parts"][0]["session_id"]))
 
@@ -158,6 +175,18 @@ def _evaluate(owner: Client, now_ms: int) -> None:
         ]  # fmt: skip
         began, ended = iso(now_ms - 7_200_000 + place), iso(now_ms - 7_100_000 + place)
         store_run(owner, StoreSettings(), Run(name, config, began, ended, results))
+
+
+def _audit(owner: Client) -> None:
+    """Write the audit log of all rows, as the auditor does, signed by a key that is not kept."""
+    with tempfile.TemporaryDirectory() as scratch:
+        signer, secret = load_or_create(Path(scratch) / "log", AuditorSettings().origin)
+        sources = Sources(owner, signer.name)
+        log = Log(owner, "assay_base", signer, secret, Path(scratch) / "log")
+        log.resume(sources)
+        for found in (sources.events(0, ALL, 10_000), sources.lost(0, 10_000), sources.operations(0, 10_000)):
+            log.append(found)
+        log.sign()
 
 
 def alert_row(alert_id: str, now_ms: int | None = None) -> dict[str, Any]:
@@ -267,6 +296,7 @@ def path_of(name: str, rows: Filled | None) -> str:
         "name": rows.dataset if rows else "none",
         "run_id": rows.runs[0] if rows else "none",
         "case_id": rows.case if rows else "none",
+        "row": "0",
     }
     runs = f"?base={rows.runs[0]}&change={rows.runs[1]}" if rows else ""
     query = {

@@ -145,6 +145,14 @@ def verified_text(note: str, verifiers: Sequence[Verifier]) -> str:
     return text
 
 
+def key_names(note: str) -> list[str]:
+    """Return the keys that a note names in its signatures, as NAME+ID. Raises `NoteError`.
+
+    Does not check the signatures.
+    """
+    return [f"{name}+{blob[:4].hex()}" for name, blob in parts_of(note)[1]]
+
+
 def parts_of(note: str) -> tuple[str, list[tuple[str, bytes]]]:
     """Return the text of a note and its signatures: name, and key id with signature. Raises `NoteError`."""
     if len(note) > NOTE_BYTES or any(each < " " and each != "\n" for each in note):

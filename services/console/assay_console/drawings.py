@@ -8,13 +8,15 @@ from markupsafe import Markup
 
 from assay_operations.drift.episodes import Episode, History, Transition
 from assay_operations.events.filters import KINDS
-from assay_operations.judging.quality import Metric
-from assay_ui.charts import BandPoint, Series, Shade, band, bars
+from assay_operations.judging.quality import Metric, Spell
+from assay_ui.charts import Alerted, BandPoint, Series, Shade, band, bars
 
 if TYPE_CHECKING:
     from assay_console.views.events import Histogram
 
 _HALF_DAY_MS = 43_200_000
+#: Periods of a day that are named.
+_PARTS = 3
 
 
 def events(found: "Histogram") -> Markup:
@@ -80,8 +82,11 @@ def quality(of: Metric, baseline: float | None, from_ms: float, to_ms: float) ->
             points.append(BandPoint(at_ms - _HALF_DAY_MS, None, breaks=changed))
         # The detector's baseline is that of the latest judge.
         points.append(
-            BandPoint(at_ms, day.mean, day.low, day.high, day.n, baseline if judge == of.fingerprint else None)
-        )
+            BandPoint(
+                at_ms, day.mean, day.low, day.high, day.n, baseline if judge == of.fingerprint else None,
+                alert=worst_of(of.spells, at_ms - _HALF_DAY_MS, at_ms + _HALF_DAY_MS),
+            )
+        )  # fmt: skip
     shades = [
         Shade(each.state, f"{each.state}: an episode of {of.metric}", each.from_ms, each.to_ms or to_ms)
         for each in of.spells
@@ -91,3 +96,26 @@ def quality(of: Metric, baseline: float | None, from_ms: float, to_ms: float) ->
     points.append(BandPoint(last, None, baseline=baseline))
     title = f"{of.metric.replace('_', ' ')} of {of.project} by day, mean and 95 % interval"
     return band(title, points, shades, height=180, bounds=(0.0, 1.0))
+
+
+def worst_of(spells: Sequence[Spell], from_ms: float, to_ms: float) -> Alerted | None:
+    """Return the worst state that an episode had in a period, and when. Pure."""
+    found = [
+        each
+        for each in spells
+        if each.state in ("warn", "critical") and each.from_ms < to_ms and (each.to_ms is None or each.to_ms > from_ms)
+    ]
+    if not found:
+        return None
+    state = "critical" if any(each.state == "critical" for each in found) else "warn"
+    parts = [
+        f"{_clock(max(from_ms, each.from_ms))} to {'now' if each.to_ms is None else _clock(min(to_ms, each.to_ms))}"
+        for each in found
+        if each.state == state
+    ]
+    more = f" and {len(parts) - _PARTS} more" if len(parts) > _PARTS else ""
+    return Alerted(state, f"{state} {', '.join(parts[:_PARTS])}{more}")
+
+
+def _clock(at_ms: float) -> str:
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M}"

@@ -4,6 +4,7 @@ from assay_console.page import Action, Page
 from assay_console.views import (
     alerts,
     arrivals,
+    audit,
     datasets,
     differs,
     drop,
@@ -48,6 +49,8 @@ PAGES: tuple[Page, ...] = (
     requeue.PAGE,
     drop.PAGE,
     arrivals.PAGE,
+    audit.PAGE,
+    audit.ROW,
     sql.PAGE,
     health.PAGE,
     patterns.PAGE,

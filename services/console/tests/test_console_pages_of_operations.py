@@ -1,5 +1,6 @@
 """Pure parts of the pages about quality, arrivals and health."""
 
+import re
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -119,6 +120,41 @@ def test_an_open_episode_is_shaded_to_the_end_of_the_range() -> None:
         drawings.quality(metric("a", spells=(Spell("critical", first, None),)), None, first, first + 86_400_000)
     )
     assert 'class="shade critical"' in drawn
+
+
+def test_an_alert_of_some_minutes_is_on_the_mark_of_its_day() -> None:
+    """The mean of a day hides them."""
+    first = datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1000
+    begins = first + 86_400_000 + 3 * 3_600_000
+    spells = (
+        Spell("warn", begins - 60_000, begins),
+        Spell("critical", begins, begins + 600_000),
+        Spell("recovering", begins + 600_000, None),
+    )
+    drawn = str(drawings.quality(metric("a", "a", "a", spells=spells), None, first, first + 3 * 86_400_000))
+    labels = re.findall(r'data-label="([^"]*)"', drawn)
+    assert ["critical 03:00 to 03:10" in each for each in labels] == [False, True, False]
+    assert drawn.count('class="alerted critical"') == 1
+    assert "<th scope=col>alert</th>" in drawn
+    assert drawn.count("<td>critical 03:00 to 03:10</td>") == 1, "the numbers say it too"
+    assert "alerted" not in str(drawings.quality(metric("a", "a"), None, first, first + 2 * 86_400_000))
+
+
+@pytest.mark.parametrize(
+    ("spells", "words"),
+    [
+        ((), None),
+        ((Spell("recovering", 0, None),), None),
+        ((Spell("warn", 0, None),), "warn 00:00 to now"),
+        ((Spell("warn", -5, 0), Spell("critical", 86_400_000, None)), None),
+        ((Spell("warn", 3_600_000, 7_200_000), Spell("critical", 60_000, 120_000)), "critical 00:01 to 00:02"),
+        (tuple(Spell("warn", each * 120_000, each * 120_000 + 60_000) for each in range(5)),
+         "warn 00:00 to 00:01, 00:02 to 00:03, 00:04 to 00:05 and 2 more"),
+    ],
+)  # fmt: skip
+def test_the_worst_state_of_a_day_is_named_with_its_times(spells: tuple[Spell, ...], words: str | None) -> None:
+    found = drawings.worst_of(spells, 0, 86_400_000)
+    assert (found and found.words) == words
 
 
 def test_the_detectors_series_is_that_of_the_latest_judge() -> None:

@@ -107,6 +107,8 @@ def test_evidence_outside_of_user_turns_is_no_evidence_for_the_reference() -> No
     assert found.evidence == ("answer_bike_1",)
     assert quirks_of(found) == {"questions whose evidence has no marked user turn": 1}
     assert read().reference_evidence == {"answer_bike_1"}
+    elsewhere = read(haystack_session_ids=[f"chat_{place}" for place in range(5)], answer_session_ids=["chat_1"])
+    assert (elsewhere.reference_evidence, elsewhere.evidence) == (frozenset(), ("chat_1",))
 
 
 def test_missing_evidence_is_counted() -> None:

@@ -92,22 +92,32 @@ class Trail:
         `identity`: the user of Redis or the store that makes the change. `target`: the range, without content. `planned`: the number of
         items to change. Raises `OperationError` if the start can be recorded nowhere; the block does not run then.
         """
-        return Attempt(
-            self,
-            {
-                "schema_version": 1,
-                "operation_id": new_event_id(),
-                "operation": operation,
-                "actor": actor.name,
-                "identity": printable(identity)[:NAME_CHARS],
-                "host": actor.host,
-                "through": actor.through,
-                "target": orjson.dumps({name: _short(value) for name, value in target.items()}).decode(),
-                "planned": planned,
-                "comment": actor.comment,
-                "version": version("assay-operations"),
-            },
-        )
+        return Attempt(self, self._facts(operation, actor, identity=identity, target=target, planned=planned))
+
+    def note(
+        self, client: "Store", operation: str, actor: Actor, *, identity: str, target: Mapping[str, Any], planned: int,
+        outcome: str, error_kind: str = "",
+    ) -> None:  # fmt: skip
+        """Record an operation that changed nothing, after its end. Raises the driver's errors."""
+        facts = self._facts(operation, actor, identity=identity, target=target, planned=planned)
+        self.insert(client, _row_of(facts, outcome, changed=0, error_kind=error_kind))
+
+    def _facts(
+        self, operation: str, actor: Actor, *, identity: str, target: Mapping[str, Any], planned: int
+    ) -> "Record":
+        return {
+            "schema_version": 1,
+            "operation_id": new_event_id(),
+            "operation": operation,
+            "actor": actor.name,
+            "identity": printable(identity)[:NAME_CHARS],
+            "host": actor.host,
+            "through": actor.through,
+            "target": orjson.dumps({name: _short(value) for name, value in target.items()}).decode(),
+            "planned": planned,
+            "comment": actor.comment,
+            "version": version("assay-operations"),
+        }
 
     @property
     def file(self) -> Path:
@@ -250,12 +260,16 @@ class Attempt:
             self._store.close()
 
     def _row(self, outcome: str, *, error_kind: str = "") -> Record:
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return self._facts | {"outcome": outcome, "at": now, "changed": self.changed, "error_kind": error_kind}
+        return _row_of(self._facts, outcome, changed=self.changed, error_kind=error_kind)
 
     def _write(self, row: Record) -> None:
         with locked(self._trail.file) as descriptor:
             append_line(descriptor, orjson.dumps(row) + b"\n")
+
+
+def _row_of(facts: Record, outcome: str, *, changed: int, error_kind: str) -> Record:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return facts | {"outcome": outcome, "at": now, "changed": changed, "error_kind": error_kind}
 
 
 def redis_user(settings: RedisSettings) -> str:

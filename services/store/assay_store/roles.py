@@ -174,6 +174,9 @@ GRANTS: dict[str, tuple[str, ...]] = {
     ),
     Role.CONSOLE: (
         f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",
+        # Everyone who is signed in can read what this role reads: not the values of personal fields of the audit log.
+        f"REVOKE SELECT ON {VIEW_DATABASE}.audit_disclosures",
+        f"GRANT SELECT(log, leaf_index, digest) ON {VIEW_DATABASE}.audit_disclosures",
         *(f"GRANT INSERT ON {BASE_DATABASE}.{table}" for table in REVIEW_TABLES),
     ),
     Role.AUDITOR: (

@@ -38,6 +38,14 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Alerted:
+    """The worst state that an alert had at a point, as a class of the stylesheet, and its words."""
+
+    state: str
+    words: str
+
+
+@dataclass(frozen=True)
 class BandPoint:
     """One point of a band chart: time (Unix ms), mean and its 95 % interval, samples, baseline."""
 
@@ -49,6 +57,8 @@ class BandPoint:
     baseline: float | None = None
     #: What changed here, such as a new judge; a vertical line. Empty: nothing.
     breaks: str = ""
+    #: An alert within the time of the point.
+    alert: Alerted | None = None
 
 
 @dataclass(frozen=True)
@@ -135,9 +145,20 @@ def band(
     if not known:
         return Markup("")
     first, last = ends(points)
-    head = ("time (UTC)", "mean", "95 % low", "95 % high", "n", "baseline")
+    has_alert = any(p.alert for p in known)
+    head = ("time (UTC)", "mean", "95 % low", "95 % high", "n", "baseline", *(("alert",) if has_alert else ()))
     rows = [
-        (_iso(p.at_ms), number(p.mean, 4), number(p.low, 4), number(p.high, 4), number(p.n), number(p.baseline, 4))
+        (
+            *(
+                _iso(p.at_ms),
+                number(p.mean, 4),
+                number(p.low, 4),
+                number(p.high, 4),
+                number(p.n),
+                number(p.baseline, 4),
+            ),
+            *((p.alert.words if p.alert else "",) if has_alert else ()),
+        )
         for p in known
     ]
     has_baseline = any(p.baseline is not None for p in points)
@@ -200,6 +221,13 @@ def band_marks(
             )
         if p.mean is not None:
             words = f"{time_label(p.at_ms, last - first)}: {number(p.mean, 3)} [{number(p.low, 3)}, {number(p.high, 3)}], n {p.n:,}"
+            if p.alert:
+                words += f"; {p.alert.words}"
+                parts.append(
+                    Markup('<path class="alerted {}" d="M{:.1f} {:.1f}l6 10h-12z"><title>{}</title></path>').format(
+                        p.alert.state, x(p.at_ms), max(TOP, y(p.mean) - 16), visible(p.alert.words)
+                    )
+                )
             parts.append(
                 Markup(
                     '<circle class="mark" r="2.5" cx="{:.1f}" cy="{:.1f}" data-at="{:.0f}" data-x="{:.1f}" data-label="{}"/>'

@@ -50,6 +50,12 @@ def verify(
         Path | None, typer.Option(metavar="FILE", help="File of checkpoints that you kept elsewhere; default: none.")
     ] = None,
     vkey: Keys = None,
+    record: Annotated[
+        bool,
+        typer.Option(
+            help="Record the outcome, which the console shows; needs the operator's settings. Default: record."
+        ),
+    ] = True,
     as_json: AsJsonLines = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
@@ -60,14 +66,17 @@ def verify(
     """
     from assay_operations.audit_log import Result, opened_log
     from assay_operations.audit_log import verify as found
+    from assay_operations.audit_verified import record_verification
 
     since_ms = None if since is None else max(0, moment_ms(since, int(time.time() * 1000), "--since"))
     result = Result()
+    first = None
     with ends_quietly(closed=lambda: FINDING if result.mismatches else 0):
         with opened_log(data) as log, Progress(Mode.NONE if as_json else Mode.AUTO) as counter:
             for each in found(
                 log, result, since_ms=since_ms, checkpoint=checkpoint, vkeys=vkey or [], progress=counter
             ):
+                first = first or each
                 if as_json:
                     emit(orjson.dumps({"event": "mismatch", **vars(each)}).decode())
                 else:
@@ -78,6 +87,10 @@ def verify(
                 if not full:
                     break
         intact = not result.mismatches
+        if record:
+            is_partial = since_ms is not None or (first is not None and not full)
+            problem = record_verification(data, result, local_actor(), is_partial=is_partial, first=first)
+            result.notes += [problem] if problem else []
         if as_json:
             emit(
                 orjson.dumps({"event": "result", "intact": intact, "complete": intact or full, **vars(result)}).decode()

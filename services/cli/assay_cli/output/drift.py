@@ -12,7 +12,7 @@ def line(row: dict[str, Any]) -> str:
     name = f"{row['project']} {row['metric'] or row['watched']}"
     numbers = "" if row["baseline"] is None else f" baseline {row['baseline']:.3f}"
     if row["last_day"] is not None:
-        numbers += f" last day {row['last_day']:.3f} (n = {row['n_last_day']})"
+        numbers += f" plain mean of the last day {row['last_day']:.3f} (n = {row['n_last_day']})"
     if row["evidence"] is not None:
         numbers += f" evidence {share_text(row['evidence'])}"
     series = f" [{row['series']}]" if row["series"] else ""

@@ -34,6 +34,23 @@ function select(step) {
   next.scrollIntoView({ block: "nearest" });
 }
 
+// The row that was opened is kept for this tab: who goes back finds the focus there.
+const ROW = "assay.row";
+const address = () => location.pathname + location.search;
+document.addEventListener("click", (event) => {
+  const row = event.target.closest("tr[data-href], li[data-href]");
+  if (row) sessionStorage.setItem(ROW, JSON.stringify({ at: address(), row: row.dataset.href }));
+}, true);
+addEventListener("pageshow", (event) => {
+  const isBack = event.persisted || performance.getEntriesByType("navigation")[0]?.type === "back_forward";
+  const kept = JSON.parse(sessionStorage.getItem(ROW) ?? "{}");
+  if (!isBack || kept.at !== address()) return;
+  const at = rows().findIndex((row) => row.dataset.href === kept.row);
+  if (at < 0) return;
+  for (const row of rows()) row.classList.remove("selected");
+  select(at + 1);
+});
+
 const ranges = () => document.querySelector(".ranges");
 function range(step) {
   const url = new URL(location.href), body = ranges();

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from assay_console.page import Action, Ask, Document, Done, Form, Page, Panel, Parameter
@@ -11,18 +11,25 @@ from assay_console.pieces import SHOWN_CHARS, Text, text_of
 from assay_console.scope import link
 from assay_console.views.one_project import project_of
 from assay_operations.errors import OperationError
+from assay_operations.events.filters import EventFilter, Range
+from assay_operations.events.listing import Page as Rows
+from assay_operations.events.listing import list_events
+from assay_operations.events.rows import EventRow
 from assay_operations.golden.candidates import Candidate, review_candidates
 from assay_operations.golden.datasets import SavedCase, cases_of, latest_version, list_datasets
 from assay_operations.golden.enough import Enough, enough_of
-from assay_operations.golden.retrievals import Retrieval, retrieval_of
+from assay_operations.golden.retrievals import Retrieval, never_retrieved, retrieval_of
 from assay_operations.golden.save import Review, case_id_of, save_case
 from assay_operations.labelling.queues import checked_event
+from assay_schema.fields import Kind
 from assay_schema.limits import QUERY_MAX_CHARS
 
 #: Dataset if the link names none.
 _DATASET = "golden"
 #: Characters of a document's text that are shown at first, and when a reviewer opens it.
 _BEGINNING_CHARS, _TEXT_CHARS = 500, 4_000
+#: Questions that a search returns; documents that a warning names, and characters of each: a cookie carries them.
+_FOUND, _NAMED, _NAME_CHARS = 50, 5, 100
 
 
 class Queued(Document):
@@ -82,9 +89,14 @@ class ReviewPage(Document):
     enough: Enough | None
     negative_only: bool
     scrubbed: bool
+    #: Text that the questions contain; empty without a search. `searched_from`: how far back it came; None if through the whole range.
+    q: str
+    searched_from: datetime | None
     queue: Panel[tuple[Queued, ...]]
     current: Current | None
     saved: str
+    #: Documents of the case that was saved just now that no retrieval returned.
+    unknown: tuple[str, ...]
     may_save: bool
 
 
@@ -94,6 +106,7 @@ async def read(ask: Ask) -> ReviewPage:
     dataset = ask.text("dataset", _DATASET)
     queue: Panel[tuple[Queued, ...]] = Panel(state="ready", value=())
     names: tuple[str, ...] = ()
+    searched_from: datetime | None = None
     current: Current | None = None
     enough: Enough | None = None
     if project:
@@ -111,7 +124,16 @@ async def read(ask: Ask) -> ReviewPage:
         known = {case.event_id for case in cases or ()}
         left = [each for each in candidates.value or () if each.event_id not in known]
         queue = candidates.holding(tuple(map(_queued, left)) if candidates.value is not None else None)
-        event = ask.text("event") or (left[0].event_id if left else "")
+        if ask.text("q"):
+            found = await _found(ask, project)
+            rows = (
+                None
+                if found.value is None
+                else questions_of(found.value, known, with_scrubbed=bool(ask.text("scrubbed")))
+            )
+            queue = found.holding(rows)
+            searched_from = found.value.searched_from if found.value and not found.value.complete else None
+        event = ask.text("event") or (queue.value[0].event_id if queue.value else "")
         if event and candidates.state == "ready":
             current = await _current(ask, project, dataset, event, left)
     return ReviewPage(
@@ -122,9 +144,12 @@ async def read(ask: Ask) -> ReviewPage:
         enough=enough,
         negative_only=bool(ask.text("negative")),
         scrubbed=bool(ask.text("scrubbed")),
+        q=ask.text("q"),
+        searched_from=searched_from,
         queue=queue,
         current=current,
-        saved=ask.notice,
+        saved=ask.notice.partition("\n")[0],
+        unknown=tuple(ask.notice.split("\n")[1:]),
         may_save=ask.person.role >= Role.LABELLER,
     )
 
@@ -137,6 +162,24 @@ async def _cases(ask: Ask, project: str, dataset: str) -> list[SavedCase] | None
         if error.kind != "unavailable":
             raise
         return None
+
+
+async def _found(ask: Ask, project: str) -> Panel[Rows]:
+    """Search the captured questions of the range."""
+    wanted = EventFilter((Kind.RETRIEVAL,), project, text=ask.text("q"))
+    return await ask.panel(list_events, wanted, Range(ask.scope.from_ms, ask.scope.to_ms), limit=_FOUND)
+
+
+def questions_of(found: Rows, known: Collection[str | None], *, with_scrubbed: bool) -> tuple[Queued, ...]:
+    """Return the distinct questions of a search, the newest first, without those that have a case. Pure."""
+    asked: dict[str, list[EventRow]] = {}
+    for row in found.rows:
+        if row.event_id not in known and (with_scrubbed or not row.pii):
+            asked.setdefault(row.text, []).append(row)
+    return tuple(
+        Queued(event_id=each[0].event_id, time=each[0].time, question=text, times=len(each), positive=0, negative=0)
+        for text, each in asked.items()
+    )
 
 
 def _days(ask: Ask) -> int:
@@ -237,7 +280,7 @@ def _form_parameters(ask: Ask, sent: Mapping[str, str]) -> dict[str, str]:
 async def save(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Save a case and go to the next question."""
     project, dataset, event = fields.get("project") or "default", ask.path["name"], fields.get("event_id", "")
-    names = [each.strip() for each in fields.get("documents", "").splitlines() if each.strip()]
+    typed = names = [each.strip() for each in fields.get("documents", "").splitlines() if each.strip()]
     ranks = _integers("ranks", fields.get("ranks", ""))
     of_chunks = False
     if ranks or names:
@@ -264,7 +307,17 @@ async def save(ask: Ask, fields: Mapping[str, str]) -> Done:
         base_version=(_integers("base_version", fields.get("base_version", "")) or [0])[0],
     )  # fmt: skip
     following = link("/review", {"project": project, "dataset": dataset if dataset != _DATASET else ""})
-    return Done(following, saved.event_id or "")
+    return Done(following, "\n".join([saved.event_id or "", *await _unknown(ask, project, typed)]))
+
+
+async def _unknown(ask: Ask, project: str, typed: list[str]) -> list[str]:
+    """Return documents that were typed and never retrieved, for a warning: the case is saved, so an error of this search is none."""
+    try:
+        unknown = await ask.store(never_retrieved, project, typed) if typed else ()
+    except OperationError:
+        return []
+    more = [f"and {len(unknown) - _NAMED} more"] if len(unknown) > _NAMED else []
+    return [each[:_NAME_CHARS] for each in unknown[:_NAMED]] + more
 
 
 def _integers(name: str, text: str) -> list[int]:
@@ -301,6 +354,9 @@ PAGE = Page(
         ),
         Parameter("negative", "1: only questions with negative feedback.", ("1",)),
         Parameter("scrubbed", "1: also questions of which personal data was removed.", ("1",)),
+        Parameter(
+            "q", "Part of the question, in any case: searches all captured retrievals of the range.", longest=1_000
+        ),
         Parameter("full", "`1`: texts of documents in full length.", ("1",)),
     ),
     span="30d",

@@ -10,12 +10,14 @@ from pydantic import Field
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.pieces import Text, text_of
+from assay_operations.audit_reads import InLog, in_log
 from assay_operations.errors import OperationError
 from assay_operations.events.filters import EventFilter, Range
 from assay_operations.events.listing import list_events
 from assay_operations.events.rows import EventRow
 from assay_operations.sessions.listing import duration_ms_of, exit_code_of, output_of, sessions_in, turns
 from assay_operations.sessions.whole import WholeSession, whole_session
+from assay_schema.fields import Kind
 
 #: Sessions of a list, turns and calls of a page, and captured events that are shown.
 LIMIT, STEPS, EVENTS = 100, 200, 200
@@ -150,6 +152,8 @@ class Session(Document):
     #: Captured events of the session, newest first.
     events: tuple[EventRow, ...] = ()
     more_events: bool = False
+    #: How many of these events are in the audit log; None if none is a tool call or a server event.
+    audit: Panel[InLog] | None = None
 
 
 async def read_one(ask: Ask) -> Session:
@@ -168,6 +172,8 @@ async def read_one(ask: Ask) -> Session:
     span = Range(round(first.timestamp() * 1000) - 86_400_000, round(last.timestamp() * 1000) + 86_400_000)
     wanted = EventFilter(project=summary["project"], session_id=session_id)
     events = await ask.store(list_events, wanted, span, limit=EVENTS)
+    audited = [row.event_id for row in events.rows if row.kind in (Kind.TOOL_CALL, Kind.SERVER_EVENT)]
+    audit = await ask.panel(in_log, ask.settings.auditor, audited) if audited else None
     return Session(
         session_id=session_id,
         project=summary["project"],
@@ -192,6 +198,7 @@ async def read_one(ask: Ask) -> Session:
         checks=tuple(_checks(whole)),
         events=events.rows,
         more_events=events.next is not None,
+        audit=audit,
     )
 
 

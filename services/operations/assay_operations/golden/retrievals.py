@@ -37,6 +37,23 @@ ORDER BY a.event_time LIMIT 1
 """
 
 
+#: Newest retrievals of a project among which a document is looked for.
+LOOKED_AT = 200_000
+_KNOWN = """
+SELECT arrayFilter(name -> NOT has(known, name), {names:Array(String)})
+FROM
+(
+    SELECT groupUniqArrayArray(arrayFilter(name -> has({names:Array(String)}, name),
+        arrayConcat(retrieved_slugs, arrayMap(id -> toString(id), retrieved_chunk_ids), retrieved_ids, names_of_passages))) AS known
+    FROM
+    (
+        SELECT retrieved_slugs, retrieved_chunk_ids, retrieved_ids, c.passages.id AS names_of_passages FROM candidates AS c
+        WHERE c.project = {project:String} ORDER BY c.event_time DESC LIMIT {most:UInt64}
+    )
+)
+"""
+
+
 @dataclass(frozen=True)
 class Document:
     """A document of the list.
@@ -83,6 +100,18 @@ def retrieval_of(store: "Store", project: str, event_id: str) -> Retrieval:
         given = store.query(_GIVEN, parameters=values).result_rows
         documents = with_texts(documents, zip(*given[0], strict=True) if given else ())
     return Retrieval(row["event_id"], utc(row["event_time"]), project, row["query"], documents, of_chunks)
+
+
+def never_retrieved(store: "Store", project: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the documents that none of the newest `LOOKED_AT` retrievals of a project returned.
+
+    Documents are named by their slug, their id, or the id of a chunk.
+    """
+    wanted = list(dict.fromkeys(names))
+    if not wanted:
+        return ()
+    rows = store.query(_KNOWN, parameters={"project": project, "names": wanted, "most": LOOKED_AT}).result_rows
+    return tuple(map(str, rows[0][0])) if rows else tuple(wanted)
 
 
 def _row(store: "Store", sql: str, project: str, event: str) -> dict[str, Any] | None:

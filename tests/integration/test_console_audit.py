@@ -1,0 +1,318 @@
+"""The console's pages of the audit log on a real log: its state, its rows, one row, and what they never show."""
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay_auditor.rows import record_id
+from assay_console.people import Role
+from assay_operations.audit_log import AuditLog
+from assay_runtime.store import connect
+from assay_schema.ids import new_event_id
+from assay_schema.settings import RedisSettings, Settings
+from tests.support.audited import ORIGIN, TABLES, Audited, failure, operation
+from tests.support.cli import Cli
+from tests.support.console_pages import Pages, console, missing, shown
+from tests.support.sample_rows import iso, tool_call
+from tests.support.store import StoreServer
+
+NOW = {"mutations_sync": 2}
+AGENT, PERSON, HOST = "support-bot", "ana", "host-1"
+
+
+@dataclass
+class Log:
+    """A log with rows of every kind, and what they are about."""
+
+    audited: Audited
+    cli: Cli
+    refused: dict[str, Any]
+    lost: dict[str, Any]
+    record: dict[str, Any]
+    session: str
+
+    def settings(self) -> Settings:
+        settings = self.audited.settings("console")
+        return settings.model_copy(update={"redis": RedisSettings(url="redis://127.0.0.1:1/0")})
+
+    def audit(self, *arguments: str, role: str) -> int:
+        own = f'[auditor]\norigin = "{ORIGIN}"\ndirectory = "{self.audited.directory}"\n'
+        return self.cli.call("audit", *arguments, role=role, extra=own).returncode
+
+    def command(self, sql: str) -> None:
+        self.audited.owner.command(sql, settings=NOW)
+
+
+@pytest.fixture(scope="module")
+def written(migrated: StoreServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
+    directory = tmp_path_factory.mktemp("audit")
+    with connect(migrated.settings().store) as owner:
+        audited = Audited(migrated, owner, directory / "log")
+        session = "ses_audited"
+        audited.calls(60, project="shop", agent_name="other-bot")
+        refused = tool_call(
+            100, project="shop", agent_name=AGENT, session_id=session, tool_name="refund", status="refused",
+            error_kind="pii_blocked", pii_attempted=["contact", "health"], pii_blocked=["health"],
+        )  # fmt: skip
+        lost = failure(project="shop", reason="scrubber_exception")
+        record = operation(at=iso(time.time_ns() // 1_000_000), actor=PERSON, comment="asked by jo")
+        audited.insert("tool_calls", refused)
+        audited.insert("capture_failures", lost)
+        audited.insert("operations_audit", record)
+        audited.watermark()
+        audited.audit()
+        for table in TABLES:
+            owner.command(f"CREATE TABLE assay_base.kept_{table} AS assay_base.{table}")
+            owner.command(f"INSERT INTO assay_base.kept_{table} SELECT * FROM assay_base.{table}")
+        shutil.copytree(audited.directory, directory / "kept")
+        yield Log(audited, Cli(directory, store_url=migrated.url), refused, lost, record, session)
+
+
+@pytest.fixture
+def log(written: Log) -> Iterator[Log]:
+    """The log as it was written; recorded verifications are of other tests, and are not in it."""
+    yield written
+    for table in TABLES:
+        written.command(f"TRUNCATE TABLE assay_base.{table}")
+        written.command(f"INSERT INTO assay_base.{table} SELECT * FROM assay_base.kept_{table}")
+    shutil.rmtree(written.audited.directory)
+    shutil.copytree(written.audited.directory.parent / "kept", written.audited.directory)
+
+
+async def both(pages: Pages, path: str) -> tuple[Any, str]:
+    """Return the document and the page of an address, after a check that the page has every number of the document."""
+    document, page = await pages.json(path), await pages.html(path)
+    moving = ("age_s", "waiting_s", "verified_s", "behind_s")
+    assert missing(document, page, *moving) == []
+    return document, shown(page)
+
+
+async def test_before_a_verification_the_page_says_that_nobody_verified_and_how(log: Log) -> None:
+    async with console(log.settings(), Role.VIEWER) as pages:
+        document, page = await both(pages, "/audit")
+        state = document["standing"]["value"]
+        assert state["state"] == "warn"
+        assert "No one has verified this log yet. Next: assay audit verify" in page
+        assert (state["leaves"], state["waiting"], state["behind"]) == (log.audited.size(), 0, 0)
+        checkpoint = state["checkpoint"]
+        assert (checkpoint["size"], checkpoint["signature"]) == (log.audited.size(), "valid")
+        assert checkpoint["root"] in page
+        assert checkpoint["key"].startswith(f"{ORIGIN}+")
+        assert [each["root"] for each in state["places"]] == [checkpoint["root"]] * 2, "the store, and the file"
+        assert page.count("same root") == 2
+
+
+async def test_rows_that_wait_for_a_checkpoint_and_events_that_wait_for_a_row_are_counted(log: Log) -> None:
+    log.command("ALTER TABLE assay_base.audit_checkpoints DELETE WHERE 1")
+    log.command(f"ALTER TABLE assay_base.audit_leaves DELETE WHERE leaf_index >= {log.audited.size() - 63}")
+    async with console(log.settings()) as pages:
+        state = (await pages.json("/audit"))["standing"]["value"]
+        assert state["checkpoint"] is None
+        assert state["waiting"] == state["leaves"]
+        assert state["behind"] == 61
+        assert state["state"] == "bad", "the file has more than the store"
+
+
+async def test_a_row_shows_what_was_asked_by_whom_and_what_refused_it(log: Log) -> None:
+    async with console(log.settings(), Role.VIEWER) as pages:
+        document, page = await both(pages, "/audit?status=refused")
+        [row] = document["listed"]["value"]["rows"]
+        assert (row["tool_name"], row["who"], row["reason"]) == ("refund", AGENT, "pii_blocked")
+        assert (row["attempted"], row["blocked"], row["session_id"]) == (["contact", "health"], ["health"], log.session)
+        assert "found contact, health ; blocked health" in page
+        assert "pii blocked" in page
+        document, page = await both(pages, "/audit?kind=lost")
+        assert document["listed"]["value"]["rows"][0]["reason"] == "scrubber_exception"
+        assert "scrubber exception" in page
+        document, page = await both(pages, "/audit?kind=operation&actor=ana")
+        [row] = document["listed"]["value"]["rows"]
+        assert (row["who"], row["tool_name"], row["comment"]) == (PERSON, "prune", "asked by jo")
+
+
+@pytest.mark.parametrize(
+    ("asked", "rows"),
+    [
+        ("tool=refund", 1), ("service=nobody", 0), (f"actor={AGENT}", 1), ("actor=nobody", 0), ("session=ses_audited", 1),
+        ("session=none", 0), ("project=shop&kind=operation", 0), ("project=shop&kind=lost", 1), ("actor=other-bot&status=refused", 0),
+        ("session=ses_audited&actor=other-bot", 0), ("from=2020-01-01&to=2020-01-02", 0),
+    ],
+)  # fmt: skip
+async def test_filters_must_all_hold(log: Log, asked: str, rows: int) -> None:
+    async with console(log.settings()) as pages:
+        listed = (await pages.json(f"/audit?{asked}"))["listed"]["value"]
+        assert (len(listed["rows"]), listed["complete"]) == (rows, True)
+        assert rows or "No row happened in this range" in await pages.html(f"/audit?{asked}")
+
+
+@pytest.mark.parametrize("asked", ["", "kind=tool_call&", "actor=other-bot&"])
+async def test_pages_have_every_row_once_from_the_newest(log: Log, monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
+    monkeypatch.setattr("assay_operations.audit_reads.PARTS", (3, 5, 9))
+    monkeypatch.setattr("assay_console.views.audit.LIMIT", 7)
+    wanted = {"": log.audited.size(), "kind=tool_call&": 61, "actor=other-bot&": 60}[asked]
+    async with console(log.settings()) as pages:
+        found, below = [], ""
+        for _ in range(40):
+            listed = (await pages.json(f"/audit?{asked}below={below}"))["listed"]["value"]
+            found += [each["leaf_index"] for each in listed["rows"]]
+            if listed["next"] is None:
+                assert listed["complete"]
+                break
+            below = listed["next"]
+        assert found == sorted(set(found), reverse=True)
+        assert len(found) == wanted
+
+
+async def test_one_row_is_compared_with_its_hash_its_leaf_and_the_row_before(log: Log) -> None:
+    async with console(log.settings(), Role.VIEWER) as pages:
+        document, page = await both(pages, f"/audit/{log.refused['event_id']}")
+        found = document["found"]["value"]
+        index = found["row"]["leaf_index"]
+        assert [each["holds"] for each in found["checks"]] == [True] * 3
+        assert (found["checkpoint"], found["copies"]) == (log.audited.size(), 1)
+        assert f"assay audit prove {index} > proof.json" in page
+        assert document == await pages.json(f"/audit/{index}") | {"name": log.refused["event_id"]}
+        first = (await pages.json("/audit/0"))["found"]["value"]
+        assert [each["holds"] for each in first["checks"]] == [True] * 3, "the first row, which has none before it"
+        assert f"/e/{log.refused['event_id']}" in await pages.html(f"/audit/{index}")
+        assert f"/s/{log.session}" in await pages.html(f"/audit/{index}")
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ("ALTER TABLE assay_base.audit_rows UPDATE tool_name = 'read' WHERE leaf_index = 5", {0, 2}),
+        ("ALTER TABLE assay_base.audit_rows UPDATE project = 'other' WHERE leaf_index = 5", {0}),
+        ("ALTER TABLE assay_base.audit_leaves UPDATE chain_hash = '00' WHERE leaf_index = 4", {2}),
+    ],
+)
+async def test_a_row_that_was_changed_is_seen_on_its_page(log: Log, change: str, wrong: set[int]) -> None:
+    log.command(change)
+    async with console(log.settings()) as pages:
+        document, page = await both(pages, "/audit/5")
+        checks = document["found"]["value"]["checks"]
+        assert {place for place, each in enumerate(checks) if not each["holds"]} == wrong
+        assert "This row is not as it was written" in page
+        assert "assay audit verify --full" in page
+
+
+async def test_a_second_row_at_the_same_place_is_seen(log: Log) -> None:
+    [row] = AuditLog(log.audited.owner, log.audited.settings().auditor).rows(5, 6)
+    log.audited.insert("audit_rows", {"log": ORIGIN, **row, "tool_name": "forged", "leaf_hash": "0" * 64})
+    async with console(log.settings()) as pages:
+        document, page = await both(pages, "/audit/5")
+        assert document["found"]["value"]["copies"] == 2
+        assert "2 rows are at its place" in page
+
+
+async def test_a_row_that_is_not_there_says_whether_its_leaf_is(log: Log) -> None:
+    log.command("ALTER TABLE assay_base.audit_rows DELETE WHERE leaf_index = 5")
+    async with console(log.settings()) as pages:
+        assert "assay audit show 5" in (await pages.json("/audit/5", 404))["error"]["fix"]
+        for name in ("999999", "9" * 400, new_event_id()):
+            assert (await pages.json(f"/audit/{name}", 404))["error"]["fix"]
+        await pages.json("/audit/nothing", 422)
+        await pages.json("/audit?below=-1", 422)
+        await pages.json("/audit?below=x", 422)
+
+
+async def test_no_value_of_a_personal_field_is_on_a_page(log: Log) -> None:
+    """Names are of the records that rows are about: without these, rows know digests only."""
+    log.command("ALTER TABLE assay_base.tool_calls UPDATE agent_name = NULL WHERE 1")
+    try:
+        async with console(log.settings()) as pages:
+            place = (await pages.json(f"/audit/{log.refused['event_id']}"))["found"]["value"]["row"]["leaf_index"]
+            text = json.dumps([await pages.json("/audit"), await pages.json(f"/audit/{place}")])
+            text += await pages.html("/audit") + await pages.html(f"/audit/{place}")
+            for secret in (AGENT, HOST, "args: refused"):
+                assert secret not in text
+            assert "(sealed)" in text
+    finally:
+        named = f"if(session_id = '{log.session}', '{AGENT}', 'other-bot')"
+        log.command(f"ALTER TABLE assay_base.tool_calls UPDATE agent_name = {named} WHERE 1")
+
+
+async def test_a_name_that_was_erased_is_shown_as_erased_and_finds_nothing(log: Log) -> None:
+    assert log.audit("erase", "--subject", AGENT, "--yes", role="owner") == 0
+    async with console(log.settings()) as pages:
+        document, page = await both(pages, f"/audit/{log.refused['event_id']}")
+        found = document["found"]["value"]
+        assert (found["row"]["who"], found["row"]["who_state"]) == ("", "erased")
+        assert found["erased"] == 1 < found["personal"]
+        assert "partly erased" in page
+        assert all(each["holds"] for each in found["checks"]), "the proof stays intact"
+        assert AGENT not in json.dumps(document)
+        assert (await pages.json(f"/audit?actor={AGENT}"))["listed"]["value"]["rows"] == []
+
+
+async def test_a_recorded_verification_is_the_first_line_and_a_row_of_the_log(log: Log) -> None:
+    assert log.audit("verify", role="operator") == 2, "an operator may not read the log"
+    assert log.audit("verify", "--no-record", role="owner") == 0
+    async with console(log.settings()) as pages:
+        assert (await pages.json("/audit"))["standing"]["value"]["verified"] is None
+    assert log.audit("verify", role="owner") == 0
+    async with console(log.settings()) as pages:
+        document, page = await both(pages, "/audit")
+        state = document["standing"]["value"]
+        assert state["state"] == "good", state
+        assert "The log is whole up to 20" in page
+        verified = state["verified"]
+        assert (verified["intact"], verified["complete"], verified["leaves"]) == (True, True, log.audited.size())
+    log.audited.audit()
+    async with console(log.settings()) as pages:
+        document, page = await both(pages, "/audit")
+        row = document["listed"]["value"]["rows"][0]
+        assert (row["kind"], row["tool_name"], row["status"]) == ("operation", "audit verify", "done")
+        assert "row was written since" in page or "rows were written since" in page
+    log.command("ALTER TABLE assay_base.audit_rows UPDATE tool_name = 'read' WHERE leaf_index = 5")
+    assert log.audit("verify", role="owner") == 1
+    async with console(log.settings()) as pages:
+        document, page = await both(pages, "/audit")
+        state = document["standing"]["value"]
+        assert (state["state"], state["verified"]["first_leaf"]) == ("bad", 5)
+        assert "found that the log was changed (row at leaf 5)" in page
+
+
+async def test_a_session_says_how_many_of_its_calls_are_in_the_log_and_leads_there(log: Log) -> None:
+    async with console(log.settings()) as pages:
+        path = f"/audit?session={log.session}"
+        assert len((await pages.json(path))["listed"]["value"]["rows"]) == 1
+        assert log.session in await pages.html(path)
+
+
+async def test_an_empty_log_says_how_it_is_switched_on(
+    own_store: StoreServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay_console.page.ROLLUP_S", 0.0)
+    with connect(own_store.settings().store) as owner:
+        settings = Audited(own_store, owner, tmp_path / "none").settings("console")
+    settings = settings.model_copy(update={"redis": RedisSettings(url="redis://127.0.0.1:1/0")})
+    async with console(settings, Role.VIEWER) as pages:
+        document, page = await both(pages, "/audit")
+        assert (document["standing"]["value"]["leaves"], document["standing"]["value"]["state"]) == (0, "off")
+        assert "The log is empty" in page
+        assert "assay up" in page
+        own_store.stop()
+        page = shown(await pages.html("/audit"))
+        assert "This is the last answer" in page
+
+
+async def test_without_the_store_the_page_says_so(log: Log) -> None:
+    away = log.settings().model_copy(
+        update={"store": log.settings().store.model_copy(update={"url": "http://127.0.0.1:1"})}
+    )
+    async with console(away) as pages:
+        document, page = await pages.json("/audit"), shown(await pages.html("/audit"))
+        assert document["standing"]["state"] == document["listed"]["state"] == "unavailable"
+        assert "store: no answer" in page
+        assert "store: no answer" in shown(await pages.html("/audit/0"))
+
+
+def test_the_record_of_an_operation_is_found_by_its_place(log: Log) -> None:
+    rows = log.audited.query("SELECT toString(source_id) FROM assay.audit_rows WHERE kind = 'operation'")
+    assert (record_id(log.record["operation_id"], "started"),) in {tuple(each) for each in rows}
