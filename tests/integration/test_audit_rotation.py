@@ -13,6 +13,7 @@ from assay_auditor import log
 from assay_auditor.keys import KEY_FILE, NEXT_FILE, PUBLIC_FILE, ROTATION_FILE, prepare_signer
 from assay_auditor.notes import Checkpoint, Signer, Verifier
 from assay_operations import audit_expire
+from assay_operations.audit_reads import standing, with_file
 from assay_runtime.store import connect
 from tests.support.audited import ORIGIN, TABLES, Audited
 from tests.support.cli import Cli, called
@@ -114,6 +115,19 @@ def test_the_chain_is_in_the_store_and_in_the_file_and_either_is_enough(audited:
     assert kinds(cli, "--vkey", old) == []
     file.write_text("")
     assert set(kinds(cli, "--vkey", old)) == {"checkpoint"}
+
+
+def test_a_reader_whose_settings_name_the_old_key_sees_a_valid_signature_in_the_console(audited: Audited) -> None:
+    old = vkey(audited)
+    prepare_signer(audited.directory, NEW)
+    grow(audited, 50)
+    grow(audited, 60)
+    for key, expected in ((old, "valid"), (Signer(ORIGIN, b"z" * 32).verifier.vkey, "bad")):
+        own = audited.settings(vkey=key).auditor
+        found = with_file(standing(audited.owner, own), own)
+        assert found.checkpoint is not None
+        assert found.checkpoint.signature == expected
+        assert [bool(each.problem) for each in found.places] == [expected == "bad"] * 2
 
 
 def test_the_old_key_signs_nothing_any_more(audited: Audited, cli: Any) -> None:

@@ -125,14 +125,17 @@ class AuditLog:
 
     def keys(self, vkeys: Sequence[str]) -> KeyChain:
         """Return the keys to trust, with those that rotations connect with them."""
-        query = "SELECT DISTINCT rotation FROM audit_checkpoints WHERE log = {log:String} AND rotation != '' LIMIT {most:UInt64}"
-        stored = [str(note) for (note,) in self.query(query, most=ROTATIONS)]
         path = self.own.directory / ROTATION_FILE
         try:
             filed = list(islice(notes_of_file(path), ROTATIONS)) if path.exists() else []
         except OSError as error:
             raise _unreadable(path, error) from None
-        return KeyChain(self.verifiers(vkeys), [*filed, *stored])
+        return KeyChain(self.verifiers(vkeys), [*filed, *self.stored_rotations()])
+
+    def stored_rotations(self) -> list[str]:
+        """Return the statements of rotations in the store, without a check of their signatures."""
+        query = "SELECT DISTINCT rotation FROM audit_checkpoints WHERE log = {log:String} AND rotation != '' LIMIT {most:UInt64}"
+        return [str(note) for (note,) in self.query(query, most=ROTATIONS)]
 
     def evidence(self, vkeys: Sequence[str]) -> Evidence:
         """Return what checks the anchors, with the given keys of witnesses and those of the settings."""
