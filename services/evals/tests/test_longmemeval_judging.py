@@ -26,6 +26,8 @@ def a_row(name: str = "bike", **changes: Any) -> Row:
     ("reply", "label"),
     [
         (True, True), (False, False), ("Yes", True), ("Yes.", True), ("yes", True), ("No.", False), (" no\n", False), ("**Yes**", True),
+        ("Answer: Yes.", True), ("**Correct**: no", False), ("Answer: yesterday", None), ("Correct, no objection", None),
+        ("I have no opinion", None),
         ("Yes, it is correct.", True), ('{"correct": "yes"}', True), ('{"correct": "no"}', False), ({"label": True}, True),
         ({"model": "gpt-4o-2024-08-06", "label": False}, False), ({"llm_judge_correct": True, "llm_judge_raw": "Yes."}, True),
         ({"llm_judge_raw": "No."}, False),

@@ -93,7 +93,8 @@ READER_SCHEMA: dict[str, Any] = {
 DIGEST = sha256(json.dumps([dict(INSTRUCTIONS), SCHEMA, READER, READER_SCHEMA], sort_keys=True).encode()).hexdigest()[
     :12
 ]
-_YES_NO = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
+#: Replies begin with yes or no, perhaps after a word that announces it, as in "Answer: Yes.".
+_YES_NO = re.compile(r"\W*(?:(?:answer|label|verdict|correct)\W*:\W*)?(yes|no)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _ARTICLES = frozenset({"a", "an", "the"})
 

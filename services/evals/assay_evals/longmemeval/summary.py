@@ -99,7 +99,7 @@ def retrieval_summary(results: Sequence[Result], convention: str) -> dict[str, f
     """Return the means of a convention over the questions that it covers; None without any."""
     rows = [each.metrics[convention] for each in results if convention in each.metrics]
     names = [name for name in rows[0] if all(name in row for row in rows)] if rows else []
-    return {"questions": float(len(rows))} | {name: mean(row[name] for row in rows) for name in names} if rows else None
+    return {"questions": len(rows)} | {name: mean(row[name] for row in rows) for name in names} if rows else None
 
 
 def mean(values: Iterable[float]) -> float:
