@@ -18,6 +18,10 @@ BROWSER := $(if $(or $(shell command -v chromium),$(shell command -v chromium-br
 # So do the packages whose results ours must equal, and what builds the documentation site.
 ORACLES := $(VENV)-oracles
 SITE := $(VENV)-site
+# The witness and verifiers of audit logs need a newer Python than the rest. Without one, their tests are skipped.
+AUDIT_ORACLES := $(VENV)-audit-oracles
+NEWER = $(firstword $(foreach each,$(PYTHON) python3.12 python3.13 python3.14 $(wildcard $(HOME)/.pyenv/versions/3.1[2-9]*/bin/python3),\
+	$(shell $(each) -c 'import sys; sys.version_info >= (3, 12) and print(sys.executable)' 2>/dev/null)))
 
 help:  ## Show this list
 	@$(PYTHON) -c 'import re; [print(f"  make {name:8} {text}") for name, text in re.findall(r"^([a-z]+):.*?## (.*)", open("Makefile").read(), re.M)]'
@@ -49,6 +53,8 @@ lock:  ## Recompile requirements.lock and the image's subset from the packages' 
 		tests/agents/oracles.in -o tests/agents/oracles.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-config \
 		--constraint requirements.lock --custom-compile-command "make lock" tests/console/browser.in -o tests/console/browser.lock
+	cd tests/audit && $(CURDIR)/$(BIN)/uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-emit-index-url \
+		--no-annotate --no-config --custom-compile-command "make lock" oracles.in -o oracles.lock
 	cd docs/site && $(CURDIR)/$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-annotate --no-config --custom-compile-command "make lock" site.in -o site.lock
 
@@ -60,14 +66,22 @@ $(PEERS)/.installed: tests/bench/peers.lock
 	@$(BIN)/uv pip sync --quiet --system-certs --python $(PEERS)/bin/python --require-hashes tests/bench/peers.lock
 	@touch $@
 
-oracles: setup $(ORACLES)/.installed  ## Compare trajectory metrics and rows for Vertex AI with Google's ADK, agentevals and Vertex AI's SDK
+oracles: setup $(ORACLES)/.installed $(AUDIT_ORACLES)/.installed  ## Compare trajectory metrics and rows for Vertex AI with Google's ADK, agentevals and Vertex AI's SDK, and the audit log with other programs
 	@$(ORACLES)/bin/python -m pytest -q services/sessions/tests/test_sessions_trajectory_peers.py services/sessions/tests/test_sessions_vertex_sdk.py
+	@$(BIN)/python -m pytest -q -rs tests/audit tests/integration/test_audit_anchors.py
 
 $(ORACLES)/.installed: tests/agents/oracles.lock
 	@test -x $(ORACLES)/bin/python || $(PYTHON) -m venv $(ORACLES)
 	@echo "Installing the packages whose results ours must equal into $(ORACLES) ..."
 	@$(BIN)/uv pip sync --quiet --system-certs --python $(ORACLES)/bin/python --require-hashes tests/agents/oracles.lock
 	@$(BIN)/uv pip install --quiet --python $(ORACLES)/bin/python --no-deps --no-build-isolation --offline $(PACKAGES:%=-e ./%)
+	@touch $@
+
+$(AUDIT_ORACLES)/.installed: tests/audit/oracles.lock
+	@test -n "$(NEWER)" || { echo "Python 3.12 is not installed: no other witness and verifiers of audit logs."; mkdir -p $(AUDIT_ORACLES); }
+	@test -z "$(NEWER)" || test -x $(AUDIT_ORACLES)/bin/python || $(NEWER) -m venv $(AUDIT_ORACLES)
+	@test -z "$(NEWER)" || echo "Installing a witness and verifiers of audit logs into $(AUDIT_ORACLES) ..."
+	@test -z "$(NEWER)" || $(BIN)/uv pip sync --quiet --system-certs --python $(AUDIT_ORACLES)/bin/python --require-hashes tests/audit/oracles.lock
 	@touch $@
 
 run: setup  ## Start everything, send sample traffic, print a summary, run until Ctrl-C (ONCE=1: exit after the summary; PORT_BASE=9200: move all ports; SCENARIO=regression: break the retriever half-way; SCENARIO=abstaining: refuse most questions)

@@ -13,6 +13,7 @@ DEBIAN = {
     ("curl",): "curl",
     ("cc",): "build-essential",
     ("jq",): "jq",
+    ("openssl",): "openssl",
 }
 
 #: Coding agents that Debian has no package of, and the npm package of each. Tests with them run where they are installed.

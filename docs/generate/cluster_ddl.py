@@ -50,6 +50,7 @@ SHARDING_KEYS = {
     "audit_leaves": "cityHash64(log)",
     "audit_disclosures": "cityHash64(log)",
     "audit_checkpoints": "cityHash64(log)",
+    "audit_anchors": "cityHash64(log)",
     "watermarks": "cityHash64(shard)",
     "schema_migrations": "cityHash64(version)",
 }

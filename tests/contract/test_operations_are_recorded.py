@@ -170,8 +170,8 @@ APPLIED = list(_applied())
 
 def test_there_are_as_many_plans_as_operations_that_change_something() -> None:
     assert {module.__name__.removeprefix("assay_operations.") for module in APPLIED} == {
-        "api_keys.create", "api_keys.revoke", "api_keys.rotate", "audit_erase", "audit_expire", "dead_letters.drop", "dead_letters.requeue",
-        "drift.acknowledge",
+        "api_keys.create", "api_keys.revoke", "api_keys.rotate", "audit_erase", "audit_expire", "audit_key", "dead_letters.drop",
+        "dead_letters.requeue", "drift.acknowledge",
         "evaluations.baselines", "evaluations.run_store", "judging.calibrate", "judging.rejudge", "migrate", "prune", "sessions.judging",
     }  # fmt: skip
 

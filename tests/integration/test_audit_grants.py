@@ -140,7 +140,7 @@ def test_what_is_taken_back_does_not_count_and_a_part_of_it_does() -> None:
     wide = Granted("writer", "ALTER", "assay_base", None)
 
     def taken(right: str, column: str | None = None, holder: str = "writer") -> list[Granted]:
-        tables = ("audit_rows", "audit_leaves", "audit_disclosures", "audit_checkpoints")
+        tables = ("audit_rows", "audit_leaves", "audit_disclosures", "audit_checkpoints", "audit_anchors")
         return [Granted(holder, right, "assay_base", table, column, True) for table in tables]
 
     assert names(wide, *taken("ALTER")) == []

@@ -10,6 +10,8 @@ from typing import Any
 
 import orjson
 
+from assay_auditor.anchors.anchoring import Anchoring
+from assay_auditor.anchors.configured import anchors_of
 from assay_auditor.auditor import Auditor
 from assay_runtime.store import Client, insert_json_rows
 from assay_schema.ids import new_event_id
@@ -17,7 +19,7 @@ from assay_schema.settings import AuditorSettings, Settings
 from tests.support.sample_rows import Json, iso, lines, tool_call
 from tests.support.store import StoreServer
 
-TABLES = ("audit_rows", "audit_leaves", "audit_disclosures", "audit_checkpoints")
+TABLES = ("audit_rows", "audit_leaves", "audit_disclosures", "audit_checkpoints", "audit_anchors")
 ORIGIN = "example.com/audit"
 #: Above every `id` of a sample row.
 ALL = 2**53 - 1
@@ -68,6 +70,20 @@ class Audited:
             assert not auditor.problem, auditor.problem
         finally:
             auditor.close()
+
+    def anchor(self, **settings: Any) -> Anchoring:
+        """Submit the newest checkpoint to the anchors as the service does, and return their state."""
+        own = self.settings(**settings)
+        anchoring = Anchoring(ORIGIN, own.store, anchors_of(own.auditor))
+        auditor = self.auditor(**settings)
+        try:
+            while auditor.step():
+                pass
+            anchoring.step(auditor.newest)
+        finally:
+            auditor.close()
+            anchoring.close()
+        return anchoring
 
     @contextmanager
     def auditing(self, **settings: Any) -> Iterator[None]:

@@ -3640,12 +3640,29 @@ CREATE TABLE IF NOT EXISTS `assay_base_local`.audit_checkpoints ON CLUSTER '{clu
     note String COMMENT 'The signed checkpoint (c2sp.org/tlog-checkpoint).' CODEC(ZSTD(3)),
     edge Array(String) COMMENT 'Roots of the complete subtrees from left to right, in hex: a tree continues from them.' CODEC(ZSTD(1)),
     places Map(String, UInt64) COMMENT 'Greatest place of each kind of source in these leaves, events as one: the auditor continues from them.' CODEC(ZSTD(1)),
+    rotation String COMMENT 'If the key was replaced here, the statement that both keys signed; otherwise empty.' CODEC(ZSTD(3)),
     stored_at DateTime64(6, 'UTC') MATERIALIZED now64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).' CODEC(ZSTD(1))
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}')
 ORDER BY (log, size, root, note)
 SETTINGS replicated_deduplication_window = 0
 COMMENT 'Signed checkpoints of the audit log.';
+
+CREATE TABLE IF NOT EXISTS `assay_base_local`.audit_anchors ON CLUSTER '{cluster}'
+(
+    log LowCardinality(String) COMMENT 'The log: the origin in its checkpoints.' CODEC(ZSTD(1)),
+    size UInt64 COMMENT 'Number of leaves of the checkpoint.' CODEC(ZSTD(1)),
+    anchor LowCardinality(String) COMMENT 'Who has it: the name of a witness, the host of a time-stamp server, a directory.' CODEC(ZSTD(1)),
+    kind LowCardinality(String) COMMENT 'witness, timestamp or directory.' CODEC(ZSTD(1)),
+    note String COMMENT 'The signed checkpoint; of a witness, with its cosignature (c2sp.org/tlog-cosignature).' CODEC(ZSTD(3)),
+    token String COMMENT 'The response of a time-stamp server (RFC 3161) in base64; otherwise empty.' CODEC(ZSTD(3)),
+    anchored_at DateTime64(6, 'UTC') COMMENT 'When: of a witness or a time-stamp server, by its own clock (UTC).' CODEC(ZSTD(1)),
+    stored_at DateTime64(6, 'UTC') MATERIALIZED now64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).' CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}')
+ORDER BY (log, size, anchor, note, token)
+SETTINGS replicated_deduplication_window = 0
+COMMENT 'Checkpoints of the audit log that others have, with what they signed.';
 
 CREATE VIEW IF NOT EXISTS `assay_local`.audit_rows ON CLUSTER '{cluster}'
 (
@@ -3731,13 +3748,31 @@ CREATE VIEW IF NOT EXISTS `assay_local`.audit_checkpoints ON CLUSTER '{cluster}'
     note String COMMENT 'The signed checkpoint (c2sp.org/tlog-checkpoint).',
     edge Array(String) COMMENT 'Roots of the complete subtrees from left to right, in hex: a tree continues from them.',
     places Map(String, UInt64) COMMENT 'Greatest place of each kind of source in these leaves, events as one: the auditor continues from them.',
+    rotation String COMMENT 'If the key was replaced here, the statement that both keys signed; otherwise empty.',
     stored_at DateTime64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).'
 )
 DEFINER = owner SQL SECURITY DEFINER
 AS SELECT
-    log, size, root, note, edge, places, stored_at
+    log, size, root, note, edge, places, rotation, stored_at
 FROM `assay_base_local`.audit_checkpoints
 COMMENT 'Signed checkpoints of the audit log.';
+
+CREATE VIEW IF NOT EXISTS `assay_local`.audit_anchors ON CLUSTER '{cluster}'
+(
+    log LowCardinality(String) COMMENT 'The log: the origin in its checkpoints.',
+    size UInt64 COMMENT 'Number of leaves of the checkpoint.',
+    anchor LowCardinality(String) COMMENT 'Who has it: the name of a witness, the host of a time-stamp server, a directory.',
+    kind LowCardinality(String) COMMENT 'witness, timestamp or directory.',
+    note String COMMENT 'The signed checkpoint; of a witness, with its cosignature (c2sp.org/tlog-cosignature).',
+    token String COMMENT 'The response of a time-stamp server (RFC 3161) in base64; otherwise empty.',
+    anchored_at DateTime64(6, 'UTC') COMMENT 'When: of a witness or a time-stamp server, by its own clock (UTC).',
+    stored_at DateTime64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).'
+)
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT
+    log, size, anchor, kind, note, token, anchored_at, stored_at
+FROM `assay_base_local`.audit_anchors
+COMMENT 'Checkpoints of the audit log that others have, with what they signed.';
 
 CREATE OR REPLACE VIEW `assay_local`.events ON CLUSTER '{cluster}'
 (
@@ -4556,6 +4591,10 @@ CREATE TABLE IF NOT EXISTS `assay_base`.audit_checkpoints ON CLUSTER '{cluster}'
 AS `assay_base_local`.audit_checkpoints
 ENGINE = Distributed('{cluster}', 'assay_base_local', 'audit_checkpoints', cityHash64(log));
 
+CREATE TABLE IF NOT EXISTS `assay_base`.audit_anchors ON CLUSTER '{cluster}'
+AS `assay_base_local`.audit_anchors
+ENGINE = Distributed('{cluster}', 'assay_base_local', 'audit_anchors', cityHash64(log));
+
 CREATE TABLE IF NOT EXISTS `assay`.audit_rows ON CLUSTER '{cluster}'
 (
     log LowCardinality(String) COMMENT 'The log: the origin in its checkpoints.',
@@ -4625,9 +4664,23 @@ CREATE TABLE IF NOT EXISTS `assay`.audit_checkpoints ON CLUSTER '{cluster}'
     note String COMMENT 'The signed checkpoint (c2sp.org/tlog-checkpoint).',
     edge Array(String) COMMENT 'Roots of the complete subtrees from left to right, in hex: a tree continues from them.',
     places Map(String, UInt64) COMMENT 'Greatest place of each kind of source in these leaves, events as one: the auditor continues from them.',
+    rotation String COMMENT 'If the key was replaced here, the statement that both keys signed; otherwise empty.',
     stored_at DateTime64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).'
 )
 ENGINE = Distributed('{cluster}', 'assay_local', 'audit_checkpoints');
+
+CREATE TABLE IF NOT EXISTS `assay`.audit_anchors ON CLUSTER '{cluster}'
+(
+    log LowCardinality(String) COMMENT 'The log: the origin in its checkpoints.',
+    size UInt64 COMMENT 'Number of leaves of the checkpoint.',
+    anchor LowCardinality(String) COMMENT 'Who has it: the name of a witness, the host of a time-stamp server, a directory.',
+    kind LowCardinality(String) COMMENT 'witness, timestamp or directory.',
+    note String COMMENT 'The signed checkpoint; of a witness, with its cosignature (c2sp.org/tlog-cosignature).',
+    token String COMMENT 'The response of a time-stamp server (RFC 3161) in base64; otherwise empty.',
+    anchored_at DateTime64(6, 'UTC') COMMENT 'When: of a witness or a time-stamp server, by its own clock (UTC).',
+    stored_at DateTime64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).'
+)
+ENGINE = Distributed('{cluster}', 'assay_local', 'audit_anchors');
 
 CREATE TABLE IF NOT EXISTS `assay`.events ON CLUSTER '{cluster}'
 (
@@ -5316,6 +5369,6 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (20,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (21, '0021_labels.sql', '01b912417402c7b5cf08fd712af8af21368f38a396ed21738f05c9f4939dc4d0');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (22, '0022_audit_log.sql', '15114f0c55ff320dc850c10184e142b317d94aae8e05e16da7b402a51dc7ed3e');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (22, '0022_audit_log.sql', 'bf1f7098db9246686f00d31ec9291915e0c30e6ab71173532b0869cb16a0194e');
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (23, '0023_events.sql', '78a3258e6e4b631bf7d16447dd1d64c4369df906c4a2f19a7454d2c7aa8bf410');

@@ -8,7 +8,10 @@ import asyncio
 import logging
 import signal
 import sys
+import threading
 
+from assay_auditor.anchors.anchoring import Anchoring
+from assay_auditor.anchors.configured import anchors_of
 from assay_auditor.auditor import Auditor
 from assay_auditor.keys import KeyFileError
 from assay_runtime import memory
@@ -33,6 +36,7 @@ async def serve(settings: Settings) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     auditor = Auditor(settings)
+    anchoring = Anchoring(settings.auditor.origin, settings.store, anchors_of(settings.auditor))
     inner = listen(settings.telemetry.host, settings.auditor.port, "ASSAY_AUDITOR_PORT")
     started = False
     pause_s = PAUSE_S
@@ -40,9 +44,12 @@ async def serve(settings: Settings) -> int:
     def unready() -> list[str]:
         return ["starting"] if not started else [auditor.problem] if auditor.problem else []
 
-    health = health_server(application(list, unready))
+    health = health_server(application(list, unready, lambda: anchoring.problems))
     served = asyncio.create_task(health.serve(sockets=[inner]))
     log.info("writing the log %s", settings.auditor.origin)
+    ended = threading.Event()
+    # A daemon: an anchor that hangs does not hold up the end of this process either.
+    threading.Thread(target=_anchor, args=(auditor, anchoring, ended), daemon=True).start()
     try:
         while not stop.is_set():
             more = await asyncio.to_thread(auditor.step)
@@ -51,11 +58,19 @@ async def serve(settings: Settings) -> int:
             if not more:
                 await _pause(stop, pause_s)
     finally:
+        ended.set()
         await asyncio.to_thread(auditor.close)
         health.should_exit = True
         await served
     log.info("stopped")
     return 0
+
+
+def _anchor(auditor: Auditor, anchoring: Anchoring, ended: threading.Event) -> None:
+    """Submit the newest checkpoint to the anchors until the service ends."""
+    while not ended.wait(PAUSE_S):
+        anchoring.step(auditor.newest)
+    anchoring.close()
 
 
 def next_pause_s(last_s: float, problem: str) -> float:

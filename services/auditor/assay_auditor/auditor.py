@@ -7,8 +7,9 @@ import logging
 import time
 from pathlib import Path
 
-from assay_auditor.keys import KeyFileError, Lock, load_or_create
+from assay_auditor.keys import KeyFileError, Lock, load_or_create, next_signer
 from assay_auditor.log import Log, LogDamagedError
+from assay_auditor.notes import Signed
 from assay_auditor.sources import Sources
 from assay_runtime import metrics
 from assay_runtime.store import Client, connect, describe
@@ -36,6 +37,8 @@ class Auditor:
         self._signed_at = self._late_at = 0.0
         #: Why the log is not written; empty while it is.
         self.problem = ""
+        #: The newest signed checkpoint, for the anchors; None while this auditor does not write the log.
+        self.newest: Signed | None = None
 
     def step(self) -> bool:
         """Do one pass. True if there may be more to do at once.
@@ -48,6 +51,10 @@ class Auditor:
                 return False
             log, sources = self._resumed()
             more = self._append(log, sources)
+            if log.tree.size and (new := next_signer(self._directory, log.origin)):
+                log.rotate(new)
+                self.signer = new
+                logger.warning("the key of the log was replaced: publish the line of assay audit key")
             self._sign(log, more=more)
         except (LogDamagedError, KeyFileError) as error:
             self._stop(str(error))
@@ -55,7 +62,7 @@ class Auditor:
             name, detail = describe(error)
             self._stop(f"{name}{': ' + detail if detail else ''}")
         else:
-            self.problem = ""
+            self.problem, self.newest = "", log.newest
             metrics.AUDIT_WRITES.set(1)
             metrics.AUDIT_LEAVES.set(log.tree.size)
             metrics.AUDIT_CHECKPOINT_LEAVES.set(log.checkpoint_size)
@@ -77,6 +84,8 @@ class Auditor:
         if self._log is None or self._sources is None:
             self._disconnect()
             store, own = self._settings.store, self._settings.auditor
+            # Another auditor of this directory may have replaced the key.
+            self.signer, self._secret = load_or_create(own.directory, own.origin)
             self._client = connect(store)
             sources = Sources(self._client, own.origin)
             log = Log(self._client, store.base_database, self.signer, self._secret, self._directory)
@@ -127,7 +136,7 @@ class Auditor:
         metrics.AUDIT_WRITES.set(0)
 
     def _disconnect(self) -> None:
-        self._log = self._sources = None
+        self._log = self._sources = self.newest = None
         if self._client is not None:
             self._client.close()
             self._client = None

@@ -8,15 +8,24 @@ import orjson
 
 from assay_auditor.disclosures import digest_of
 from assay_auditor.merkle import is_included, leaf_hash
-from assay_auditor.notes import Checkpoint, NoteError, Verifier
+from assay_auditor.notes import NoteError, Verifier
+from assay_auditor.rotation import KeyChain
 
 FORM = "assay-audit-proof-1"
+#: Most changes of the key that are read.
+ROTATIONS = 1_000
 
 
 def bundle_of(
-    leaf: bytes, index: int, proof: Sequence[bytes], note: str, vkey: str, disclosures: Sequence[str] = ()
+    leaf: bytes,
+    index: int,
+    proof: Sequence[bytes],
+    note: str,
+    vkey: str,
+    disclosures: Sequence[str] = (),
+    rotations: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the bundle of a leaf: data, inclusion proof, signed checkpoint, disclosures."""
+    """Return the bundle of a leaf: data, proof, signed checkpoint, disclosures, changes of the key."""
     return {
         "form": FORM,
         "leaf": leaf.decode(),
@@ -25,6 +34,7 @@ def bundle_of(
         "checkpoint": note,
         "vkey": vkey,
         "disclosures": list(disclosures),
+        "rotations": list(rotations),
     }
 
 
@@ -37,13 +47,16 @@ def problem_of(bundle: Mapping[str, Any], verifier: Verifier) -> str:
         leaf, index, note = bundle["leaf"].encode(), bundle["leaf_index"], bundle["checkpoint"]
         proof = [base64.b64decode(each, validate=True) for each in bundle["inclusion"]]
         digests = [digest_of(each) for each in bundle["disclosures"]]
+        rotations = bundle.get("rotations", [])
+        if not isinstance(rotations, list) or not all(isinstance(each, str) for each in rotations):
+            return "the bundle is malformed"
         if bundle["form"] != FORM or type(index) is not int or not isinstance(note, str):
             return "not a proof of Assay's audit log"
         named = set(_document(leaf)["sd"])
     except (KeyError, TypeError, AttributeError, ValueError):
         return "the bundle is malformed"
     try:
-        checkpoint = Checkpoint.verified(note, [verifier], verifier.name)
+        checkpoint = KeyChain([verifier], rotations[:ROTATIONS]).verified(note, verifier.name)
     except NoteError as error:
         return f"checkpoint: {error}"
     if not is_included(leaf_hash(leaf), index, checkpoint.size, proof, checkpoint.root):

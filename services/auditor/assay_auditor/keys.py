@@ -18,6 +18,8 @@ from assay_auditor.notes import NOTE_BYTES, NoteError, Signer
 KEY_FILE, SALT_FILE, CHECKPOINT_FILE, LOCK_FILE = "signer.key", "salts.key", "checkpoints.txt", "auditor.lock"
 #: The public key of `KEY_FILE`, for readers on this host.
 PUBLIC_FILE = "signer.vkey"
+#: The key that replaces `KEY_FILE` at the next pass of the auditor, and the statements of all such rotations.
+NEXT_FILE, ROTATION_FILE = "signer.next.key", "rotations.txt"
 _SECRET_BYTES = 32
 #: The end of a whole note in the file of checkpoints, and the bytes at the end of the file that are searched for it.
 _NOTE_END = re.compile(rb"(?:^|\n)\xe2\x80\x94 [^\n]+\n\n")
@@ -53,8 +55,57 @@ def load_or_create(directory: Path, origin: str) -> tuple[Signer, bytes]:
         raise KeyFileError(f"{key} signs for {signer.name!r}, not {origin!r}; see auditor.origin")
     if len(salts) != _SECRET_BYTES:
         raise KeyFileError(f"{directory / SALT_FILE} is damaged; restore it from a backup")
-    _create(directory / PUBLIC_FILE, lambda: signer.verifier.vkey)
+    _publish(directory, signer)
     return signer, salts
+
+
+def next_signer(directory: Path, origin: str) -> Signer | None:
+    """Return the key that is to replace the present one; None without one. Raises `KeyFileError`."""
+    path = directory / NEXT_FILE
+    if not path.exists():
+        return None
+    try:
+        signer = Signer.parsed(_read(path))
+    except NoteError as error:
+        raise KeyFileError(f"{path}: {error}; remove it, and run assay audit rotate-key again") from None
+    if signer.name != origin:
+        raise KeyFileError(f"{path} signs for {signer.name!r}, not {origin!r}; remove it")
+    return signer
+
+
+def prepare_signer(directory: Path, signer: Signer) -> None:
+    """Give the auditor a key that replaces the present one, unless there is one already.
+
+    Raises `KeyFileError`.
+    """
+    _create(directory / NEXT_FILE, lambda: signer.skey)
+
+
+def replace_signer(directory: Path, signer: Signer) -> None:
+    """Replace the private key by the next one, and publish its public key.
+
+    Raises `KeyFileError`.
+    """
+    try:
+        (directory / NEXT_FILE).replace(directory / KEY_FILE)
+        sync_directory(directory)
+    except OSError as error:
+        raise KeyFileError(f"cannot replace {directory / KEY_FILE} ({error.strerror})") from None
+    _publish(directory, signer)
+
+
+def _publish(directory: Path, signer: Signer) -> None:
+    """Write the public key, in place of that of an earlier one."""
+    path = directory / PUBLIC_FILE
+    try:
+        if path.exists() and path.read_text().strip() == signer.verifier.vkey:
+            return
+        draft = directory / f".{PUBLIC_FILE}.{secrets.token_hex(8)}"
+        _create(draft, lambda: signer.verifier.vkey)
+        draft.replace(path)
+        sync_directory(directory)
+    except OSError as error:
+        raise KeyFileError(f"cannot write {path} ({error.strerror}); see auditor.directory") from None
 
 
 def _create(path: Path, content: Callable[[], str]) -> None:
@@ -69,14 +120,15 @@ def _create(path: Path, content: Callable[[], str]) -> None:
             os.fsync(file.fileno())
         with contextlib.suppress(FileExistsError):
             path.hardlink_to(draft)
-        _sync(path.parent)
+        sync_directory(path.parent)
     except OSError as error:
         raise KeyFileError(f"cannot write {path} ({error.strerror}); see auditor.directory") from None
     finally:
         draft.unlink(missing_ok=True)
 
 
-def _sync(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
+    """Wait until the names in a directory are on the disk. Raises `OSError`."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -123,12 +175,12 @@ class Lock:
             self._descriptor = None
 
 
-def append_checkpoint(directory: Path, note: str) -> None:
+def append_checkpoint(directory: Path, note: str, name: str = CHECKPOINT_FILE) -> None:
     """Append a note to the file of checkpoints, and wait until it is on the disk.
 
-    Raises `OSError`; no part of the note is left in the file then.
+    Raises `OSError`; no part of the note is left in the file then. `name`: another file of notes.
     """
-    path = directory / CHECKPOINT_FILE
+    path = directory / name
     is_new = not path.exists()
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
@@ -147,7 +199,7 @@ def append_checkpoint(directory: Path, note: str) -> None:
     finally:
         os.close(descriptor)
     if is_new:
-        _sync(directory)
+        sync_directory(directory)
 
 
 def _cut_torn_end(descriptor: int) -> None:

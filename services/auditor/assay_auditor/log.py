@@ -13,9 +13,10 @@ from typing import Any
 import orjson
 
 from assay_auditor.chain import GENESIS, is_hash
-from assay_auditor.keys import CHECKPOINT_FILE, KEY_FILE, append_checkpoint, last_notes
+from assay_auditor.keys import CHECKPOINT_FILE, KEY_FILE, ROTATION_FILE, append_checkpoint, last_notes, replace_signer
 from assay_auditor.merkle import Tree
-from assay_auditor.notes import Checkpoint, NoteError, Signer
+from assay_auditor.notes import Checkpoint, NoteError, Signed, Signer
+from assay_auditor.rotation import Rotation, signed_by_both
 from assay_auditor.rows import Leaf, Source, leaf_of
 from assay_auditor.sources import EVENT_KINDS, Sources
 from assay_runtime.store import Client, insert_json_rows
@@ -42,6 +43,8 @@ class Log:
         #: Greatest place of the sources of each kind, events as one.
         self.places: dict[str, int] = {}
         self.checkpoint_size = 0
+        #: The newest signed checkpoint; None before the first.
+        self.newest: Signed | None = None
         #: When the newest checkpoint was known to cover all leaves, by `time.time`; 0 if none ever did.
         self.covered_at = 0.0
         self._client, self._base = client, base_database
@@ -51,7 +54,7 @@ class Log:
     def resume(self, sources: Sources) -> None:
         """Read where the log ends, and complete an interrupted batch. Raises `LogDamagedError`."""
         note, in_file = self._in_file()
-        in_store = self._in_store()
+        stored_note, in_store = self._in_store()
         anchors = [each for each in (in_file, in_store) if each]
         anchor = max(anchors, key=lambda each: each.size, default=None)
         self.tree, self.places = self._start(anchor)
@@ -79,6 +82,7 @@ class Log:
                 f"the leaves in the store are others than those of the signed checkpoint of {anchor.size}: run assay audit verify"
             )
         self.checkpoint_size = in_file.size if in_file else 0
+        self.newest = Signed(anchor, note if anchor == in_file else stored_note) if anchor else None
         if in_file and in_file == anchor and in_file != in_store:  # its insert failed
             self._record(in_file, note, at_anchor, {})
         latest = sources.latest_place()
@@ -111,9 +115,29 @@ class Log:
         append_checkpoint(self._directory, note)
         self._record(checkpoint, note, self.tree, self.places)
         self.checkpoint_size, self.covered_at = checkpoint.size, time.time()
+        self.newest = Signed(checkpoint, note)
         return True
 
-    def _record(self, checkpoint: Checkpoint, note: str, tree: Tree, places: dict[str, int]) -> None:
+    def rotate(self, new: Signer) -> None:
+        """Replace the key: state it, sign a checkpoint with both keys, remove the old private key.
+
+        Raises `OSError` too. After an interruption at any point, the next start does all of it again.
+        """
+        old = self._signer
+        checkpoint = Checkpoint(self.origin, self.tree.size, self.tree.root())
+        statement = signed_by_both(Rotation(checkpoint, old.verifier, new.verifier).text, old, new)
+        append_checkpoint(self._directory, statement, ROTATION_FILE)
+        note = signed_by_both(checkpoint.text, old, new)
+        append_checkpoint(self._directory, note)
+        self._record(checkpoint, note, self.tree, self.places, statement)
+        replace_signer(self._directory, new)
+        self._signer = new
+        self.checkpoint_size, self.covered_at = checkpoint.size, time.time()
+        self.newest = Signed(checkpoint, note)
+
+    def _record(
+        self, checkpoint: Checkpoint, note: str, tree: Tree, places: dict[str, int], rotation: str = ""
+    ) -> None:
         """Add a checkpoint to the store, with the edge of its tree and the places of its leaves; {} if they are not known."""
         row = {
             "log": self.origin,
@@ -122,6 +146,7 @@ class Log:
             "note": note,
             "edge": [each.hex() for each in tree.edge],
             "places": places,
+            "rotation": rotation,
         }
         self._insert("audit_checkpoints", [row])
 
@@ -146,12 +171,15 @@ class Log:
             )
         return size
 
-    def _in_store(self) -> Checkpoint | None:
-        """Return the newest checkpoint in the store. Raises `LogDamagedError` if this key signed none of the newest."""
+    def _in_store(self) -> tuple[str, Checkpoint | None]:
+        """Return the newest note in the store, and its checkpoint; None without one.
+
+        Raises `LogDamagedError` if this key signed none of the newest.
+        """
         stored = self._stored_checkpoints(2**63)
         for _, note, _, _ in stored:
             try:
-                return Checkpoint.verified(note, [self._signer.verifier], self.origin)
+                return note, Checkpoint.verified(note, [self._signer.verifier], self.origin)
             except NoteError:
                 continue
         if stored:
@@ -159,7 +187,7 @@ class Log:
                 f"another key signed the checkpoints of {self.origin} in the store: restore {self._directory / KEY_FILE}, or start another "
                 "log with another auditor.origin"
             )
-        return None
+        return "", None
 
     def _stored_checkpoints(self, most: int) -> list[tuple[int, str, list[str], dict[str, int]]]:
         rows = self._client.query(

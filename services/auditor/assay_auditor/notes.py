@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 _ED25519 = b"\x01"
-_MARK = "\N{EM DASH} "
+#: The start of a signature line.
+MARK = "\N{EM DASH} "
 #: Most bytes of a note, and most signatures that are looked at.
 NOTE_BYTES, _SIGNATURES = 1_000_000, 100
 
@@ -28,9 +29,31 @@ def _check_name(name: str) -> str:
     return name
 
 
-def key_id(name: str, public: bytes) -> bytes:
-    """Return the id of an Ed25519 key: four bytes of the hash of its name, type and public key."""
-    return hashlib.sha256(name.encode() + b"\n" + _ED25519 + public).digest()[:4]
+def key_id(name: str, public: bytes, kind: bytes = _ED25519) -> bytes:
+    """Return the id of a key: four bytes of the hash of its name, type and public key."""
+    return hashlib.sha256(name.encode() + b"\n" + kind + public).digest()[:4]
+
+
+def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
+    """True if an Ed25519 signature of a message is by this public key. False for anything malformed."""
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def parts_of_vkey(vkey: str) -> tuple[str, bytes, bytes]:
+    """Return name, type and public key of a verifier key, `NAME+ID+KEY`. Raises `NoteError`."""
+    try:
+        name, number, key = vkey.strip().split("+", 2)
+        decoded = base64.b64decode(key, validate=True)
+    except ValueError:
+        raise NoteError("a verifier key looks like NAME+ID+KEY") from None
+    kind, public = decoded[:1], decoded[1:]
+    if number != key_id(_check_name(name), public, kind).hex():
+        raise NoteError("the id of the verifier key does not match its name and key")
+    return name, kind, public
 
 
 @dataclass(frozen=True)
@@ -43,18 +66,10 @@ class Verifier:
     @classmethod
     def parsed(cls, vkey: str) -> "Verifier":
         """Read a verifier key, `NAME+ID+KEY`. Raises `NoteError`."""
-        parts = vkey.strip().split("+", 2)
-        try:
-            name, number, key = parts
-            decoded = base64.b64decode(key, validate=True)
-        except ValueError:
-            raise NoteError("a verifier key looks like NAME+ID+KEY") from None
-        if decoded[:1] != _ED25519 or len(decoded) != 33:
+        name, kind, public = parts_of_vkey(vkey)
+        if kind != _ED25519 or len(public) != 32:
             raise NoteError("a verifier key of another type than Ed25519")
-        found = cls(_check_name(name), decoded[1:])
-        if number != found.id.hex():
-            raise NoteError("the id of the verifier key does not match its name and key")
-        return found
+        return cls(name, public)
 
     @property
     def id(self) -> bytes:
@@ -68,11 +83,7 @@ class Verifier:
 
     def accepts(self, text: str, signature: bytes) -> bool:
         """True if the signature of a text is by this key."""
-        try:
-            Ed25519PublicKey.from_public_bytes(self.public).verify(signature, text.encode())
-        except (InvalidSignature, ValueError):
-            return False
-        return True
+        return is_signed(self.public, text.encode(), signature)
 
 
 class Signer:
@@ -111,7 +122,7 @@ class Signer:
         if not text.endswith("\n"):
             raise NoteError("the text of a note ends with a newline")
         blob = base64.b64encode(self.verifier.id + self._key.sign(text.encode())).decode()
-        return f"{text}\n{_MARK}{self.name} {blob}\n"
+        return f"{text}\n{MARK}{self.name} {blob}\n"
 
 
 def verified_text(note: str, verifiers: Sequence[Verifier]) -> str:
@@ -119,7 +130,7 @@ def verified_text(note: str, verifiers: Sequence[Verifier]) -> str:
 
     Signatures of unknown keys are ignored, a bad one of a known key is refused.
     """
-    text, signatures = _parts(note)
+    text, signatures = parts_of(note)
     known = {(each.name, each.id): each for each in verifiers}
     good = False
     for name, blob in signatures:
@@ -139,10 +150,11 @@ def key_names(note: str) -> list[str]:
 
     Does not check the signatures.
     """
-    return [f"{name}+{blob[:4].hex()}" for name, blob in _parts(note)[1]]
+    return [f"{name}+{blob[:4].hex()}" for name, blob in parts_of(note)[1]]
 
 
-def _parts(note: str) -> tuple[str, list[tuple[str, bytes]]]:
+def parts_of(note: str) -> tuple[str, list[tuple[str, bytes]]]:
+    """Return the text of a note and its signatures: name, and key id with signature. Raises `NoteError`."""
     if len(note) > NOTE_BYTES or any(each < " " and each != "\n" for each in note):
         raise NoteError("not a note: too long, or with control characters")
     text, gap, lines = note.rpartition("\n\n")
@@ -150,12 +162,12 @@ def _parts(note: str) -> tuple[str, list[tuple[str, bytes]]]:
         raise NoteError("not a note: no signatures after an empty line")
     found = []
     for line in lines.removesuffix("\n").split("\n")[:_SIGNATURES]:
-        name, _, encoded = line.removeprefix(_MARK).partition(" ")
+        name, _, encoded = line.removeprefix(MARK).partition(" ")
         try:
             blob = base64.b64decode(encoded, validate=True)
         except ValueError:
             blob = b""
-        if not line.startswith(_MARK) or not name or len(blob) < 5:
+        if not line.startswith(MARK) or not name or len(blob) < 5:
             raise NoteError("not a note: a malformed signature line")
         found.append((name, blob))
     return text + "\n", found
@@ -194,3 +206,11 @@ class Checkpoint:
         if not origin or not well_formed or len(root) != 32:
             raise NoteError("not a checkpoint: a malformed origin, size or root")
         return cls(origin, int(size), root)
+
+
+@dataclass(frozen=True)
+class Signed:
+    """A checkpoint, and the note that has it."""
+
+    checkpoint: Checkpoint
+    note: str

@@ -18,6 +18,7 @@ from assay_auditor.disclosures import digest_of, opened
 from assay_auditor.expiry import Absences, Expiry
 from assay_auditor.merkle import HASH_BYTES, Tree, leaf_hash
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
+from assay_auditor.rotation import KeyChain
 from assay_auditor.rows import KEYS, leaf_data
 from assay_auditor.sources import EVENT_KINDS
 
@@ -70,16 +71,16 @@ class Note:
 class Verification:
     """Verifies leaves from the first to the last.
 
-    `verifiers`: the keys that are trusted. `expiries`: records of absent rows.
+    `keys`: those that are trusted. `expiries`: records of absent rows.
     """
 
-    def __init__(self, origin: str, verifiers: Sequence[Verifier], expiries: Sequence[Expiry] = ()) -> None:
+    def __init__(self, origin: str, keys: KeyChain | Sequence[Verifier], expiries: Sequence[Expiry] = ()) -> None:
         self.tree = Tree()
         #: Absent rows that a signed record explains, known after the last page.
         self.expired = 0
         #: Size of the largest checkpoint that a trusted key signed and that the leaves confirm.
         self.confirmed = 0
-        self._origin, self._verifiers = origin, verifiers
+        self._origin, self._keys = origin, keys if isinstance(keys, KeyChain) else KeyChain(keys)
         self._absences = Absences(expiries)
         self._places: dict[str, int] = {}
         self._previous: bytes | None = GENESIS
@@ -92,7 +93,7 @@ class Verification:
         for each in notes:
             if each.note not in known:
                 try:
-                    known[each.note] = Checkpoint.verified(each.note, self._verifiers, self._origin)
+                    known[each.note] = self._keys.verified(each.note, self._origin)
                 except NoteError as error:
                     known[each.note] = error
             found = known[each.note]

@@ -125,7 +125,7 @@ def apply(plan: Plan, actor: Actor, *, progress: Counts | None = None) -> int:
         OPERATION, actor, identity=store.user, target=plan.target, planned=plan.rows
     )
     with open_store(store) as client, attempt:
-        _wait_until_signed(client, plan.log, attempt.operation_id, settings.auditor.checkpoint_s + GRACE_S)
+        wait_until_signed(client, plan.log, attempt.operation_id, settings.auditor.checkpoint_s + GRACE_S)
         where = f"WHERE log = {literal(plan.log)} AND leaf_index < {plan.before}"
         delete_rows(client, f"{store.base_database}.audit_disclosures", where, 0, attempt)
         delete_rows(client, f"{store.base_database}.audit_rows", where, plan.rows, attempt)
@@ -133,8 +133,13 @@ def apply(plan: Plan, actor: Actor, *, progress: Counts | None = None) -> int:
     return attempt.changed
 
 
-def _wait_until_signed(client: "Client", log: str, operation_id: str, most_s: float) -> None:
-    """Wait until a checkpoint covers the leaf of the record."""
+def wait_until_signed(
+    client: "Client", log: str, operation_id: str, most_s: float, so_far: str = "nothing was deleted"
+) -> None:
+    """Wait until a checkpoint covers the leaf of the record.
+
+    Raises `OperationError`, which begins with `so_far`.
+    """
     query = (
         "SELECT count() FROM audit_leaves WHERE log = {log:String} AND source_id = {source:UUID} "
         "AND leaf_index < (SELECT max(size) FROM audit_checkpoints WHERE log = {log:String})"
@@ -145,7 +150,12 @@ def _wait_until_signed(client: "Client", log: str, operation_id: str, most_s: fl
         if time.monotonic() >= deadline:
             raise OperationError(
                 "unavailable",
-                f"nothing was deleted: the auditor has not signed the record of this operation within {most_s:.0f} s",
-                "start the auditor (see assay doctor), and run this again; when it signs the record, absent rows count as expired",
+                f"{so_far}: the auditor has not signed the record of this operation within {most_s:.0f} s",
+                "start the auditor (see assay doctor), and run this again"
+                + (
+                    "; when it signs the record, absent rows count as expired"
+                    if so_far == "nothing was deleted"
+                    else ""
+                ),
             )
         time.sleep(_PAUSE_S)

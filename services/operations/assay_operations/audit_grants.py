@@ -12,7 +12,7 @@ from assay_access.identities import STORE_IDENTITIES
 if TYPE_CHECKING:
     from assay_runtime.store import Client
 
-TABLES = ("audit_rows", "audit_leaves", "audit_disclosures", "audit_checkpoints")
+TABLES = ("audit_rows", "audit_leaves", "audit_disclosures", "audit_checkpoints", "audit_anchors")
 #: The identity that creates tables and deletes rows: a person's, not a service's.
 OWNER = "owner"
 _INSERTS = "auditor"

@@ -1,23 +1,28 @@
-"""Verify and read the audit log that the auditor writes: `verify`, `rows`, `proof`, `anchors`."""
+"""Verify and read the audit log that the auditor writes: `verify`, `rows`, `proof`."""
 
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import orjson
 
-from assay_auditor.bundle import bundle_of, problem_of
+from assay_auditor.anchors.configured import roots_of, witnesses_of
+from assay_auditor.anchors.cosignature import WitnessKey, is_witness_key
+from assay_auditor.anchors.directory import files_in, read_note
+from assay_auditor.anchors.evidence import Evidence, EvidenceError, Kept
+from assay_auditor.bundle import ROTATIONS, bundle_of, problem_of
 from assay_auditor.disclosures import opened
 from assay_auditor.expiry import OPERATION, Expiry, expiry_of
-from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, ends_torn, last_notes
+from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, ROTATION_FILE, ends_torn, is_torn
 from assay_auditor.keys import notes_in as notes_of_file
 from assay_auditor.merkle import inclusion_ranges, range_roots
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
+from assay_auditor.rotation import KeyChain
 from assay_auditor.rows import HASHED, VERSION, leaf_data, time_sql
 from assay_auditor.verification import COLUMNS, Mismatch, Note, StoredLeaf, Verification
 from assay_operations.audit_grants import wider_grants
@@ -72,6 +77,13 @@ class Result:
     #: Rows of a batch whose leaves are not written yet.
     unfinished: int = 0
     mismatches: int = 0
+    #: Valid cosignatures of witnesses whose keys are known, the names of these, and the leaves that the newest of them covers.
+    cosignatures: int = 0
+    witnesses: list[str] = field(default_factory=list)
+    witnessed: int = 0
+    #: Leaves that the newest valid time stamp covers, and its time (ISO 8601).
+    timestamped: int = 0
+    timestamped_at: str = ""
     #: True if leaves have been without a checkpoint for longer than `auditor.max_unanchored_s`.
     too_old: bool = False
     notes: list[str] = field(default_factory=list)
@@ -100,12 +112,38 @@ class AuditLog:
         )
 
     def verifiers(self, vkeys: Sequence[str]) -> list[Verifier]:
-        """Return the keys to trust: those given, else that of the settings, else that in the log's directory."""
-        given = list(vkeys) or [self.own.vkey] * bool(self.own.vkey) or [self._public()]
+        """Return the keys of the log to trust: those given, that of the settings, or that in its directory."""
+        given = (
+            [each for each in vkeys if not is_witness_key(each)]
+            or [self.own.vkey] * bool(self.own.vkey)
+            or [self._public()]
+        )
         try:
             return [Verifier.parsed(each) for each in given]
         except NoteError as error:
             raise OperationError("invalid", f"--vkey: {error}", "see: assay audit key") from None
+
+    def keys(self, vkeys: Sequence[str]) -> KeyChain:
+        """Return the keys to trust, with those that rotations connect with them."""
+        path = self.own.directory / ROTATION_FILE
+        try:
+            filed = list(islice(notes_of_file(path), ROTATIONS)) if path.exists() else []
+        except OSError as error:
+            raise _unreadable(path, error) from None
+        return KeyChain(self.verifiers(vkeys), [*filed, *self.stored_rotations()])
+
+    def stored_rotations(self) -> list[str]:
+        """Return the statements of rotations in the store, without a check of their signatures."""
+        query = "SELECT DISTINCT rotation FROM audit_checkpoints WHERE log = {log:String} AND rotation != '' LIMIT {most:UInt64}"
+        return [str(note) for (note,) in self.query(query, most=ROTATIONS)]
+
+    def evidence(self, vkeys: Sequence[str]) -> Evidence:
+        """Return what checks the anchors, with the given keys of witnesses and those of the settings."""
+        try:
+            given = [WitnessKey.parsed(each) for each in vkeys if is_witness_key(each)]
+        except NoteError as error:
+            raise OperationError("invalid", f"--vkey: {error}", "see: assay audit key") from None
+        return Evidence([*given, *(key for key, _ in witnesses_of(self.own))], roots_of(self.own))
 
     def _public(self) -> str:
         path = self.own.directory / PUBLIC_FILE
@@ -178,6 +216,21 @@ class AuditLog:
         ):
             yield page
             above = page[-1].size or 0
+
+    def kept_anchors(self, above: int, upto: int) -> Iterator[list[Kept]]:
+        """Return what anchors signed, the smallest checkpoint first, in parts, as `stored_notes` does."""
+        query = (
+            "SELECT DISTINCT size, anchor, kind, note, token FROM audit_anchors WHERE log = {log:String} "
+            "AND size >= {first:UInt64} AND size <= {upto:UInt64} ORDER BY size LIMIT {most:UInt64} WITH TIES"
+        )
+        while above < _LAST and (rows := self.query(query, first=above + 1, upto=upto, most=NOTES)):
+            yield [Kept(int(size), *map(str, rest)) for size, *rest in rows]
+            above = int(rows[-1][0])
+
+    def newest_anchor(self) -> int:
+        """Return the size of the largest checkpoint that an anchor has, by the store; -1 without one."""
+        query = "SELECT if(count() = 0, -1, toInt64(max(size))) FROM audit_anchors WHERE log = {log:String}"
+        return int(self.query(query)[0][0])
 
     def newest_notes(self, above: int = -1) -> list[Note]:
         """Return the newest checkpoints in the store that cover more than `above` leaves, the newest first."""
@@ -304,7 +357,7 @@ def verify(
     `since_ms`: rows whose leaves were written before are not read; the hashes of all leaves are. Raises `OperationError`.
     """
     seen = progress or Unseen()
-    verifiers = log.verifiers(vkeys)
+    keys = log.keys(vkeys)
     # Each is in the file before it is in the store, and its leaves are before both: what is read later may have more.
     stored = max((each.size or 0 for each in log.newest_notes()[:1]), default=-1)
     own_file = log.own.directory / CHECKPOINT_FILE
@@ -318,14 +371,18 @@ def verify(
         result.notes.append(f"no file {own_file}: only the store's own checkpoints are compared")
     if given and given.is_empty:
         raise OperationError("invalid", f"no checkpoint is in {checkpoint}", "see: assay audit checkpoint")
+    evidence = log.evidence(vkeys)
+    notes = _Notes(log, stored, filed, given, evidence)
     size = log.size()
     first = 0 if since_ms is None else log.first_since(since_ms)
     result.origin, result.leaves, seen.total = log.own.origin, size, size
     wider, unknown = log.wider_grants()
     if unknown:
         result.notes.append(unknown)
-    notes = _Notes(log, stored, filed, given)
-    check = Verification(log.own.origin, verifiers, log.expiries())
+    check = Verification(log.own.origin, keys, log.expiries())
+    for problem in keys.problems:
+        result.mismatches += 1
+        yield Mismatch("checkpoint", None, problem)
     for identity, rights in wider:
         result.mismatches += 1
         yield Mismatch("grant", None, f"{identity} may change the log: {rights}")
@@ -335,6 +392,16 @@ def verify(
     if not filed and notes.stored and (log.own.directory / PUBLIC_FILE).exists():
         result.mismatches += 1
         yield Mismatch("file", None, f"{own_file} is missing, and the store has {notes.stored} checkpoints")
+    result.cosignatures, result.witnesses = evidence.cosignatures, sorted(evidence.names)
+    result.witnessed, result.timestamped = evidence.witnessed, evidence.timestamped
+    result.timestamped_at = evidence.timestamped_at.isoformat() if evidence.timestamped_at else ""
+    if evidence.unchecked:
+        result.notes.append(
+            f"{evidence.unchecked:,} cosignatures and time stamps are not checked: pass the keys of their witnesses with --vkey, or set "
+            "auditor.witnesses and auditor.timestamp_ca_file"
+        )
+    if notes.unreadable:
+        result.notes.append(notes.unreadable)
     if result.anchored < size:
         result.unanchored_s = log.age_s(result.anchored)
     most = log.own.max_unanchored_s
@@ -344,10 +411,17 @@ def verify(
 class _Notes:
     """The checkpoints of all places, read part by part with the leaves that they sign."""
 
-    def __init__(self, log: AuditLog, newest: int, filed: NotesFile | None, given: NotesFile | None) -> None:
+    def __init__(
+        self, log: AuditLog, newest: int, filed: NotesFile | None, given: NotesFile | None, evidence: Evidence
+    ) -> None:
         self.stored = 0
+        #: Why the directory of the anchors cannot be read; empty if it can, or if there is none.
+        self.unreadable = ""
         self._log, self._newest, self._filed, self._given = log, newest, filed, given
-        self._above = -1
+        self._evidence = evidence
+        self._above = self._above_anchors = -1
+        self._newest_anchor = log.newest_anchor()
+        self._copies = self._listed()
 
     @property
     def count(self) -> int:
@@ -363,6 +437,41 @@ class _Notes:
                 yield self._with_files(page, page[-1].size or 0)
             self._above = last
         yield self._with_files([], size)
+        yield from self._anchored(size)
+
+    def _anchored(self, size: float) -> Iterator[tuple[list[Note], list[Mismatch]]]:
+        """Return the checkpoints that anchors have, and what they did not sign."""
+        last = int(min(size, self._newest_anchor))
+        for page in self._log.kept_anchors(self._above_anchors, last) if self._above_anchors < last else ():
+            wrong = []
+            for each in page:
+                try:
+                    self._evidence.check(each)
+                except EvidenceError as error:
+                    wrong.append(Mismatch("anchor", None, f"{each.where}: {error}"))
+            yield [Note(each.where, each.note) for each in page], wrong
+        self._above_anchors = max(self._above_anchors, last)
+        copies: list[Note] = []
+        while self._copies and self._copies[-1][0] <= size:
+            path = self._copies.pop()[1]
+            try:
+                note = read_note(path)
+            except OSError as error:
+                self.unreadable = f"{path} is not compared ({error.strerror or error})"
+                continue
+            if note and not is_torn(f"{note}\n".encode(errors="replace"), self._log.own.origin):
+                copies.append(Note(str(path), note))
+        yield copies, []
+
+    def _listed(self) -> list[tuple[int, Path]]:
+        """Return the files in the directory of the anchors, the largest size first."""
+        if self._log.own.anchor_directory is None:
+            return []
+        try:
+            return sorted(files_in(self._log.own.anchor_directory), reverse=True)
+        except OSError as error:
+            self.unreadable = f"{self._log.own.anchor_directory} is not compared ({error.strerror or error})"
+            return []
 
     def _with_files(self, page: list[Note], size: float) -> tuple[list[Note], list[Mismatch]]:
         given = self._given.upto(size) if self._given else []
@@ -415,36 +524,6 @@ def _found(
         end = written + log.own.batch_rows
         wrong = [each for each in wrong if each.leaf_index is not None and each.leaf_index >= end]
     yield from wrong
-
-
-@dataclass(frozen=True)
-class Anchor:
-    """A place where a checkpoint is. `problem`: why it does not count; empty if it does."""
-
-    where: str
-    size: int
-    root: str
-    problem: str = ""
-
-
-def anchors(log: AuditLog, vkeys: Sequence[str] = ()) -> list[Anchor]:
-    """Return the newest checkpoint of each place."""
-    verifiers = log.verifiers(vkeys)
-    found = []
-    own_file = log.own.directory / CHECKPOINT_FILE
-    for where, notes in (
-        ("store", log.newest_notes()[:1]),
-        (str(own_file), [Note("", note) for note in last_notes(log.own.directory)[-1:]]),
-    ):
-        if not notes:
-            found.append(Anchor(where, 0, "", "no checkpoint"))
-            continue
-        try:
-            newest = Checkpoint.verified(notes[0].note, verifiers, log.own.origin)
-            found.append(Anchor(where, newest.size, newest.root.hex()))
-        except NoteError as error:
-            found.append(Anchor(where, 0, "", str(error)))
-    return found
 
 
 def newest_note(log: AuditLog) -> str:
@@ -528,13 +607,13 @@ def disclosed(log: AuditLog, row: dict[str, Any]) -> dict[str, str | None]:
 def proof(log: AuditLog, name: str, *, vkeys: Sequence[str] = (), progress: Counts | None = None) -> dict[str, Any]:
     """Return a bundle that proves a row: see `assay_auditor.bundle`. Raises `OperationError`."""
     seen = progress or Unseen()
-    verifiers = log.verifiers(vkeys)
+    keys = log.keys(vkeys)
     row = found_row(log, name)
     index = row["leaf_index"]
     covering = None
     for each in log.newest_notes(above=index):
         try:
-            found = Checkpoint.verified(each.note, verifiers, log.own.origin)
+            found = keys.verified(each.note, log.own.origin)
         except NoteError:
             continue
         if found.size > index:
@@ -563,7 +642,8 @@ def proof(log: AuditLog, name: str, *, vkeys: Sequence[str] = (), progress: Coun
     path = range_roots(inclusion_ranges(index, signed.size), hashes())
     texts = [text for _, _, text in log.disclosures(index, index + 1)]
     try:
-        return bundle_of(leaf_data(row), index, path, note, verifiers[0].vkey, texts)
+        signer = keys.signer_of(note) or keys.verifiers[0]
+        return bundle_of(leaf_data(row), index, path, note, signer.vkey, texts, keys.rotations)
     except ValueError:
         raise OperationError("conflict", f"row {index} has no canonical form", "run assay audit verify") from None
 

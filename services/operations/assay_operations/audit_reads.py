@@ -7,14 +7,17 @@ enough. Names of agents and people come from the events and records that rows ar
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
+from assay_auditor.bundle import ROTATIONS
 from assay_auditor.chain import GENESIS, chain_hash
-from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, last_notes
+from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, ROTATION_FILE, last_notes, notes_in
 from assay_auditor.merkle import leaf_hash
 from assay_auditor.notes import Checkpoint, NoteError, Verifier, key_names
+from assay_auditor.rotation import KeyChain
 from assay_auditor.rows import leaf_data, record_id
 from assay_operations.audit_log import AuditLog
 from assay_operations.audit_verified import VERIFIED, Verified, verified_of
@@ -113,7 +116,7 @@ def standing(client: "Client", own: AuditorSettings) -> Standing:
         "SELECT size, root, note, places, stored_at, toFloat64(dateDiff('millisecond', stored_at, now64(6, 'UTC'))) / 1000 "
         "FROM audit_checkpoints WHERE log = {log:String} ORDER BY log DESC, size DESC LIMIT 1"
     )
-    signed = _signed(notes[0], own) if notes else None
+    signed = _signed(notes[0], log) if notes else None
     size = signed.size if signed else 0
     behind, behind_s = _behind(log, size, notes[0][3] if notes else {})
     verified, verified_s = _verified(log)
@@ -139,7 +142,8 @@ def standing(client: "Client", own: AuditorSettings) -> Standing:
     )
 
 
-def _signed(row: Sequence[Any], own: AuditorSettings) -> Signed:
+def _signed(row: Sequence[Any], log: AuditLog) -> Signed:
+    own = log.own
     size, root, note, _, at, age_s = row
     try:
         found = Checkpoint.parsed(note)
@@ -151,12 +155,21 @@ def _signed(row: Sequence[Any], own: AuditorSettings) -> Signed:
     if not is_same:
         signature = "bad"
     elif own.vkey:
-        try:
-            Checkpoint.verified(note, [Verifier.parsed(own.vkey)], own.origin)
-            signature = "valid"
-        except NoteError:
-            signature = "bad"
+        signature = "valid" if _is_by_a_trusted_key(note, log) else "bad"
     return Signed(int(size), str(root), _utc(at), round(max(0.0, float(age_s)), 1), keys, signature)
+
+
+def _is_by_a_trusted_key(note: str, log: AuditLog) -> bool:
+    """True if the key of the settings, or one that replaced it, signed a checkpoint."""
+    try:
+        given = [Verifier.parsed(log.own.vkey)]
+        try:
+            Checkpoint.verified(note, given, log.own.origin)
+        except NoteError:  # rotations are read only if they matter
+            KeyChain(given, log.stored_rotations()).verified(note, log.own.origin)
+    except NoteError:
+        return False
+    return True
 
 
 def _behind(log: AuditLog, size: int, places: Mapping[str, int]) -> tuple[int, float]:
@@ -218,7 +231,9 @@ def _in_file(path: Path, own: AuditorSettings) -> Place:
             return Place(where, None, problem="not on this host, or empty")
         found = Checkpoint.parsed(notes[-1])
         if own.vkey:
-            Checkpoint.verified(notes[-1], [Verifier.parsed(own.vkey)], own.origin)
+            rotations = path.with_name(ROTATION_FILE)
+            stated = islice(notes_in(rotations), ROTATIONS) if rotations.exists() else ()
+            KeyChain([Verifier.parsed(own.vkey)], stated).verified(notes[-1], own.origin)
     except OSError as error:
         return Place(where, None, problem=f"this process cannot read it ({error.strerror or type(error).__name__})")
     except ValueError as error:

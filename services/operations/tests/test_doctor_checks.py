@@ -428,3 +428,24 @@ def test_rows_of_the_audit_log_that_should_have_expired_are_a_warning() -> None:
     found = checks.audit_log(5, 5, 0.0, 0.0, False, overdue=3)
     assert (found.status, "3 rows are" in found.summary) == (Status.WARN, True)
     assert "assay audit expire" in found.hint
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "words"),
+    [
+        ([("w1", 5, 0.0)], Status.OK, "w1 has 5 leaves"),
+        ([("w1", 5, 899.0), ("w2", 4, 0.0)], Status.OK, "w1 has 5 leaves; w2 has 4 leaves"),
+        (
+            [("w1", 5, 0.0), ("w2", 0, 3_600.0)],
+            Status.WARN,
+            "w2 has 0 leaves, and a newer checkpoint was signed 60 min ago",
+        ),
+    ],
+)
+def test_an_anchor_that_lacks_the_newest_checkpoint_is_a_warning(
+    found: list[tuple[str, int, float]], status: Status, words: str
+) -> None:
+    finding = checks.audit_anchors(found, checks.UNANCHORED_S)
+    assert (finding.status, words in finding.summary, bool(finding.hint)) == (status, True, status is Status.WARN), (
+        finding
+    )

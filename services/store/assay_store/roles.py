@@ -22,7 +22,7 @@ REVIEW_TABLES = ("labels", "dataset_cases")
 AUDIT_TABLE = "operations_audit"
 """Audit records of operations. No role can delete or change a row: not an operator, which inserts records, nor the owner."""
 
-AUDIT_LOG_TABLES = ("audit_rows", "audit_leaves", "audit_disclosures", "audit_checkpoints")
+AUDIT_LOG_TABLES = ("audit_rows", "audit_leaves", "audit_disclosures", "audit_checkpoints", "audit_anchors")
 """Tables of the audit log. Of all services only the auditor inserts into them."""
 
 AUDITED_VIEWS = ("tool_calls", "server_events", "capture_failures", "operations_audit", "watermark")

@@ -123,6 +123,19 @@ AUDIT_CHECKPOINT_SECONDS = Gauge(
 AUDIT_WRITES = Gauge(
     "assay_audit_writes", "1 while this auditor writes the log, 0 while another one does or a problem stops it"
 )
+#: Anchors of the audit log, by name: the newest checkpoint that each has, since when, and whether it has the newest one.
+AUDIT_ANCHOR_LEAVES = Gauge(
+    "assay_audit_anchor_leaves", "Leaves that the newest checkpoint of an anchor covers", ["anchor"]
+)
+AUDIT_ANCHOR_SECONDS = Gauge(
+    "assay_audit_anchor_seconds", "Unix time at which an anchor took its newest checkpoint; 0: never", ["anchor"]
+)
+AUDIT_ANCHOR_UP = Gauge(
+    "assay_audit_anchor_up", "1 if an anchor took the last checkpoint that it was given", ["anchor"]
+)
+AUDIT_ANCHOR_CONTRADICTS = Gauge(
+    "assay_audit_anchor_contradicts", "1 if an anchor has another or a longer log of this name", ["anchor"]
+)
 #: Results of the drift service, by project and metric; an evidence of 1 raises an alert.
 TRANSITIONS = Counter(
     "assay_alert_transitions", "Transitions of alert episodes published, by kind and state", ["kind", "state"]

@@ -641,6 +641,41 @@ class AuditorSettings(Section):
         "",
         description="Public key that `assay audit verify` trusts, as `assay audit key` prints it; empty: that of the key file.",
     )
+    witnesses: str = Field(
+        "",
+        examples=[
+            "witness.example.com/w1+13bbdd19+BDuM9wVmZxzNNRuf+HgCQHNkMPTQN3eyq4ZJH+xzZDCw https://witness.example.com"
+        ],
+        description="Witnesses that cosign every checkpoint (c2sp.org/tlog-witness): public key, a blank, address; separate several by "
+        "commas. Empty: none.",
+    )
+    timestamp_url: str | None = Field(
+        None,
+        examples=["http://timestamp.example.com"],
+        description="Time-stamp server (RFC 3161) that signs when a checkpoint existed; unset: none.",
+    )
+    timestamp_ca_file: Path | None = Field(
+        None,
+        examples=["/etc/assay/timestamp-ca.pem"],
+        description="Root certificates that the certificates of the time-stamp server lead to. Needed with `timestamp_url`.",
+    )
+    timestamp_s: float = Field(
+        3_600.0, ge=0, le=31_536_000, description="Seconds between two time stamps, as public servers limit requests."
+    )
+    anchor_directory: Path | None = Field(
+        None,
+        examples=["/mnt/write-once/assay"],
+        description="Existing directory, such as a mounted object store with retention, in which every checkpoint becomes a new file that "
+        "is never overwritten; unset: none.",
+    )
+    anchor_timeout_s: float = Field(
+        10.0, gt=0, le=120, description="Seconds that a witness or the time-stamp server has for an answer."
+    )
+    tls_ca_file: Path | None = Field(
+        None,
+        examples=["/etc/assay/ca.pem"],
+        description="CA bundle for the `https://` addresses of witnesses and the time-stamp server; unset: the system's.",
+    )
     port: int = Field(9110, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")
 
 

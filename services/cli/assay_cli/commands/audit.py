@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from assay_cli.exit_codes import FINDING, INCONCLUSIVE
+from assay_cli.exit_codes import FINDING, INCONCLUSIVE, OPERATIONAL
 from assay_cli.options import AsJsonLines, Comment, DataDirectory, Yes
 from assay_cli.output.confirm import agreed
 from assay_cli.output.progress import Mode, Progress
@@ -30,7 +30,8 @@ Keys = Annotated[
     typer.Option(
         "--vkey",
         metavar="KEY",
-        help="Public key to trust, as `assay audit key` prints it; repeatable; default: auditor.vkey, or the file of the auditor.",
+        help="Public key of the log, as `assay audit key` prints it, or of a witness; repeatable; default: those of the settings, or the "
+        "file of the auditor.",
     ),
 ]
 Row = Annotated[str, typer.Argument(metavar="ROW", help="Index of the leaf, or event_id of a tool call.")]
@@ -116,7 +117,11 @@ def _intact(result: Any) -> str:
     behind = f"; {result.leaves - result.anchored:,} not covered yet" if result.anchored < result.leaves else ""
     expired = f"; {result.expired:,} row(s) expired" if result.expired else ""
     waiting = f"; {result.unfinished:,} row(s) of an unfinished batch" if result.unfinished else ""
-    return f"{result.origin}: intact, {result.leaves:,} leaves; checkpoints cover {result.anchored:,}{behind}{expired}{waiting}"
+    names = len(result.witnesses)
+    witnessed = f"; {names} witness(es) cosigned {result.witnessed:,}" if names else ""
+    stamped = f"; {result.timestamped:,} time-stamped on {result.timestamped_at}" if result.timestamped else ""
+    anchored = f"{witnessed}{stamped}"
+    return f"{result.origin}: intact, {result.leaves:,} leaves; checkpoints cover {result.anchored:,}{behind}{anchored}{expired}{waiting}"
 
 
 @audit.command("list")
@@ -195,23 +200,76 @@ def check(
 
 
 @audit.command()
-def checkpoint(data: DataDirectory = DEFAULT_DATA) -> None:
-    """Print the newest signed checkpoint. Keep it where the operator of the store cannot change it."""
+def checkpoint(
+    submit: Annotated[
+        bool, typer.Option("--submit", help="Send it to every anchor now, and print what each answered.")
+    ] = False,
+    as_json: AsJsonLines = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Print the newest signed checkpoint. Keep it where the operator of the store cannot change it.
+
+    Exit codes of --submit: 0 every anchor has it; 1 an anchor has another or a longer log of this name; 2 an anchor does not have it.
+    """
+    from assay_operations.audit_anchors import submit as submitted
     from assay_operations.audit_log import newest_note, opened_log
 
-    with ends_quietly(), opened_log(data) as log:
-        emit(newest_note(log).removesuffix("\n"))
+    with ends_quietly():
+        if not submit:
+            with opened_log(data) as log:
+                note = newest_note(log)
+            emit(orjson.dumps({"checkpoint": note}).decode() if as_json else note.removesuffix("\n"))
+            return
+        note, answers = submitted(data)
+        if not as_json:
+            emit(note)
+        for each in answers:
+            if as_json:
+                emit(orjson.dumps(vars(each)).decode())
+            elif each.problem:
+                echo(printable(f"{each.kind} {each.where}: {each.problem}"), err=True)
+            else:
+                echo(printable(f"{each.kind} {each.where}: has {each.size:,} leaves since {each.at}"))
+    if any(each.contradicts for each in answers):
+        raise typer.Exit(FINDING)
+    if any(each.problem for each in answers):
+        raise typer.Exit(OPERATIONAL)
 
 
 @audit.command()
-def anchors(vkey: Keys = None, as_json: AsJsonLines = False, data: DataDirectory = DEFAULT_DATA) -> None:
-    """List where signed checkpoints are, and how many leaves each newest one covers."""
-    from assay_operations.audit_log import anchors as places
+def anchors(
+    vkey: Keys = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the newest checkpoint of each anchor, and its time stamp, into this directory; default: print a list.",
+        ),
+    ] = None,
+    as_json: AsJsonLines = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """List where signed checkpoints are, with the leaves and the age of each newest one.
+
+    Asks no anchor: see `assay audit checkpoint --submit`.
+    """
+    from assay_operations.audit_anchors import anchors as places
+    from assay_operations.audit_anchors import save as saved
     from assay_operations.audit_log import opened_log
 
     with ends_quietly(), opened_log(data) as log:
-        found = places(log, vkey or [])
-        show_rows([vars(each) for each in found], as_json, "no checkpoint")
+        if save is not None:
+            for path in saved(log, save):
+                echo(printable(str(path)))
+            return
+        found = [vars(each) for each in places(log, vkey or [])]
+        if not as_json:
+            found = [
+                each
+                | {"root": each["root"][:_FINGERPRINT_CHARS], "age_s": "" if each["age_s"] is None else each["age_s"]}
+                for each in found
+            ]
+        show_rows(found, as_json, "no checkpoint")
 
 
 @audit.command()
@@ -224,6 +282,27 @@ def key(data: DataDirectory = DEFAULT_DATA) -> None:
 
     with ends_quietly(), opened_log(data) as log:
         emit(log.verifiers([])[0].vkey)
+
+
+@audit.command("rotate-key")
+def rotate_key(yes: Yes = False, comment: Comment = "", data: DataDirectory = DEFAULT_DATA) -> None:
+    """Replace the key that signs the log, and print the new public key.
+
+    The auditor records it as a leaf, signs a checkpoint with both keys, and then removes the old private key. Verifications with the old
+    public key follow to the new one. Give witnesses the new key: they refuse it until then.
+    """
+    from assay_operations.audit_key import apply, plan_rotate
+
+    with ends_quietly():
+        actor = local_actor(comment)
+        plan = plan_rotate(data)
+
+        def show() -> None:
+            echo(f"about to replace the key {printable(plan.old_vkey)}", err=True)
+
+        if not agreed(show, "Replace it permanently?", yes=yes):
+            return
+        emit(apply(plan, actor))
 
 
 @audit.command()

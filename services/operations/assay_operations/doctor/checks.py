@@ -662,6 +662,23 @@ def audit_log(
     return Finding(name, Status.OK, summary)
 
 
+def audit_anchors(found: Sequence[tuple[str, int, float]], patience_s: float) -> Finding:
+    """Check the anchors of the audit log.
+
+    Of each: its name, the leaves of its newest checkpoint, the seconds for which there has been a newer one.
+    `patience_s`: after which it is worth a warning.
+    """
+    late = [
+        f"{name} has {size:,} leaves, and a newer checkpoint was signed {age(s)} ago"
+        for name, size, s in found
+        if s > patience_s
+    ]
+    if late:
+        hint = "run assay audit checkpoint --submit: it prints what each answers; see docs/audit.md"
+        return Finding("audit anchors", Status.WARN, "; ".join(late), hint)
+    return Finding("audit anchors", Status.OK, "; ".join(f"{name} has {size:,} leaves" for name, size, _ in found))
+
+
 def disk(free: int, total: int, where: str) -> Finding:
     """Check the free space for the store, Redis's append-only file and the spool."""
     summary = f"{size(free)} free of {size(total)} at {where}"

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay_auditor.anchors.configured import anchors_of
 from assay_operations.audit import Trail
 from assay_operations.channels import check_channels, own_settings, unused_channels
 from assay_operations.clients import open_store, settings_and_source
@@ -17,7 +18,7 @@ from assay_operations.doctor import checks, policy, probes, spans
 from assay_operations.doctor.checks import Finding, Status, StreamFacts, worst
 from assay_operations.errors import OperationError, explain, hangs
 from assay_operations.sessions.last_import import not_read
-from assay_schema.settings import Settings, SettingsError, StoreSettings
+from assay_schema.settings import AuditorSettings, Settings, SettingsError, StoreSettings
 from assay_schema.streams import DEAD
 from assay_schema.topology import destination
 
@@ -231,12 +232,24 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
             ),
             hint,
         )
+        own = settings.auditor
+        if own.witnesses.strip() or own.timestamp_url or own.anchor_directory:
+            patient.check("audit anchors", lambda: _anchors(client, names.database, own), hint)
         patient.check("clock of the store", lambda: checks.clock("the store", probes.store_ahead_s(client)), hint)
 
 
 def _operations(settings: Settings, data: Path, unended: list[tuple[str, str, float]] | None) -> Finding:
     trail = Trail(data, settings.store)
     return checks.operations(unended, trail.waiting(), trail.file.parent)
+
+
+def _anchors(client: "Store", database: str, own: AuditorSettings) -> Finding:
+    try:
+        configured = anchors_of(own)
+    except SettingsError as error:
+        return Finding("audit anchors", Status.FAIL, str(error), "correct the settings in [auditor]; see docs/audit.md")
+    late = probes.late_anchors(client, database, own.origin, [each.name for each in configured])
+    return checks.audit_anchors(late, checks.UNANCHORED_S + max((each.every_s for each in configured), default=0))
 
 
 def _schema(client: "Store", database: str) -> Finding:

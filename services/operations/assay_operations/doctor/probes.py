@@ -8,6 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
+from collections.abc import Sequence
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -422,6 +423,25 @@ def audit_log(client: "Store", database: str, origin: str) -> tuple[int, int, fl
         f"SELECT greatest(max(watermark), toUInt64(toUnixTimestamp64Milli(now64(3))) * {PLACES}) FROM {database}.watermark"  # noqa: S608
     ).result_rows[0][0]
     return int(leaves), covered, unanchored_s, behind_s, int(place) > int(latest)
+
+
+def late_anchors(client: "Store", database: str, origin: str, names: Sequence[str]) -> list[tuple[str, int, float]]:
+    """Return each anchor, the leaves of its newest checkpoint, and the age of the first newer one in s."""
+    found = []
+    for name in names:
+        size = int(
+            client.query(
+                f"SELECT max(size) FROM {database}.audit_anchors WHERE log = {{log:String}} AND anchor = {{anchor:String}}",  # noqa: S608
+                parameters={"log": origin, "anchor": name},
+            ).result_rows[0][0]
+        )
+        behind_s = client.query(
+            f"SELECT toFloat64(if(count() = 0, 0, max(dateDiff('second', stored_at, now64(6, 'UTC'))))) FROM {database}.audit_checkpoints "  # noqa: S608
+            "WHERE log = {log:String} AND size > {size:UInt64}",
+            parameters={"log": origin, "size": size},
+        ).result_rows[0][0]
+        found.append((name, size, max(0.0, float(behind_s))))
+    return found
 
 
 #: Days that a row of the audit log may be late to expire: a timer may run once a week.

@@ -86,12 +86,29 @@ CREATE TABLE IF NOT EXISTS ${base}.audit_checkpoints
     note String COMMENT 'The signed checkpoint (c2sp.org/tlog-checkpoint).' CODEC(ZSTD(3)),
     edge Array(String) COMMENT 'Roots of the complete subtrees from left to right, in hex: a tree continues from them.' CODEC(ZSTD(1)),
     places Map(String, UInt64) COMMENT 'Greatest place of each kind of source in these leaves, events as one: the auditor continues from them.' CODEC(ZSTD(1)),
+    rotation String COMMENT 'If the key was replaced here, the statement that both keys signed; otherwise empty.' CODEC(ZSTD(3)),
     stored_at DateTime64(6, 'UTC') MATERIALIZED now64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).' CODEC(ZSTD(1))
 )
 ENGINE = ReplacingMergeTree
 ORDER BY (log, size, root, note)
 SETTINGS non_replicated_deduplication_window = 0
 COMMENT 'Signed checkpoints of the audit log.';
+
+CREATE TABLE IF NOT EXISTS ${base}.audit_anchors
+(
+    log LowCardinality(String) COMMENT 'The log: the origin in its checkpoints.' CODEC(ZSTD(1)),
+    size UInt64 COMMENT 'Number of leaves of the checkpoint.' CODEC(ZSTD(1)),
+    anchor LowCardinality(String) COMMENT 'Who has it: the name of a witness, the host of a time-stamp server, a directory.' CODEC(ZSTD(1)),
+    kind LowCardinality(String) COMMENT 'witness, timestamp or directory.' CODEC(ZSTD(1)),
+    note String COMMENT 'The signed checkpoint; of a witness, with its cosignature (c2sp.org/tlog-cosignature).' CODEC(ZSTD(3)),
+    token String COMMENT 'The response of a time-stamp server (RFC 3161) in base64; otherwise empty.' CODEC(ZSTD(3)),
+    anchored_at DateTime64(6, 'UTC') COMMENT 'When: of a witness or a time-stamp server, by its own clock (UTC).' CODEC(ZSTD(1)),
+    stored_at DateTime64(6, 'UTC') MATERIALIZED now64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).' CODEC(ZSTD(1))
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (log, size, anchor, note, token)
+SETTINGS non_replicated_deduplication_window = 0
+COMMENT 'Checkpoints of the audit log that others have, with what they signed.';
 
 CREATE VIEW IF NOT EXISTS ${views}.audit_rows
 (
@@ -177,10 +194,28 @@ CREATE VIEW IF NOT EXISTS ${views}.audit_checkpoints
     note String COMMENT 'The signed checkpoint (c2sp.org/tlog-checkpoint).',
     edge Array(String) COMMENT 'Roots of the complete subtrees from left to right, in hex: a tree continues from them.',
     places Map(String, UInt64) COMMENT 'Greatest place of each kind of source in these leaves, events as one: the auditor continues from them.',
+    rotation String COMMENT 'If the key was replaced here, the statement that both keys signed; otherwise empty.',
     stored_at DateTime64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).'
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
-    log, size, root, note, edge, places, stored_at
+    log, size, root, note, edge, places, rotation, stored_at
 FROM ${base}.audit_checkpoints
 COMMENT 'Signed checkpoints of the audit log.';
+
+CREATE VIEW IF NOT EXISTS ${views}.audit_anchors
+(
+    log LowCardinality(String) COMMENT 'The log: the origin in its checkpoints.',
+    size UInt64 COMMENT 'Number of leaves of the checkpoint.',
+    anchor LowCardinality(String) COMMENT 'Who has it: the name of a witness, the host of a time-stamp server, a directory.',
+    kind LowCardinality(String) COMMENT 'witness, timestamp or directory.',
+    note String COMMENT 'The signed checkpoint; of a witness, with its cosignature (c2sp.org/tlog-cosignature).',
+    token String COMMENT 'The response of a time-stamp server (RFC 3161) in base64; otherwise empty.',
+    anchored_at DateTime64(6, 'UTC') COMMENT 'When: of a witness or a time-stamp server, by its own clock (UTC).',
+    stored_at DateTime64(6, 'UTC') COMMENT 'When it was written (clock of the store, UTC, microseconds).'
+)
+DEFINER = CURRENT_USER SQL SECURITY DEFINER
+AS SELECT
+    log, size, anchor, kind, note, token, anchored_at, stored_at
+FROM ${base}.audit_anchors
+COMMENT 'Checkpoints of the audit log that others have, with what they signed.';

@@ -1,0 +1,247 @@
+"""`assay audit rotate-key` on a real store: recorded, signed by both keys, and whole again after an interruption at any point."""
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from assay_auditor import log
+from assay_auditor.keys import KEY_FILE, NEXT_FILE, PUBLIC_FILE, ROTATION_FILE, prepare_signer
+from assay_auditor.notes import Checkpoint, Signer, Verifier
+from assay_operations import audit_expire
+from assay_operations.audit_reads import standing, with_file
+from assay_runtime.store import connect
+from tests.support.audited import ORIGIN, TABLES, Audited
+from tests.support.cli import Cli, called
+from tests.support.store import StoreServer
+from tests.support.witness import OwnWitness
+
+NEW = Signer(ORIGIN, b"n" * 32)
+
+
+class KilledError(BaseException):
+    """The process ends here."""
+
+
+@pytest.fixture
+def audited(migrated: StoreServer, tmp_path: Path) -> Iterator[Audited]:
+    with connect(migrated.settings().store) as owner:
+        for table in (*TABLES, "tool_calls", "server_events", "capture_failures", "watermarks"):
+            owner.command(f"TRUNCATE TABLE assay_base.{table}")
+        audited = Audited(migrated, owner, tmp_path / "log")
+        audited.calls(5)
+        audited.watermark()
+        audited.audit()
+        yield audited
+
+
+@pytest.fixture
+def cli(audited: Audited, tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[bytes]"]:
+    command = Cli(tmp_path, store_url=audited.server.url)
+    extra = f'[auditor]\norigin = "{ORIGIN}"\ndirectory = "{audited.directory}"\ncheckpoint_s = 0.2\n'
+    return lambda *arguments, role="sre": command.call("audit", *arguments, role=role, extra=extra)
+
+
+def vkey(audited: Audited) -> str:
+    return (audited.directory / PUBLIC_FILE).read_text().strip()
+
+
+def grow(audited: Audited, start: int) -> None:
+    audited.calls(3, start=start)
+    audited.watermark()
+    audited.audit()
+
+
+def kinds(cli: Any, *arguments: str) -> list[str]:
+    done = cli("verify", "--full", "--json", *arguments)
+    lines = [orjson.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == (1 if len(lines) > 1 else 0), (done.stdout, done.stderr)
+    return [line["kind"] for line in lines if line["event"] == "mismatch"]
+
+
+def test_a_rotation_is_a_leaf_and_a_checkpoint_of_both_keys_and_every_key_verifies_the_log(
+    audited: Audited, cli: Any, tmp_path: Path
+) -> None:
+    keys = [vkey(audited)]
+    early = cli("prove", "0").stdout
+    for number in range(2):
+        with audited.auditing():
+            done = cli("rotate-key", "--yes", "--comment", "yearly", role="owner")
+        assert done.returncode == 0, done.stderr
+        keys.append(done.stdout.decode().strip())
+        grow(audited, 100 * (number + 1))
+    assert len(set(keys)) == 3
+    assert vkey(audited) == keys[-1] == cli("key").stdout.decode().strip()
+    assert not (audited.directory / NEXT_FILE).exists()
+    assert Signer.parsed((audited.directory / KEY_FILE).read_text().strip()).verifier.vkey == keys[-1]
+    rows = [orjson.loads(line) for line in cli("list", "--tool", "audit rotate-key", "--json").stdout.splitlines()]
+    assert [row["status"] for row in rows] == ["done", "started"] * 2
+    # The record is below the checkpoint that both keys signed.
+    sizes = audited.query("SELECT size FROM assay.audit_checkpoints WHERE rotation != '' ORDER BY size")
+    assert [size > row["leaf_index"] for (size,), row in zip(sizes, [rows[3], rows[1]], strict=True)] == [True, True]
+    late = cli("prove", str(audited.size() - 1)).stdout
+    assert orjson.loads(late)["vkey"] == keys[-1]
+    for key in keys:
+        assert kinds(cli, "--vkey", key) == []
+        assert [
+            each["problem"] for each in map(orjson.loads, cli("anchors", "--json", "--vkey", key).stdout.splitlines())
+        ] == ["", ""]
+        (tmp_path / "late.json").write_bytes(late)
+        assert called("audit", "check", str(tmp_path / "late.json"), "--vkey", key).returncode == 0
+    (tmp_path / "early.json").write_bytes(early)
+    assert called("audit", "check", str(tmp_path / "early.json"), "--vkey", keys[0]).returncode == 0
+    stranger = Signer(ORIGIN, b"z" * 32).verifier.vkey
+    assert set(kinds(cli, "--vkey", stranger)) == {"checkpoint"}
+    assert called("audit", "check", str(tmp_path / "late.json"), "--vkey", stranger).returncode == 1
+
+
+def test_the_chain_is_in_the_store_and_in_the_file_and_either_is_enough(audited: Audited, cli: Any) -> None:
+    old = vkey(audited)
+    prepare_signer(audited.directory, NEW)
+    grow(audited, 50)
+    grow(audited, 60)
+    file = audited.directory / ROTATION_FILE
+    content = file.read_text()
+    file.unlink()
+    assert kinds(cli, "--vkey", old) == []
+    file.write_text(content)
+    audited.owner.command(
+        "ALTER TABLE assay_base.audit_checkpoints UPDATE rotation = '' WHERE 1", settings={"mutations_sync": 2}
+    )
+    assert kinds(cli, "--vkey", old) == []
+    file.write_text("")
+    assert set(kinds(cli, "--vkey", old)) == {"checkpoint"}
+
+
+def test_a_reader_whose_settings_name_the_old_key_sees_a_valid_signature_in_the_console(audited: Audited) -> None:
+    old = vkey(audited)
+    prepare_signer(audited.directory, NEW)
+    grow(audited, 50)
+    grow(audited, 60)
+    for key, expected in ((old, "valid"), (Signer(ORIGIN, b"z" * 32).verifier.vkey, "bad")):
+        own = audited.settings(vkey=key).auditor
+        found = with_file(standing(audited.owner, own), own)
+        assert found.checkpoint is not None
+        assert found.checkpoint.signature == expected
+        assert [bool(each.problem) for each in found.places] == [expected == "bad"] * 2
+
+
+def test_the_old_key_signs_nothing_any_more(audited: Audited, cli: Any) -> None:
+    old = audited.auditor().signer
+    prepare_signer(audited.directory, NEW)
+    grow(audited, 50)
+    grow(audited, 60)
+    [[size, root]] = audited.query("SELECT size, root FROM assay.audit_checkpoints ORDER BY size DESC LIMIT 1")
+    note = old.signed(Checkpoint(ORIGIN, size, bytes.fromhex(root)).text)
+    audited.insert("audit_checkpoints", {"log": ORIGIN, "size": size, "root": root, "note": note, "edge": []})
+    assert "checkpoint" in kinds(cli)
+
+
+#: What a rotation does, in its order: where it is interrupted, before or after.
+STEPS = [
+    (log, "append_checkpoint", 1),
+    (log, "append_checkpoint", 2),
+    (log.Log, "_record", 1),
+    (log, "replace_signer", 1),
+]
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(("owner", "name", "number"), STEPS)
+def test_a_rotation_that_was_killed_between_two_steps_is_completed_by_the_next_start(
+    audited: Audited, cli: Any, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, number: int, after: bool
+) -> None:
+    old = vkey(audited)
+    prepare_signer(audited.directory, NEW)
+    step, calls = getattr(owner, name), []
+
+    def killed(*arguments: Any, **options: Any) -> Any:
+        calls.append(name)
+        if len(calls) == number and not after:
+            raise KilledError
+        result = step(*arguments, **options)
+        if len(calls) == number:
+            raise KilledError
+        return result
+
+    first = audited.auditor()
+    monkeypatch.setattr(owner, name, killed)
+    with pytest.raises(KilledError):
+        first.step()
+    monkeypatch.setattr(owner, name, step)
+    first._lock.release()  # as the kernel does
+    has_key = Signer.parsed((audited.directory / KEY_FILE).read_text().strip())
+    assert (has_key.verifier == NEW.verifier) == (
+        name == "replace_signer" and after
+    )  # not before the new one has signed
+    grow(audited, 50)
+    assert vkey(audited) == NEW.verifier.vkey
+    assert not (audited.directory / NEXT_FILE).exists()
+    for key in (old, NEW.verifier.vkey):
+        assert kinds(cli, "--vkey", key) == []
+
+
+def test_a_public_key_that_an_interrupted_rotation_left_is_replaced_at_the_next_start(audited: Audited) -> None:
+    old = vkey(audited)
+    prepare_signer(audited.directory, NEW)
+    audited.audit()
+    (audited.directory / PUBLIC_FILE).write_text(old + "\n")
+    audited.auditor()
+    assert vkey(audited) == NEW.verifier.vkey
+
+
+def test_an_auditor_that_stood_by_takes_the_new_key(audited: Audited, cli: Any) -> None:
+    standing = audited.auditor()
+    prepare_signer(audited.directory, NEW)
+    audited.audit()
+    audited.calls(2, start=70)
+    audited.watermark()
+    while standing.step():
+        pass
+    standing.close()
+    assert standing.problem == ""
+    assert standing.signer.verifier == NEW.verifier
+    assert kinds(cli) == []
+
+
+def test_a_witness_takes_what_both_keys_signed_and_the_new_one_alone_once_it_knows_it(audited: Audited) -> None:
+    witness = OwnWitness({ORIGIN: vkey(audited)})
+    try:
+        assert audited.anchor(witnesses=witness.setting).problems == []
+        prepare_signer(audited.directory, NEW)
+        grow(audited, 50)
+        assert audited.anchor(witnesses=witness.setting).problems == []
+        grow(audited, 60)
+        assert "does not trust the key of this log" in audited.anchor(witnesses=witness.setting).problems[0]
+        witness.logs[ORIGIN] = NEW.verifier.vkey
+        assert audited.anchor(witnesses=witness.setting).problems == []
+        assert witness.size_of(ORIGIN) == audited.size()
+    finally:
+        witness.stop()
+
+
+def test_without_an_auditor_the_key_stays(audited: Audited, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_expire, "GRACE_S", 0.2)
+    old = vkey(audited)
+    done = cli("rotate-key", "--yes", role="owner")
+    assert (done.returncode, b"the key is the same as before" in done.stderr) == (2, True)
+    assert (vkey(audited), (audited.directory / NEXT_FILE).exists()) == (old, False)
+    shutil.move(audited.directory, audited.directory.with_name("elsewhere"))
+    done = cli("rotate-key", "--yes", role="owner")
+    assert (done.returncode, b"where the auditor runs" in done.stderr) == (2, True)
+
+
+def test_a_next_key_that_is_damaged_or_of_another_log_stops_the_auditor_with_its_name(audited: Audited) -> None:
+    for content in ("nonsense\n", Signer("other", b"o" * 32).skey + "\n"):
+        path = audited.directory / NEXT_FILE
+        path.write_text(content)
+        path.chmod(0o600)
+        stopped = audited.auditor()
+        stopped.step()
+        stopped.close()
+        assert NEXT_FILE in stopped.problem
+    assert Verifier.parsed(vkey(audited)) == audited.auditor().signer.verifier
