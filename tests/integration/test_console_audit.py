@@ -108,6 +108,28 @@ async def test_before_a_verification_the_page_says_that_nobody_verified_and_how(
         assert page.count("same root") == 2
 
 
+async def test_each_anchor_is_listed_with_its_newest_checkpoint(log: Log) -> None:
+    of_anchor = (
+        "INSERT INTO assay_base.audit_anchors (log, size, anchor, kind, note, anchored_at) "
+        "SELECT log, size, '{anchor}', '{kind}', {note}, stored_at FROM assay_base.audit_checkpoints ORDER BY size DESC LIMIT 1"
+    )
+    log.command(of_anchor.format(anchor="witness.example/w1", kind="witness", note="note"))
+    log.command(of_anchor.format(anchor="<b>tsa</b>", kind="timestamp", note="'no checkpoint'"))
+    try:
+        async with console(log.settings(), Role.VIEWER) as pages:
+            document, page = await both(pages, "/audit")
+    finally:
+        log.command("TRUNCATE TABLE assay_base.audit_anchors")
+    state = document["standing"]["value"]
+    witness, server = sorted((each for each in state["places"][1:-1]), key=lambda each: -(each["size"] or 0))
+    assert (witness["where"], witness["size"]) == ("witness witness.example/w1", log.audited.size())
+    assert witness["root"] == state["checkpoint"]["root"]
+    assert (server["where"], server["size"]) == ("timestamp <b>tsa</b>", None)
+    assert "its checkpoint cannot be read" in server["problem"]
+    assert page.count("same root") == 3
+    assert "timestamp <b>tsa</b>" in page
+
+
 async def test_rows_that_wait_for_a_checkpoint_and_events_that_wait_for_a_row_are_counted(log: Log) -> None:
     log.command("ALTER TABLE assay_base.audit_checkpoints DELETE WHERE 1")
     log.command(f"ALTER TABLE assay_base.audit_leaves DELETE WHERE leaf_index >= {log.audited.size() - 63}")

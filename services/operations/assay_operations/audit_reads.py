@@ -38,6 +38,8 @@ OUTCOMES = (
 PARTS = (2_000, 10_000, 50_000, 250_000)
 #: Events that are counted if the log lacks them, and events or records that a filter by session or person names.
 BEHIND_MAX, NAMED_MAX = 10_000, 2_000
+#: Checkpoints of anchors that are looked at, the newest.
+ANCHORED_MAX = 1_000
 #: Seconds without a checkpoint, or without a stored event, after which the auditor is taken for stopped.
 LATE_S = 900.0
 
@@ -138,8 +140,29 @@ def standing(client: "Client", own: AuditorSettings) -> Standing:
             )
             if signed
             else Place("the store", None, problem="no checkpoint"),
+            *_anchored(log),
         ),
     )
+
+
+def _anchored(log: AuditLog) -> list[Place]:
+    """Return the newest checkpoint of each anchor that answered lately. Only a verification checks what they signed."""
+    rows = log.query(
+        "SELECT kind, anchor, size, note FROM (SELECT kind, anchor, size, note FROM audit_anchors WHERE log = {log:String} "
+        "ORDER BY log DESC, size DESC LIMIT {most:UInt64}) ORDER BY size DESC LIMIT 1 BY anchor",
+        most=ANCHORED_MAX,
+    )
+    return [_anchor(f"{kind} {anchor}", int(size), str(note), log.own) for kind, anchor, size, note in rows]
+
+
+def _anchor(where: str, size: int, note: str, own: AuditorSettings) -> Place:
+    try:
+        found = Checkpoint.parsed(note)
+    except NoteError as error:
+        return Place(where, None, problem=f"its checkpoint cannot be read: {error}")
+    if (found.origin, found.size) != (own.origin, size):
+        return Place(where, None, problem="its checkpoint is of another log or size")
+    return Place(where, found.size, found.root.hex())
 
 
 def _signed(row: Sequence[Any], log: AuditLog) -> Signed:
@@ -261,7 +284,8 @@ def _sentence(found: Standing, own: AuditorSettings) -> tuple[State, str, str]:
     if len({(each.size, each.root) for each in places}) > len({each.size for each in places}):
         return "bad", "Two different logs of the same size were signed.", full
     if any(each.size is not None and each.size > found.leaves for each in places):
-        return "bad", "The auditor's file has a checkpoint of more rows than the store has.", full
+        where = next(each.where for each in found.places if each.size is not None and each.size > found.leaves)
+        return "bad", f"{where} has a checkpoint of more rows than the store has.", full
     if verified and not verified.intact:
         what = f"A verification {age(found.verified_s)} ago found that the log was changed{verified.found}."
         return "bad", what, full
