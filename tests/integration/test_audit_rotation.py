@@ -13,7 +13,7 @@ from assay_auditor import log
 from assay_auditor.keys import KEY_FILE, NEXT_FILE, PUBLIC_FILE, ROTATION_FILE, prepare_signer
 from assay_auditor.notes import Checkpoint, Signer, Verifier
 from assay_operations import audit_expire
-from assay_operations.audit_reads import standing, with_file
+from assay_operations.audit_reads import standing
 from assay_runtime.store import connect
 from tests.support.audited import ORIGIN, TABLES, Audited
 from tests.support.cli import Cli, called
@@ -124,7 +124,7 @@ def test_a_reader_whose_settings_name_the_old_key_sees_a_valid_signature_in_the_
     grow(audited, 60)
     for key, expected in ((old, "valid"), (Signer(ORIGIN, b"z" * 32).verifier.vkey, "bad")):
         own = audited.settings(vkey=key).auditor
-        found = with_file(standing(audited.owner, own), own)
+        found = standing(audited.owner, own)
         assert found.checkpoint is not None
         assert found.checkpoint.signature == expected
         assert [bool(each.problem) for each in found.places] == [expected == "bad"] * 2

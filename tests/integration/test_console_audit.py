@@ -5,14 +5,18 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from assay_auditor.keys import append_checkpoint, load_or_create
+from assay_auditor.notes import Checkpoint
 from assay_auditor.rows import record_id
 from assay_console.people import Role
 from assay_operations.audit_log import AuditLog
+from assay_operations.audit_reads import standing
 from assay_runtime.store import connect
 from assay_schema.ids import new_event_id
 from assay_schema.settings import RedisSettings, Settings
@@ -106,6 +110,50 @@ async def test_before_a_verification_the_page_says_that_nobody_verified_and_how(
         assert checkpoint["key"].startswith(f"{ORIGIN}+")
         assert [each["root"] for each in state["places"]] == [checkpoint["root"]] * 2, "the store, and the file"
         assert page.count("same root") == 2
+
+
+async def test_checkpoints_that_are_signed_meanwhile_are_no_tampering(
+    own_store: StoreServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two requests, between the reads of one, and while the store is away."""
+    numbers = count()
+    with connect(own_store.settings().store) as owner:
+        audited = Audited(own_store, owner, tmp_path / "log")
+        audited.watermark()
+
+        def sign_more() -> None:
+            audited.calls(1, next(numbers))
+            audited.audit()
+
+        sign_more()
+        settings = audited.settings("console").model_copy(update={"redis": RedisSettings(url="redis://127.0.0.1:1/0")})
+        async with console(settings) as pages:
+
+            async def state() -> Any:
+                return (await pages.json("/audit"))["standing"]
+
+            assert [each["size"] for each in (await state())["value"]["places"]] == [1, 1]
+            sign_more()
+            assert (await state())["value"]["state"] == "warn", "nobody verified it"
+            monkeypatch.setattr("assay_console.page.ROLLUP_S", 0.0)
+            read = AuditLog.query
+
+            def read_later(log: AuditLog, query: str, **values: Any) -> Any:
+                sign_more()
+                return read(log, query, **values)
+
+            with monkeypatch.context() as growing:
+                growing.setattr(AuditLog, "query", read_later)
+                grown = standing(owner, settings.auditor)
+            assert next(numbers) > 4, "the log has grown between the reads"
+            assert grown.state == "warn", grown.sentence
+            assert (await state())["value"]["leaves"] == audited.size()
+            signer, _ = load_or_create(audited.directory, ORIGIN)
+            later = Checkpoint(ORIGIN, audited.size() + 1, bytes(32))
+            own_store.stop()
+            append_checkpoint(audited.directory, signer.signed(later.text))
+            found = await state()
+            assert (found["state"], found["value"]["state"]) == ("stale", "warn")
 
 
 async def test_each_anchor_is_listed_with_its_newest_checkpoint(log: Log) -> None:

@@ -108,21 +108,24 @@ class Standing:
 
 
 def standing(client: "Client", own: AuditorSettings) -> Standing:
-    """Read the state of the log. The places outside of the store are added by `with_file`."""
+    """Read the state of the log, and compare the places that keep checkpoints: the store, its anchors, the auditor's file."""
     log = AuditLog(client, own)
-    newest = log.query(
-        "SELECT leaf_index, stored_at FROM audit_leaves WHERE log = {log:String} ORDER BY log DESC, leaf_index DESC LIMIT 1"
-    )
-    leaves = int(newest[0][0]) + 1 if newest else 0
+    # A checkpoint is in the file before it is in the store, and its leaves are before both: what is read later may have more.
+    in_file = place_of_file(own)
     notes = log.query(
         "SELECT size, root, note, places, stored_at, toFloat64(dateDiff('millisecond', stored_at, now64(6, 'UTC'))) / 1000 "
         "FROM audit_checkpoints WHERE log = {log:String} ORDER BY log DESC, size DESC LIMIT 1"
     )
     signed = _signed(notes[0], log) if notes else None
+    anchored = _anchored(log)
+    newest = log.query(
+        "SELECT leaf_index, stored_at FROM audit_leaves WHERE log = {log:String} ORDER BY log DESC, leaf_index DESC LIMIT 1"
+    )
+    leaves = int(newest[0][0]) + 1 if newest else 0
     size = signed.size if signed else 0
     behind, behind_s = _behind(log, size, notes[0][3] if notes else {})
     verified, verified_s = _verified(log)
-    return Standing(
+    found = Standing(
         log=own.origin,
         leaves=leaves,
         newest_at=_utc(newest[0][1]) if newest else None,
@@ -140,9 +143,11 @@ def standing(client: "Client", own: AuditorSettings) -> Standing:
             )
             if signed
             else Place("the store", None, problem="no checkpoint"),
-            *_anchored(log),
+            *anchored,
+            in_file,
         ),
     )
+    return with_sentence(found, own)
 
 
 def _anchored(log: AuditLog) -> list[Place]:
@@ -240,13 +245,9 @@ def with_key(own: AuditorSettings) -> AuditorSettings:
         return own
 
 
-def with_file(found: Standing, own: AuditorSettings) -> Standing:
-    """Add the auditor's file of checkpoints, if it can be read, and the sentence about all places."""
+def place_of_file(own: AuditorSettings) -> Place:
+    """Return the newest checkpoint in the auditor's file, if this process can read it."""
     path = own.directory / CHECKPOINT_FILE
-    return with_sentence(replace(found, places=(*found.places, _in_file(path, own))), own)
-
-
-def _in_file(path: Path, own: AuditorSettings) -> Place:
     where = str(path)
     try:
         notes = last_notes(path.parent)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from assay_auditor.notes import Checkpoint, Signer
-from assay_operations.audit_reads import Place, Signed, Standing, with_file, with_key, with_sentence
+from assay_operations.audit_reads import Place, Signed, Standing, place_of_file, with_key, with_sentence
 from assay_operations.audit_verified import Verified, verified_of
 from assay_schema.settings import AuditorSettings
 
@@ -81,7 +81,7 @@ def test_the_auditors_file_is_a_place_of_checkpoints_if_it_can_be_read(tmp_path:
     file = tmp_path / "checkpoints.txt"
 
     def place() -> Place:
-        return with_file(GOOD, own).places[-1]
+        return place_of_file(own)
 
     assert (place().size, place().problem) == (None, "not on this host, or empty")
     note = signer.signed(Checkpoint("assay/audit", 10, bytes.fromhex(ROOT)).text)

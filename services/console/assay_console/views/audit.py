@@ -13,7 +13,6 @@ from assay_operations.audit_reads import (
     log_rows,
     one_row,
     standing,
-    with_file,
     with_key,
 )
 from assay_operations.errors import OperationError
@@ -64,9 +63,8 @@ async def read(ask: Ask) -> Audit:
     state, rows = await asyncio.gather(
         ask.panel(standing, own), ask.panel(log_rows, own, wanted, span, below=below, limit=LIMIT)
     )
-    whole = None if state.value is None else await asyncio.to_thread(with_file, state.value, own)
     filters = {each.name: ask.parameters[each.name] for each in FILTER if ask.parameters.get(each.name)}
-    return Audit(filters=filters, standing=state.holding(whole), listed=rows)
+    return Audit(filters=filters, standing=state, listed=rows)
 
 
 async def _own(ask: Ask) -> AuditorSettings:
