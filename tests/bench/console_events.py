@@ -2,7 +2,9 @@
 
 import time
 
+from assay_auditor.notes import Checkpoint, Signer
 from assay_runtime.store import Client, insert_json_rows
+from assay_schema.settings import AuditorSettings
 from tests.support.sample_rows import FINGERPRINT, failure, lines, session_part
 from tests.support.store import ROLLUP_REFRESHES, refresh_rollups
 
@@ -32,7 +34,7 @@ def _words(count: int, seed: int) -> str:
 
 
 def fill(owner: Client, rows: int) -> None:
-    """Insert `rows` events of five projects, scores of some answers, sessions and failures; then count the rollups.
+    """Insert `rows` events of five projects, scores of some answers, sessions, failures, and rows of the audit log; then count the rollups.
 
     Of ten events, five are retrievals, two and a half are answers to half of them, two are tool calls of agents and half an event is
     feedback. Everything was stored an hour ago.
@@ -55,6 +57,7 @@ def fill(owner: Client, rows: int) -> None:
     insert_json_rows(owner, "assay_base.session_parts", lines(made), len(made))
     lost = [failure(number, project=f"p{number % 5}", days_old=number * 2 / _FAILURES) for number in range(_FAILURES)]
     insert_json_rows(owner, "assay_base.capture_failures", lines(lost), len(lost))
+    _audit(owner)
     for view in ROLLUP_REFRESHES:
         owner.command(f"SYSTEM START VIEW assay_base.{view}")
     refresh_rollups(owner, ("rollup_minute_refresh", "rollup_hour_refresh", "rollup_day_refresh"))
@@ -170,3 +173,43 @@ def _kinds(numbers: dict[str, int]) -> list[tuple[str, list[str], list[str], str
         (table, list(values), [f"{sql} AS `{name}_`" for name, sql in values.items()], where)
         for table, (values, where) in kinds.items()
     ]
+
+
+def _audit(owner: Client) -> None:
+    """Insert a row of the audit log, its leaf and two disclosures for each tool call without one, and a checkpoint of all.
+
+    Pages cost what they cost on a true log of this size, but the hashes and the root are made up: nothing here verifies.
+    """
+    signer = Signer(AuditorSettings().origin, bytes(32))
+    [[start]] = owner.query("SELECT count() FROM assay_base.audit_leaves").result_rows
+    made_up = "lower(hex(SHA256(concat('{}', toString(event_id)))))"
+    calls = (
+        f"SELECT *, '{signer.name}' AS log, {start} + row_number() OVER (ORDER BY id, event_id) - 1 AS leaf, "
+        f"{made_up.format('leaf')} AS hash, [{made_up.format('a')}, {made_up.format('b')}] AS digests FROM assay_base.tool_calls "
+        "WHERE event_id NOT IN (SELECT source_id FROM assay_base.audit_leaves)"
+    )
+    leaf = {"log": "log", "leaf_index": "leaf", "kind": "'tool_call'", "source_id": "event_id", "place": "id"}
+    hashes = {"leaf_hash": "hash", "chain_hash": "hash"}
+    row = {
+        "created_at": "created_at", "project": "project", "service": "service", "duration_us": "toUInt64(duration_ms * 1000)",
+        "id": "leaf + 1", "occurred_at": "occurred_at", "source_connection_id": "service", "tool_name": "tool_name", "status": "status",
+        "cost_class": "'small'", "fingerprint": "hash", "fingerprint_version": "'fp-v1'", "sd": "digests",
+    }  # fmt: skip
+    disclosure = {"digest": "arrayJoin(digests)", "disclosure": "repeat(hash, 2)", "project": "project"}
+    tables = {
+        "audit_disclosures": {"log": "log", "leaf_index": "leaf", "created_at": "created_at"} | disclosure,
+        "audit_rows": leaf | row | hashes,
+        "audit_leaves": leaf | hashes,  # the last one: the query leaves out calls that have a leaf
+    }
+    for table, values in tables.items():
+        columns, values_sql = ", ".join(values), ", ".join(values.values())
+        owner.command(f"INSERT INTO assay_base.{table} ({columns}) SELECT {values_sql} FROM ({calls})")
+    [[size, place]] = owner.query(
+        "SELECT max(leaf_index) + 1, (SELECT max(id) FROM assay_base.tool_calls) FROM assay_base.audit_leaves"
+    ).result_rows
+    checkpoint = Checkpoint(signer.name, size, bytes(32))
+    signed = {
+        "log": signer.name, "size": size, "root": checkpoint.root.hex(), "note": signer.signed(checkpoint.text), "edge": [],
+        "places": {"event": place},
+    }  # fmt: skip
+    insert_json_rows(owner, "assay_base.audit_checkpoints", lines([signed]), 1)

@@ -87,6 +87,7 @@ def requests_of(site: Site, count: int) -> dict[str, Callable[[int], str]]:
         kind: [row.event_id for row in list_events(site.owner, EventFilter((kind,), "p1"), span, limit=count).rows]
         for kind in (Kind.RETRIEVAL, Kind.ANSWER)
     }
+    [[leaves]] = site.owner.query("SELECT count() FROM assay.audit_leaves").result_rows
     filled = site.filled
     base, change = filled.runs
 
@@ -132,7 +133,7 @@ def requests_of(site: Site, count: int) -> dict[str, Callable[[int], str]]:
         "patterns": [fixed("/patterns")],
         "arrivals": [fixed("/arrivals?project=p1")],
         "audit": [ranged("/audit", 7)],
-        "audit_row": [lambda number: f"/audit/{number % 100}"],
+        "audit_row": [lambda number: f"/audit/{number * 7919 % leaves}"],
         "sql": [lambda number: f"/sql?q=SELECT+count()+FROM+rollup_day+WHERE+events+%3E+{number}"],
         "health": [fixed("/health")],
     }
