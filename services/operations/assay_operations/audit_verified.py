@@ -14,10 +14,13 @@ from assay_operations.audit import Trail
 from assay_operations.audit_log import Result
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
+from assay_runtime.store_errors import REFUSED
 from assay_schema.settings import SettingsError
 
 #: Name of the operation in the records.
 VERIFIED = "audit verify"
+#: The engine's errors for a user who may not insert records.
+_NO_RIGHT = {REFUSED[name] for name in ("READONLY", "DATABASE_ACCESS_DENIED", "ACCESS_DENIED")}
 _NOT_RECORDED = "this verification is not recorded, so the console does not show it"
 
 
@@ -48,8 +51,8 @@ class Verified:
 def record_verification(data: Path, result: Result, actor: Actor, *, is_partial: bool, first: Mismatch | None) -> str:
     """Record the outcome of a verification. Return why it is not recorded; '' if it is.
 
-    `is_partial`: some rows were not read. Needs the operator's right to insert records, and raises nothing without it: a verification
-    needs no more than a reader's rights.
+    `is_partial`: some rows were not read. Needs the operator's right to insert records, and raises nothing without it, or if the
+    store is away: a verification needs no more than a reader's rights.
     """
     target: dict[str, Any] = {
         "log": result.origin,
@@ -70,8 +73,10 @@ def record_verification(data: Path, result: Result, actor: Actor, *, is_partial:
                 client, VERIFIED, actor, identity=store.user, target=target, outcome="failed" if first else "done",
                 planned=result.leaves, error_kind="mismatch" if first else "",
             )  # fmt: skip
-    except OperationError:  # the store has just answered: it is the right that is missing
-        return f"{_NOT_RECORDED}: the store takes no record from {store.user!r}, only from operator and owner"
+    except OperationError as error:
+        if getattr(error.__cause__, "code", None) in _NO_RIGHT:
+            return f"{_NOT_RECORDED}: the store takes no record from {store.user!r}, only from operator and owner"
+        return f"{_NOT_RECORDED}: {error}"
     return ""
 
 
