@@ -4,6 +4,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -23,11 +24,13 @@ from assay_schema.settings import RedisSettings, Settings
 from tests.support.audited import ORIGIN, TABLES, Audited, failure, operation
 from tests.support.cli import Cli
 from tests.support.console_pages import Pages, console, missing, shown
-from tests.support.sample_rows import iso, tool_call
+from tests.support.sample_rows import iso, session_part, tool_call
 from tests.support.store import StoreServer
 
 NOW = {"mutations_sync": 2}
-AGENT, PERSON, HOST = "support-bot", "ana", "host-1"
+AGENT, PERSON, HOST, COMMENT = "support-bot", "ana", "host-1", "asked by jo"
+#: A session with three calls.
+LONG = "ses_long"
 
 
 @dataclass
@@ -53,19 +56,21 @@ class Log:
         self.audited.owner.command(sql, settings=NOW)
 
 
-@pytest.fixture(scope="module")
-def written(migrated: StoreServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
-    directory = tmp_path_factory.mktemp("audit")
-    with connect(migrated.settings().store) as owner:
-        audited = Audited(migrated, owner, directory / "log")
+@contextmanager
+def log_in(server: StoreServer, directory: Path) -> Iterator[Log]:
+    """Write a log into a store, and copies of its tables."""
+    with connect(server.settings().store) as owner:
+        audited = Audited(server, owner, directory / "log")
         session = "ses_audited"
-        audited.calls(60, project="shop", agent_name="other-bot")
+        audited.calls(57, project="shop", agent_name="other-bot")
+        audited.calls(3, 57, project="shop", agent_name="other-bot", session_id=LONG)
+        audited.insert("session_parts", session_part(project="shop", session_id=LONG))
         refused = tool_call(
             100, project="shop", agent_name=AGENT, session_id=session, tool_name="refund", status="refused",
             error_kind="pii_blocked", pii_attempted=["contact", "health"], pii_blocked=["health"],
         )  # fmt: skip
         lost = failure(project="shop", reason="scrubber_exception")
-        record = operation(at=iso(time.time_ns() // 1_000_000), actor=PERSON, comment="asked by jo")
+        record = operation(at=iso(time.time_ns() // 1_000_000), actor=PERSON, comment=COMMENT)
         audited.insert("tool_calls", refused)
         audited.insert("capture_failures", lost)
         audited.insert("operations_audit", record)
@@ -75,12 +80,25 @@ def written(migrated: StoreServer, tmp_path_factory: pytest.TempPathFactory) -> 
             owner.command(f"CREATE TABLE assay_base.kept_{table} AS assay_base.{table}")
             owner.command(f"INSERT INTO assay_base.kept_{table} SELECT * FROM assay_base.{table}")
         shutil.copytree(audited.directory, directory / "kept")
-        yield Log(audited, Cli(directory, store_url=migrated.url), refused, lost, record, session)
+        yield Log(audited, Cli(directory, store_url=server.url), refused, lost, record, session)
+
+
+@pytest.fixture(scope="module")
+def written(migrated: StoreServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
+    with log_in(migrated, tmp_path_factory.mktemp("audit")) as log:
+        yield log
+
+
+@pytest.fixture
+def own_log(own_store: StoreServer, tmp_path: Path) -> Iterator[Log]:
+    """A log for one test alone."""
+    with log_in(own_store, tmp_path) as log:
+        yield log
 
 
 @pytest.fixture
 def log(written: Log) -> Iterator[Log]:
-    """The log as it was written; recorded verifications are of other tests, and are not in it."""
+    """The log as it was written. Nothing removes a record of an operation: a test that needs none, or some, has `own_log`."""
     yield written
     for table in TABLES:
         written.command(f"TRUNCATE TABLE assay_base.{table}")
@@ -92,7 +110,7 @@ def log(written: Log) -> Iterator[Log]:
 async def both(pages: Pages, path: str) -> tuple[Any, str]:
     """Return the document and the page of an address, after a check that the page has every number of the document."""
     document, page = await pages.json(path), await pages.html(path)
-    moving = ("age_s", "waiting_s", "verified_s", "behind_s")
+    moving = ("age_s", "waiting_s", "verified_s", "partial_s", "behind_s")
     assert missing(document, page, *moving) == []
     return document, shown(page)
 
@@ -209,7 +227,9 @@ async def test_a_row_shows_what_was_asked_by_whom_and_what_refused_it(log: Log) 
     ("asked", "rows"),
     [
         ("tool=refund", 1), ("service=nobody", 0), (f"actor={AGENT}", 1), ("actor=nobody", 0), ("session=ses_audited", 1),
-        ("session=none", 0), ("project=shop&kind=operation", 0), ("project=shop&kind=lost", 1), ("actor=other-bot&status=refused", 0),
+        ("session=none", 0),
+        (f"session={LONG}", 3), (f"session={LONG}&from=2020-01-01&to=2020-01-02", 0),
+        ("project=shop&kind=operation", 0), ("project=shop&kind=lost", 1), ("actor=other-bot&status=refused", 0),
         ("session=ses_audited&actor=other-bot", 0), ("from=2020-01-01&to=2020-01-02", 0),
     ],
 )  # fmt: skip
@@ -218,6 +238,26 @@ async def test_filters_must_all_hold(log: Log, asked: str, rows: int) -> None:
         listed = (await pages.json(f"/audit?{asked}"))["listed"]["value"]
         assert (len(listed["rows"]), listed["complete"]) == (rows, True)
         assert rows or "No row happened in this range" in await pages.html(f"/audit?{asked}")
+
+
+@pytest.mark.parametrize(
+    ("asked", "most", "rows", "left_out"),
+    [
+        (f"session={LONG}", 2, 2, "Only the newest 2 calls of this session in this range were looked for."),
+        (f"session={LONG}", 3, 3, ""),
+        (f"actor={PERSON}", 0, 0, "Only the newest 0 operations of this person in this range were looked for."),
+        (f"actor={PERSON}", 1, 1, ""),
+    ],
+)
+async def test_a_filter_that_did_not_look_for_every_row_says_it_is_not_complete(
+    log: Log, monkeypatch: pytest.MonkeyPatch, asked: str, most: int, rows: int, left_out: str
+) -> None:
+    monkeypatch.setattr("assay_operations.audit_reads.NAMED_MAX", most)
+    async with console(log.settings()) as pages:
+        document, page = await both(pages, f"/audit?{asked}")
+        listed = document["listed"]["value"]
+        assert (len(listed["rows"]), listed["complete"], listed["left_out"]) == (rows, not left_out, left_out)
+        assert (f"{left_out} Choose a shorter range" in page) == bool(left_out)
 
 
 @pytest.mark.parametrize("asked", ["", "kind=tool_call&", "actor=other-bot&"])
@@ -313,6 +353,7 @@ async def test_a_name_that_was_erased_is_shown_as_erased_and_finds_nothing(log: 
         document, page = await both(pages, f"/audit/{log.refused['event_id']}")
         found = document["found"]["value"]
         assert (found["row"]["who"], found["row"]["who_state"]) == ("", "erased")
+        assert found["row"]["session_id"] == "", "it would name the person again"
         assert found["erased"] == 1 < found["personal"]
         assert "partly erased" in page
         assert all(each["holds"] for each in found["checks"]), "the proof stays intact"
@@ -320,7 +361,20 @@ async def test_a_name_that_was_erased_is_shown_as_erased_and_finds_nothing(log: 
         assert (await pages.json(f"/audit?actor={AGENT}"))["listed"]["value"]["rows"] == []
 
 
-async def test_a_recorded_verification_is_the_first_line_and_a_row_of_the_log(log: Log) -> None:
+async def test_a_comment_that_was_erased_is_not_shown(log: Log) -> None:
+    path = "/audit?kind=operation"
+    async with console(log.settings()) as pages:
+        assert COMMENT in await pages.html(f"/audit/{record_id(log.record['operation_id'], 'started')}")
+        assert log.audit("erase", "--subject", COMMENT, "--yes", role="owner") == 0
+        [row] = (await pages.json(path))["listed"]["value"]["rows"]
+        assert (row["who"], row["who_state"], row["comment"]) == (PERSON, "known", "")
+        place = f"/audit/{row['leaf_index']}"
+        for text in (await pages.html(path), await pages.html(place), json.dumps(await pages.json(place))):
+            assert COMMENT not in text
+
+
+async def test_a_recorded_verification_is_the_first_line_and_a_row_of_the_log(own_log: Log) -> None:
+    log = own_log
     assert log.audit("verify", role="operator") == 2, "an operator may not read the log"
     assert log.audit("verify", "--no-record", role="owner") == 0
     async with console(log.settings()) as pages:
@@ -346,6 +400,13 @@ async def test_a_recorded_verification_is_the_first_line_and_a_row_of_the_log(lo
         state = document["standing"]["value"]
         assert (state["state"], state["verified"]["first_leaf"]) == ("bad", 5)
         assert "found that the log was changed (row at leaf 5)" in page
+    assert log.audit("verify", "--since", "1s", role="owner") == 0, "it reads no row"
+    async with console(log.settings()) as pages:
+        document, page = await both(pages, "/audit")
+        state = document["standing"]["value"]
+        assert (state["state"], state["verified"]["first_leaf"], state["partial"]["intact"]) == ("bad", 5, True)
+        assert "found that the log was changed (row at leaf 5)" in page
+        assert "not all of" in page
 
 
 async def test_a_session_says_how_many_of_its_calls_are_in_the_log_and_leads_there(log: Log) -> None:
@@ -353,6 +414,21 @@ async def test_a_session_says_how_many_of_its_calls_are_in_the_log_and_leads_the
         path = f"/audit?session={log.session}"
         assert len((await pages.json(path))["listed"]["value"]["rows"]) == 1
         assert log.session in await pages.html(path)
+        audit = (await pages.json(f"/sessions/{LONG}"))["audit"]["value"]
+        assert audit == {"calls": 3, "rows": 3, "covered": 3, "refused": 0}
+        assert "signed 3 of 3 captured calls are rows of it, 3 of them signed" in shown(await pages.html(f"/s/{LONG}"))
+
+
+async def test_a_session_with_more_events_than_its_page_counts_the_newest_calls(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay_console.views.sessions.EVENTS", 2)
+    async with console(log.settings()) as pages:
+        document = await pages.json(f"/sessions/{LONG}")
+        calls = document["audit"]["value"]["calls"]
+        assert (document["more_events"], 1 <= calls <= 2) == (True, True)
+        page = shown(await pages.html(f"/s/{LONG}"))
+        assert f"newest signed {calls} of the newest {calls} captured calls are rows of it" in page
 
 
 async def test_an_empty_log_says_how_it_is_switched_on(

@@ -1,20 +1,20 @@
 """Read the audit log for people: its state, pages of rows, one row, and the calls of a session.
 
 Nothing here reads the values of personal fields: a reader of `audit_disclosures` with its columns `log`, `leaf_index` and `digest` is
-enough. Names of agents and people come from the events and records that rows are about, unless they were erased from the log.
+enough. Names of agents and people, comments and sessions come from the events and records that rows are about, unless they were erased
+from the log.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from assay_auditor.bundle import ROTATIONS
 from assay_auditor.chain import GENESIS, chain_hash
-from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, ROTATION_FILE, last_notes, notes_in
+from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, ROTATION_FILE, ends_torn, last_notes, notes_in
 from assay_auditor.merkle import leaf_hash
 from assay_auditor.notes import Checkpoint, NoteError, Verifier, key_names
 from assay_auditor.rotation import KeyChain
@@ -40,15 +40,18 @@ PARTS = (2_000, 10_000, 50_000, 250_000)
 BEHIND_MAX, NAMED_MAX = 10_000, 2_000
 #: Checkpoints of anchors that are looked at, the newest.
 ANCHORED_MAX = 1_000
+#: Places that one sentence names.
+_NAMED_PLACES = 3
 #: Seconds without a checkpoint, or without a stored event, after which the auditor is taken for stopped.
 LATE_S = 900.0
 
 _COLUMNS = (
     "leaf_index, occurred_at, toString(kind), toString(source_id), project, service, toString(tool_name), toString(status), "
-    "error_kind, refusal_reason, CAST(pii_attempted, 'Array(String)'), CAST(pii_blocked, 'Array(String)'), late, caller_id, place"
+    "error_kind, refusal_reason, CAST(pii_attempted, 'Array(String)'), CAST(pii_blocked, 'Array(String)'), late, caller_id, place, sd"
 )
 
 _EVENT_TABLES = ("tool_calls", "server_events")
+_TIMES = "{column} >= fromUnixTimestamp64Milli({{from:Int64}}, 'UTC') AND {column} < fromUnixTimestamp64Milli({{to:Int64}}, 'UTC')"
 
 State = Literal["good", "warn", "bad", "off"]
 
@@ -73,12 +76,16 @@ class Signed:
 
 @dataclass(frozen=True)
 class Place:
-    """A place that keeps checkpoints, and the newest one there. `problem`: why it does not count."""
+    """A place that keeps checkpoints, and the newest one there. `problem`: why it does not count.
+
+    `is_wrong`: something is there that does not verify; False if there is none, or if it cannot be read here.
+    """
 
     where: str
     size: int | None
     root: str = ""
     problem: str = ""
+    is_wrong: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,10 +103,14 @@ class Standing:
     #: Stored events that the log lacks, at most `BEHIND_MAX`, and the seconds that the oldest of them has waited.
     behind: int
     behind_s: float
+    #: The newest recorded verification that read every row, or that found a mismatch.
     verified: Verified | None
     verified_s: float
     #: Leaves that were written after the last verification.
     since_verified: int
+    #: A newer recorded verification of some rows, which found no mismatch, and its age.
+    partial: Verified | None = None
+    partial_s: float = 0.0
     places: tuple[Place, ...] = ()
     state: State = "off"
     sentence: str = ""
@@ -124,7 +135,7 @@ def standing(client: "Client", own: AuditorSettings) -> Standing:
     leaves = int(newest[0][0]) + 1 if newest else 0
     size = signed.size if signed else 0
     behind, behind_s = _behind(log, size, notes[0][3] if notes else {})
-    verified, verified_s = _verified(log)
+    (verified, verified_s), (partial, partial_s) = _verifications(log)
     found = Standing(
         log=own.origin,
         leaves=leaves,
@@ -137,17 +148,18 @@ def standing(client: "Client", own: AuditorSettings) -> Standing:
         verified=verified,
         verified_s=verified_s,
         since_verified=max(0, leaves - verified.leaves) if verified else 0,
-        places=(
-            Place(
-                "the store", signed.size, signed.root, "its signature is not valid" if signed.signature == "bad" else ""
-            )
-            if signed
-            else Place("the store", None, problem="no checkpoint"),
-            *anchored,
-            in_file,
-        ),
+        partial=partial,
+        partial_s=partial_s,
+        places=(_in_store(signed), *anchored, in_file),
     )
     return with_sentence(found, own)
+
+
+def _in_store(signed: Signed | None) -> Place:
+    if signed is None:
+        return Place("the store", None, problem="no checkpoint")
+    is_bad = signed.signature == "bad"
+    return Place("the store", signed.size, signed.root, "its signature is not valid" if is_bad else "", is_bad)
 
 
 def _anchored(log: AuditLog) -> list[Place]:
@@ -164,9 +176,9 @@ def _anchor(where: str, size: int, note: str, own: AuditorSettings) -> Place:
     try:
         found = Checkpoint.parsed(note)
     except NoteError as error:
-        return Place(where, None, problem=f"its checkpoint cannot be read: {error}")
+        return Place(where, None, problem=f"its checkpoint cannot be read: {error}", is_wrong=True)
     if (found.origin, found.size) != (own.origin, size):
-        return Place(where, None, problem="its checkpoint is of another log or size")
+        return Place(where, None, problem="its checkpoint is of another log or size", is_wrong=True)
     return Place(where, found.size, found.root.hex())
 
 
@@ -222,17 +234,27 @@ def _behind(log: AuditLog, size: int, places: Mapping[str, int]) -> tuple[int, f
     return int(count), max(0.0, float(age_s))
 
 
-def _verified(log: AuditLog) -> tuple[Verified | None, float]:
+def _verifications(log: AuditLog) -> tuple[tuple[Verified | None, float], tuple[Verified | None, float]]:
+    """Return the newest verification that decides, and a newer one that does not, each with its age in seconds.
+
+    One of some rows that found no mismatch does not decide: the mismatch that an earlier one found may be elsewhere.
+    """
     rows = log.query(
-        "SELECT at, actor, toString(outcome), target, toFloat64(dateDiff('millisecond', at, now64(3, 'UTC'))) / 1000 "
-        "FROM operations_audit WHERE operation = {operation:String} AND JSONExtractString(target, 'log') = {log:String} "
-        "ORDER BY stored_at DESC LIMIT 1",
+        "SELECT at, actor, toString(outcome), target, toFloat64(dateDiff('millisecond', at, now64(3, 'UTC'))) / 1000, "
+        "outcome != 'done' OR JSONExtractRaw(target, 'complete') = 'true' AS decides FROM operations_audit "
+        "WHERE operation = {operation:String} AND JSONExtractString(target, 'log') = {log:String} "
+        "ORDER BY stored_at DESC LIMIT 1 BY decides",
         operation=VERIFIED,
     )
-    if not rows:
-        return None, 0.0
-    at, actor, outcome, target, age_s = rows[0]
-    return verified_of(_utc(at), str(actor), str(outcome), str(target)), round(max(0.0, float(age_s)), 1)
+    decided: tuple[Verified | None, float] = None, 0.0
+    partial: tuple[Verified | None, float] = None, 0.0
+    for at, actor, outcome, target, age_s, decides in rows:
+        found = verified_of(_utc(at), str(actor), str(outcome), str(target)), round(max(0.0, float(age_s)), 1)
+        if decides:
+            decided = found
+        elif decided[0] is None:  # the newest comes first
+            partial = found
+    return decided, partial
 
 
 def with_key(own: AuditorSettings) -> AuditorSettings:
@@ -251,6 +273,8 @@ def place_of_file(own: AuditorSettings) -> Place:
     where = str(path)
     try:
         notes = last_notes(path.parent)
+        if not notes and path.exists() and not ends_torn(path, own.origin) and path.stat().st_size:
+            return Place(where, None, problem="no checkpoint in it can be read", is_wrong=True)
         if not notes:
             return Place(where, None, problem="not on this host, or empty")
         found = Checkpoint.parsed(notes[-1])
@@ -261,9 +285,9 @@ def place_of_file(own: AuditorSettings) -> Place:
     except OSError as error:
         return Place(where, None, problem=f"this process cannot read it ({error.strerror or type(error).__name__})")
     except ValueError as error:
-        return Place(where, None, problem=f"its last checkpoint does not count: {error}")
+        return Place(where, None, problem=f"its last checkpoint does not count: {error}", is_wrong=True)
     if found.origin != own.origin:
-        return Place(where, None, problem=f"it is of the log {found.origin!r}")
+        return Place(where, None, problem=f"it is of the log {found.origin!r}", is_wrong=True)
     return Place(where, found.size, found.root.hex())
 
 
@@ -290,6 +314,9 @@ def _sentence(found: Standing, own: AuditorSettings) -> tuple[State, str, str]:
     if verified and not verified.intact:
         what = f"A verification {age(found.verified_s)} ago found that the log was changed{verified.found}."
         return "bad", what, full
+    wrong = [each.where for each in found.places if each.is_wrong]
+    if wrong:
+        return "warn", f"The checkpoint of {' and of '.join(wrong[:_NAMED_PLACES])} does not verify.", full
     if not found.leaves:
         if found.behind:
             return "warn", "The log is empty, and events wait for it: the auditor is not running.", "assay doctor"
@@ -303,11 +330,12 @@ def _sentence(found: Standing, own: AuditorSettings) -> tuple[State, str, str]:
             f"Rows have had no signed checkpoint for {age(found.waiting_s)}: the auditor is not running or cannot sign."
         )
         return "warn", what, "assay doctor"
-    if not verified:
-        return "warn", "No one has verified this log yet.", "assay audit verify"
+    if not (verified and verified.complete):
+        some = f"Only a part of the rows was verified, {age(found.partial_s)} ago." if found.partial else ""
+        return "warn", some or "No one has verified this log yet.", "assay audit verify"
     since = f" {_rows(found.since_verified)} written since." if found.since_verified else ""
-    part = " Only a part of the rows was read." if not verified.complete else ""
-    what = f"The log is whole up to {verified.at:%Y-%m-%d %H:%M}, checked {age(found.verified_s)} ago.{part}{since}"
+    part = f" A part was checked again {age(found.partial_s)} ago." if found.partial else ""
+    what = f"The log is whole up to {verified.at:%Y-%m-%d %H:%M}, checked {age(found.verified_s)} ago.{since}{part}"
     return "good", what, ""
 
 
@@ -337,7 +365,8 @@ class RowFilter:
 class LogRow:
     """A row of the log, without the values of its personal fields.
 
-    `who` is the agent or person in the record that the row is about; `who_state` says why it is empty. `comment`: of an operation.
+    `who`, `comment` (of an operation) and `session_id` are of the record that the row is about. `who_state` says why `who` is empty; the
+    other two are empty too if any field of the row was erased.
     """
 
     leaf_index: int
@@ -364,12 +393,13 @@ class Rows:
     """A page of rows, newest first.
 
     `next`: the leaf below which the next page begins; None at the end of the range. `complete`: True if no row of the range that meets the
-    conditions is older than these.
+    conditions is older than these, or missing between them. `left_out`: which rows a filter by session or person did not look for.
     """
 
     rows: tuple[LogRow, ...]
     next: int | None
     complete: bool
+    left_out: str = ""
 
 
 def log_rows(
@@ -381,10 +411,10 @@ def log_rows(
     """
     log = AuditLog(client, own)
     where, values = _conditions(wanted)
-    named = _named(log, wanted)
+    named, left_out = _named(log, wanted, span)
     if wanted.session and not named:
-        return Rows((), None, True)
-    times = "occurred_at >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND occurred_at < fromUnixTimestamp64Milli({to:Int64}, 'UTC')"
+        return Rows((), None, not left_out, left_out)
+    times = _TIMES.format(column="occurred_at")
     values |= {"from": span.from_ms, "to": span.to_ms, "most": limit + 1}
     first, end = _ends(log, times, values)
     covered = _covered(log)
@@ -406,10 +436,10 @@ def log_rows(
         # A name that was erased from the log finds nothing there, although the record has it.
         found += [each for each in _with_people(log, rows, covered) if wanted.actor in ("", each.who)]
         if len(found) > limit:
-            return Rows(tuple(found[:limit]), found[limit - 1].leaf_index, False)
+            return Rows(tuple(found[:limit]), found[limit - 1].leaf_index, False, left_out)
         if len(rows) > limit:
-            return Rows(tuple(found), int(rows[-1][0]), False)
-    return Rows(tuple(found), bottom if bottom > first else None, bottom <= first)
+            return Rows(tuple(found), int(rows[-1][0]), False, left_out)
+    return Rows(tuple(found), bottom if bottom > first else None, bottom <= first and not left_out, left_out)
 
 
 def _conditions(wanted: RowFilter) -> tuple[str, dict[str, Any]]:
@@ -419,23 +449,28 @@ def _conditions(wanted: RowFilter) -> tuple[str, dict[str, Any]]:
     return "".join(f" AND {name} = {{{name}:String}}" for name in given), dict(given)
 
 
-def _named(log: AuditLog, wanted: RowFilter) -> list[str]:
-    """Return the ids of the events of a session, or of the records of a person."""
+def _named(log: AuditLog, wanted: RowFilter, span: Range) -> tuple[list[str], str]:
+    """Return the ids of the newest events of a session, or records of a person, in a range, and which ones are left out."""
+    values = {"session": wanted.session, "actor": wanted.actor, "from": span.from_ms, "to": span.to_ms}
     if wanted.session:
-        events = " UNION ALL ".join(
-            f"(SELECT toString(event_id) FROM {table} WHERE session_id = {{session:String}} LIMIT {{most:UInt64}})"  # noqa: S608
-            for table in _EVENT_TABLES
+        of_table = (
+            "SELECT event_id, occurred_at FROM {table} WHERE session_id = {{session:String}} AND {times} "
+            "ORDER BY occurred_at DESC LIMIT {{most:UInt64}}"
         )
-        return [str(each) for (each,) in log.query(events, session=wanted.session, most=NAMED_MAX)][:NAMED_MAX]
-    if not wanted.actor:
-        return []
-    rows = log.query(
-        "SELECT toString(operation_id), toString(outcome) FROM operations_audit WHERE actor = {actor:String} "
-        "ORDER BY stored_at DESC LIMIT {most:UInt64}",
-        actor=wanted.actor,
-        most=NAMED_MAX,
-    )
-    return [record_id(str(operation), str(outcome)) for operation, outcome in rows]
+        times = _TIMES.format(column="occurred_at")
+        both = " UNION ALL ".join(f"({of_table.format(table=table, times=times)})" for table in _EVENT_TABLES)
+        query, what = f"SELECT toString(event_id) FROM ({both}) ORDER BY occurred_at DESC", "calls of this session"  # noqa: S608
+    elif wanted.actor:
+        query = (
+            "SELECT toString(operation_id), toString(outcome) FROM operations_audit "  # noqa: S608
+            f"WHERE actor = {{actor:String}} AND {_TIMES.format(column='at')} ORDER BY at DESC"
+        )
+        what = "operations of this person"
+    else:
+        return [], ""
+    rows = log.query(query + " LIMIT {most:UInt64}", most=NAMED_MAX + 1, **values)
+    left_out = f"Only the newest {NAMED_MAX:,} {what} in this range were looked for." if len(rows) > NAMED_MAX else ""
+    return [str(row[0]) if wanted.session else record_id(*map(str, row)) for row in rows[:NAMED_MAX]], left_out
 
 
 def _only(log: AuditLog, named: Sequence[str], wanted: RowFilter, start: int, end: int) -> tuple[str, dict[str, Any]]:
@@ -484,7 +519,7 @@ def _with_people(log: AuditLog, rows: Sequence[Sequence[Any]], covered: int) -> 
     events = [row[3] for row in rows if row[2] in ("tool_call", "server_event")]
     called = _callers(log, events)
     records = _records(log, [int(row[14]) for row in rows if row[2] == "operation"])
-    kept = _kept(log, [int(row[0]) for row in rows if row[13]])
+    kept = _kept(log, [int(row[0]) for row in rows if row[15]])
     return [_row(row, covered, called, records, kept) for row in rows]
 
 
@@ -495,11 +530,14 @@ def _row(
     records: Mapping[str, tuple[str, str]],
     kept: set[tuple[int, str]],
 ) -> LogRow:
-    index, at, kind, source, project, service, tool, status, error, refusal, attempted, blocked, late, caller, _ = row
+    index, at, kind, source, project, service, tool, status, error, refusal, attempted, blocked, late, caller = row[:14]
+    digests = row[15]
     who, session = called.get(source, ("", ""))
     comment = ""
     if kind == "operation":
         who, comment = records.get(source, ("", ""))
+    if any((int(index), each) not in kept for each in digests):  # nobody here knows which field it was
+        comment = session = ""
     is_erased = bool(caller) and (int(index), caller) not in kept
     state: Literal["known", "sealed", "erased", "none"] = (
         "none" if not caller else "erased" if is_erased else "known" if who else "sealed"
@@ -679,7 +717,7 @@ def _is_hex(text: str) -> bool:
 
 @dataclass(frozen=True)
 class InLog:
-    """Counts of calls: all, those in the log, those that a signed checkpoint covers, and refused ones."""
+    """Counts of the calls that were asked about: all, those in the log, those that a signed checkpoint covers, and refused ones."""
 
     calls: int
     rows: int

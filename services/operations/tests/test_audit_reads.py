@@ -7,19 +7,22 @@ from pathlib import Path
 import pytest
 
 from assay_auditor.notes import Checkpoint, Signer
+from assay_operations.actor import Actor
+from assay_operations.audit_log import Result
 from assay_operations.audit_reads import Place, Signed, Standing, place_of_file, with_key, with_sentence
-from assay_operations.audit_verified import Verified, verified_of
+from assay_operations.audit_verified import Verified, record_verification, verified_of
 from assay_schema.settings import AuditorSettings
 
 AT = datetime(2026, 11, 28, 10, 2, tzinfo=UTC)
 ROOT, OTHER = "aa" * 32, "bb" * 32
 SIGNED = Signed(10, ROOT, AT, 30.0, "assay/audit+00000000", "valid")
 VERIFIED = Verified(AT, "ana", True, 10, 10, 0, True)
+PARTIAL = replace(VERIFIED, complete=False)
 GOOD = Standing(
     log="assay/audit", leaves=10, newest_at=AT, checkpoint=SIGNED, waiting=0, waiting_s=0.0, behind=0, behind_s=0.0,
     verified=VERIFIED, verified_s=300.0, since_verified=0, places=(Place("the store", 10, ROOT), Place("file", 10, ROOT)),
 )  # fmt: skip
-FULL = "assay audit verify --full"
+VERIFY, FULL = "assay audit verify", "assay audit verify --full"
 
 
 @pytest.mark.parametrize(
@@ -28,8 +31,9 @@ FULL = "assay audit verify --full"
         ({}, "good", "The log is whole up to 2026-11-28 10:02, checked 5 min ago.", ""),
         ({"leaves": 11, "waiting": 1, "since_verified": 1}, "good", "1 row was written since.", ""),
         ({"since_verified": 7}, "good", "7 rows were written since.", ""),
-        ({"verified": replace(VERIFIED, complete=False)}, "good", "Only a part of the rows was read.", ""),
-        ({"verified": None}, "warn", "No one has verified this log yet.", "assay audit verify"),
+        ({"verified": None, "partial": PARTIAL, "partial_s": 60.0}, "warn", "Only a part of the rows was verified, 60 s ago.", VERIFY),
+        ({"partial": PARTIAL, "partial_s": 60.0}, "good", "checked 5 min ago. A part was checked again 60 s ago.", ""),
+        ({"verified": None}, "warn", "No one has verified this log yet.", VERIFY),
         ({"waiting": 1, "waiting_s": 901.0}, "warn", "no signed checkpoint for 15 min", "assay doctor"),
         ({"behind": 3, "behind_s": 1000.0}, "warn", "Stored events have waited for the log for 17 min", "assay doctor"),
         ({"behind": 3, "behind_s": 30.0}, "good", "whole", ""),
@@ -41,6 +45,18 @@ FULL = "assay audit verify --full"
         (
             {"verified": replace(VERIFIED, intact=False, mismatches=1, first="missing_row", first_leaf=1234)},
             "bad", "A verification 5 min ago found that the log was changed (missing row at leaf 1,234).", FULL,
+        ),
+        (
+            {"verified": replace(VERIFIED, intact=False, complete=False), "partial": PARTIAL, "partial_s": 60.0},
+            "bad", "A verification 5 min ago found that the log was changed.", FULL,
+        ),
+        (
+            {"places": (Place("the store", 10, ROOT), Place("file", None, problem="does not count", is_wrong=True))},
+            "warn", "The checkpoint of file does not verify.", FULL,
+        ),
+        (
+            {"leaves": 0, "checkpoint": None, "verified": None, "places": (Place("file", None, problem="", is_wrong=True),)},
+            "warn", "The checkpoint of file does not verify.", FULL,
         ),
         (
             {"leaves": 0, "checkpoint": None, "verified": None, "places": ()},
@@ -83,17 +99,27 @@ def test_the_auditors_file_is_a_place_of_checkpoints_if_it_can_be_read(tmp_path:
     def place() -> Place:
         return place_of_file(own)
 
-    assert (place().size, place().problem) == (None, "not on this host, or empty")
-    note = signer.signed(Checkpoint("assay/audit", 10, bytes.fromhex(ROOT)).text)
-    file.write_text(note + "\n")
-    assert (place().size, place().root, place().problem) == (10, ROOT, "")
-    file.write_text(other.signed(Checkpoint("assay/audit", 10, bytes.fromhex(ROOT)).text) + "\n")
-    assert place().size is None
+    def signed(by: Signer, origin: str = "assay/audit") -> str:
+        return by.signed(Checkpoint(origin, 10, bytes.fromhex(ROOT)).text) + "\n"
+
+    def answer() -> tuple[int | None, bool]:
+        return place().size, place().is_wrong
+
+    assert (place(), answer()) == (Place(str(file), None, problem="not on this host, or empty"), (None, False))
+    file.write_text(signed(signer))
+    assert place() == Place(str(file), 10, ROOT)
+    file.write_text(signed(other))
+    assert answer() == (None, True)
     assert "no signature of a known key" in place().problem
-    file.write_text(signer.signed(Checkpoint("assay/other", 10, bytes.fromhex(ROOT)).text) + "\n")
-    assert place().size is None
+    file.write_text(signed(signer, "assay/other"))
+    assert answer() == (None, True)
+    file.write_text("\0" * 4096)
+    assert answer() == (None, True)
+    file.write_text("assay/au")
+    assert answer() == (None, False), "the auditor is writing its first checkpoint"
     file.unlink()
     file.mkdir()
+    assert answer() == (None, False)
     assert "cannot read" in place().problem
 
 
@@ -102,3 +128,14 @@ def test_the_key_of_the_settings_comes_before_that_of_the_directory(tmp_path: Pa
     (tmp_path / "signer.vkey").write_text("from the file\n")
     assert with_key(AuditorSettings(directory=tmp_path)).vkey == "from the file"
     assert with_key(AuditorSettings(directory=tmp_path, vkey="given")).vkey == "given"
+
+
+def test_a_verification_that_the_store_cannot_record_names_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_STORE_URL", "http://127.0.0.1:1")
+    problem = record_verification(
+        tmp_path, Result("assay/audit"), Actor("ana", "host-1", "command line"), is_partial=False, first=None
+    )
+    assert problem.startswith("this verification is not recorded, so the console does not show it: store: no answer at")
+    assert "takes no record" not in problem

@@ -37,7 +37,8 @@ FILTER = (
 class Audit(Document):
     """The state of the log, and its rows in the range, newest first.
 
-    No value of a personal field is in it.
+    No value of a personal field of the log is in it: names, comments and sessions are of the records that rows are about, and those that
+    were erased from the log are left out.
     """
 
     filters: dict[str, str]

@@ -152,7 +152,7 @@ class Session(Document):
     #: Captured events of the session, newest first.
     events: tuple[EventRow, ...] = ()
     more_events: bool = False
-    #: How many of these events are in the audit log; None if none is a tool call or a server event.
+    #: How many calls of these events are in the audit log; None if none is a tool call or a server event.
     audit: Panel[InLog] | None = None
 
 
