@@ -536,7 +536,7 @@ def _row(
     comment = ""
     if kind == "operation":
         who, comment = records.get(source, ("", ""))
-    if any((int(index), each) not in kept for each in digests):  # nobody here knows which field it was
+    if any((int(index), each) not in kept for each in digests):  # a digest does not say of which field it is
         comment = session = ""
     is_erased = bool(caller) and (int(index), caller) not in kept
     state: Literal["known", "sealed", "erased", "none"] = (

@@ -19,7 +19,7 @@ from assay_schema.settings import SettingsError
 
 #: Name of the operation in the records.
 VERIFIED = "audit verify"
-#: The engine's errors for a user who may not insert records.
+#: The engine's errors for a user who cannot insert records.
 _NO_RIGHT = {REFUSED[name] for name in ("READONLY", "DATABASE_ACCESS_DENIED", "ACCESS_DENIED")}
 _NOT_RECORDED = "this verification is not recorded, so the console does not show it"
 
