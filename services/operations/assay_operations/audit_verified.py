@@ -74,10 +74,15 @@ def record_verification(data: Path, result: Result, actor: Actor, *, is_partial:
                 planned=result.leaves, error_kind="mismatch" if first else "",
             )  # fmt: skip
     except OperationError as error:
-        if getattr(error.__cause__, "code", None) in _NO_RIGHT:
+        if _is_for_a_right(error.__cause__):
             return f"{_NOT_RECORDED}: the store takes no record from {store.user!r}, only from operator and owner"
         return f"{_NOT_RECORDED}: {error}"
     return ""
+
+
+def _is_for_a_right(error: BaseException | None) -> bool:
+    """True if the user may only read: the engine refused the record, or the driver did not send it."""
+    return getattr(error, "code", None) in _NO_RIGHT or str(error).endswith(" is readonly")
 
 
 def verified_of(at: datetime, actor: str, outcome: str, target: str) -> Verified:
