@@ -123,6 +123,7 @@ def test_every_answer_passes_with_three_families_and_the_cost_is_what_the_apis_b
     summary = cross_modal(panel, "--output", "summary.json", code=0)
     assert (summary["verdict"], summary["pass"], summary["total"]) == ("pass", 3, 3)
     assert json.loads((panel.directory / "summary.json").read_text()) == summary
+    assert (panel.directory / "summary.json").stat().st_mode & 0o077 == 0, "reasons quote answers"
     assert [len(each["scores"]) for each in summary["per_question"]] == [3, 3, 3]
     assert panel.asked == 9
     billed = sum(panel.openai.billed.values())
@@ -250,6 +251,8 @@ def test_usage_errors_name_what_is_wrong_and_call_nobody(panel: Panel, monkeypat
         ((*usual, "--max-usd", "-1"), "--max-usd: below 0"),
         ((*usual, "--max-usd", "lots"), "not a number"),
         ((*usual, "--max-usd", "0.00001"), "pass --yes"),
+        ((*usual, "--output", "none/summary.json"), "a folder that does not exist"),
+        ((*usual, "--output", "."), "is a folder"),
         (usual[:2], "--panel"),
     ):
         assert problem in " ".join(refused(*options).split()), options
@@ -257,7 +260,10 @@ def test_usage_errors_name_what_is_wrong_and_call_nobody(panel: Panel, monkeypat
     assert "the environment has no PANEL_TEST_KEY" in " ".join(refused(*usual).split())
     monkeypatch.setenv("PANEL_TEST_KEY", KEY)
     panel.write(prices="")
-    assert "openai/judge-2" in refused(*usual)  # a model without a price cannot be capped
+    said = " ".join(refused(*usual).split())
+    assert "openai/judge-2" in said  # a model without a price cannot be capped
+    assert "set price_input_usd and price_output_usd" in said
+    assert "ASSAY_JUDGE_PRICE" not in said
     Path("answers.jsonl").write_text("\n")
     assert "no question in the file" in refused(*usual)
     assert panel.asked == 0

@@ -1,6 +1,7 @@
 """`assay eval longmemeval`: memories behind every kind of target, resuming after a kill, labels, floors and comparisons."""
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -9,13 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
 from assay_cli.main import app
+from assay_evals.longmemeval.reading import RELEASES
 from tests.support.cli import Cli, stop
 from tests.support.longmemeval import TYPES, row, rows, write
 from tests.support.wait import until
@@ -249,6 +251,33 @@ def test_a_killed_run_is_resumed_with_each_question_once(assay: Assay, tmp_path:
     assert Path("out.jsonl").read_bytes() == before
 
 
+def test_a_slow_question_keeps_no_other_result_from_the_file(assay: Assay, tmp_path: Path) -> None:
+    Path("hold").write_text("thing0")
+    command = (
+        "eval",
+        "longmemeval",
+        "lme.json",
+        *TARGET,
+        "--output",
+        "out.jsonl",
+        "--progress",
+        "none",
+        "--concurrency",
+        "4",
+    )
+    process = Cli(tmp_path).start(*command, role="evaluator")
+    try:
+        until(lambda: Path("out.jsonl").exists() and len(lines("out.jsonl")) == 11, "the others were not stored")
+        os.kill(process.pid, signal.SIGKILL)
+    finally:
+        stop(process)
+    Path("hold").unlink()
+    Path("calls.ndjson").unlink()
+    assay(*command[3:], "--resume")
+    assert asked() == {"What colour is my thing0?": 1}
+    assert len(lines("out.jsonl")) == 12
+
+
 def test_every_cut_of_the_output_is_resumed_to_the_same_file(assay: Assay) -> None:
     write(Path("lme.json"), rows(3))
     assay("--output", "out.jsonl", "--by-type")
@@ -348,6 +377,36 @@ def test_a_memory_without_answers_can_only_be_measured_by_retrieval(assay: Assay
     assay(*target, "--limit", "1", "--retrieval-only")
 
 
+def test_a_memory_that_finds_and_rarely_answers_is_summarized(assay: Assay) -> None:
+    Path("rare_memory.py").write_text(
+        "def memory(query, tool_name):\n"
+        "    name = query.rstrip('?').split(' ')[-1]\n"
+        "    return {'results': [f'answer_{name}_1']} | ({'answer': 'blue'} if name == 'thing0' else {})\n"
+    )
+    document = summary_of(assay, "--target", "rare_memory:memory", "--output", "out.jsonl")
+    recall = document["recall"]["aggregate"]
+    assert (recall["hit"], recall["total"], recall["errors"]) == (11, 11, 0)
+    assert recall["rate"] == 1.0
+    assert document["accuracy"]["overall"]["errors"] == 11
+
+
+def test_a_new_run_with_the_name_of_a_deleted_one_begins_anew(assay: Assay) -> None:
+    for name in ("judge.ndjson", "summary.json"):
+        Path(f"out.jsonl.{name}").write_text('{"nano": 999999999}\n')
+    assay("--output", "out.jsonl")
+    assert not Path("out.jsonl.judge.ndjson").exists()
+    assert "nano" not in Path("out.jsonl.summary.json").read_text()
+
+
+def test_a_baseline_of_another_dataset_leaves_the_summary_of_the_run(assay: Assay) -> None:
+    assay("--output", "base.jsonl")
+    changed = rows(12)
+    changed[0]["question"] = "What else?"
+    write(Path("lme.json"), changed)
+    assert "different datasets" in assay("--output", "out.jsonl", "--baseline", "base.jsonl", code=2).output
+    assert json.loads(Path("out.jsonl.summary.json").read_text())["accuracy"]
+
+
 def test_text_that_no_file_can_contain_and_a_flood_of_results_do_not_end_a_run(assay: Assay) -> None:
     Path("hostile_memory.py").write_text(
         "def memory(query, tool_name):\n"
@@ -385,11 +444,18 @@ def official_labels(path: Path, *, model: str = "gpt-4o-2024-08-06") -> list[dic
     ]
 
 
-def test_labels_of_the_benchmark_s_script_replace_the_judge_and_are_comparable(assay: Assay) -> None:
+def test_labels_of_the_benchmark_s_script_replace_the_judge_and_are_comparable_on_a_release(
+    assay: Assay, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assay(*TARGET, "--output", "out.jsonl")
     Path("calls.ndjson").unlink()
     Path("labels.jsonl").write_text("".join(json.dumps(each) + "\n" for each in official_labels(Path("out.jsonl"))))
-    document = summary_of(assay, *TARGET, "--output", "out.jsonl", "--resume", "--labels", "labels.jsonl")
+    labelled = (*TARGET, "--output", "out.jsonl", "--resume", "--labels", "labels.jsonl")
+    assert not summary_of(assay, *labelled)["judge"]["comparable_with_published"], "these rows are no release"
+    sha256 = hashlib.sha256(Path("lme.json").read_bytes()).hexdigest()
+    monkeypatch.setitem(cast("dict[str, str]", RELEASES), sha256, "a release")
+    document = summary_of(assay, *labelled)
+    assert not summary_of(assay, *labelled, "--limit", "11")["judge"]["comparable_with_published"]
     assert not Path("calls.ndjson").exists()
     assert document["accuracy"]["overall"]["right"] == 11
     assert document["judge"] == {

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import Result
 from typer.testing import CliRunner
 
@@ -95,7 +97,28 @@ def test_a_model_judges_the_memory_s_answers_by_the_criteria_of_their_type(assay
     assert f"models cost ${api.nano / 1e9:.4f}; 0 question(s) skipped by the budget" in found.stderr
 
 
-def test_a_model_of_another_name_answers_from_the_retrieved_sessions(assay: Assay, api: OpenAiServer) -> None:
+def price(directory: Path, monkeypatch: pytest.MonkeyPatch, url: str, model: str, written: float = 0.5) -> None:
+    """Give a model its own price, with a rules file."""
+    config = yaml.safe_load(files("assay_judge").joinpath("rules.yaml").read_text())
+    config["prices"]["models"][model] = {"input": 0.1, "output": written}
+    (directory / "rules.yaml").write_text(yaml.safe_dump(config))
+    configure(directory, monkeypatch, settings_toml(url, KEY, rules_file=str(directory / "rules.yaml")))
+
+
+def test_a_model_that_answers_needs_its_own_price(
+    assay: Assay, api: OpenAiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "'local-reader' has no price" in assay("--model", "local-reader", code=2).output
+    price(tmp_path, monkeypatch, api.url, "local-reader", written=1_000)
+    said = assay("--model", "local-reader", "--judge-budget", "1", "--output", "out.jsonl").stderr
+    assert "12 question(s) skipped by the budget" in said  # one call may cost 4 dollars
+    assert api.bodies == []
+
+
+def test_a_model_of_another_name_answers_from_the_retrieved_sessions(
+    assay: Assay, api: OpenAiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    price(tmp_path, monkeypatch, api.url, "local-reader")
     assay("--judge", "openai", "--model", "local-reader", "--output", "out.jsonl", "--top-k", "2")
     by_model = {
         name: [body for body in api.bodies if body["model"] == name] for name in ("local-reader", "local-judge")
@@ -144,7 +167,10 @@ def test_a_budget_for_one_call_at_a_time_suffices_for_all_questions(assay: Assay
     assert budget < 2 * max(entries)
 
 
-def test_a_question_whose_reading_failed_is_asked_again(assay: Assay, api: OpenAiServer) -> None:
+def test_a_question_whose_reading_failed_is_asked_again(
+    assay: Assay, api: OpenAiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    price(tmp_path, monkeypatch, api.url, "local-reader")
     api.reply = lambda document: "no JSON" if "sessions" in document else reply(document)
     assay("--model", "local-reader", "--output", "out.jsonl")
     assert {each["judge_error"] for each in lines()} == {"no answer by the model: ReplyMisfit"}

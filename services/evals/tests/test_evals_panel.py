@@ -62,6 +62,11 @@ def of(*families: str, more: str = "") -> str:
         (of(*"abcdef"), "judges"),
         (of("a", "b").replace("openai", "lexical"), "judges.0.backend"),
         (of("a", "b", more='secret = "x"\n'), "judges.0.secret: unknown key"),
+        (of("a", "b", more='effort = "low"\n'), "effort, which the backend openai does not use"),
+        (
+            of("a", "b", more="price_input_usd = 1\n").replace('"openai"', '"anthropic"'),
+            "price_input_usd, which the backend anthropic",
+        ),
         (of("a", "b", more='api_key_env = "K"\napi_key_file = "k"\n'), "two keys"),
         ("pass_mean = nan\n" + of("a", "b"), "pass_mean"),
     ],
@@ -117,10 +122,24 @@ def test_summaries_and_empty_lines_are_no_questions_and_errors_are_counted_apart
     by_name = {item.question_id: item for item in batch.items}
     assert by_name.keys() == {"q1", "q6"}
     assert by_name["q6"].family == "anthropic"
-    assert batch.upstream_errors == ["q2"]
-    assert len(batch.malformed) == 5
+    assert sorted(batch.upstream_errors) == ["q2", "q3"]
+    assert len(batch.malformed) == 4
     assert all("why" not in reason and "xxx" not in reason for _, reason in batch.malformed)
     assert batch.lines == 8
+
+
+def test_what_longmemeval_gives_as_the_answer_is_named_for_what_it_is() -> None:
+    lines = [
+        row(1, answer="blue"),
+        row(2, answer="names the brand", question_type="single-session-preference"),
+        json.dumps({"question_id": "q3_abs", "question": "?", "hypothesis": "unknown", "answer": "never said"}) + "\n",
+        row(4, answer=""),
+    ]
+    given = {
+        item.question_id: json.loads(request_of(item, PANEL, "0").message) for item in read_batch(lines, 9, 0).items
+    }
+    keys = {name: set(document) - {"question", "answer"} for name, document in given.items()}
+    assert keys == {"q1": {"reference"}, "q2": {"rubric"}, "q3_abs": {"unanswerable"}, "q4": set()}
 
 
 def test_lines_outside_the_sample_are_not_judged_malformed() -> None:

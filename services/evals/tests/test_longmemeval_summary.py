@@ -11,7 +11,14 @@ from assay_evals.errors import EvalsError
 from assay_evals.longmemeval.comparison import compare
 from assay_evals.longmemeval.results import Result, result_of
 from assay_evals.longmemeval.rows import Row, read_row
-from assay_evals.longmemeval.summary import accuracy_summary, below_floor, recall_by_type, retrieval_summary, summary
+from assay_evals.longmemeval.summary import (
+    accuracy_summary,
+    below_floor,
+    recall,
+    recall_by_type,
+    retrieval_summary,
+    summary,
+)
 from assay_evals.longmemeval.summary_text import summary_text
 from assay_evals.statistics.mcnemar import mcnemar
 from tests.support.longmemeval import TYPES, row
@@ -211,6 +218,35 @@ def test_metrics_that_are_not_right_or_wrong_are_tested_by_sign_flips() -> None:
 def test_an_error_is_wrong_in_a_comparison() -> None:
     after = [a_result("q0", hit=False, error="HTTP 500"), *labelled([True] * 4)[1:]]
     assert compare(labelled([True] * 4), after).changes["correct"].lost == 1
+
+
+def test_what_one_run_did_not_judge_is_left_out_of_the_comparison_of_accuracy() -> None:
+    unjudged = [replace(each, label=None, judge_error="the budget is used up") for each in labelled([True] * 20)[10:]]
+    before = [*labelled([True] * 10 + [False] * 10)[:10], *unjudged]
+    found = compare(before, labelled([True] * 20))
+    assert (found.changes["correct"].n, found.changes["correct"].change) == (10, 0)
+    assert found.notes == ["accuracy is compared without 10 question(s) that one of the runs did not judge"]
+
+
+def test_recall_of_different_numbers_of_results_is_not_compared() -> None:
+    rows = [a_row(f"bike{n}") for n in range(30)]
+    ranked = [[f"other{n}" for n in range(9)] + list(each.evidence) for each in rows]
+    five, ten = ([result_of(each, names[:k], k) for each, names in zip(rows, ranked, strict=True)] for k in (5, 10))
+    found = compare(five, ten)
+    assert "recall_hit" not in found.changes
+    assert any("--top-k" in note for note in found.notes)
+    assert "recall_hit" in compare(ten, ten).changes
+
+
+def test_a_memory_that_found_the_evidence_and_gave_no_answer_has_no_error_of_recall() -> None:
+    results = [
+        a_result("q0", hit=True),
+        a_result("q1", hit=True, error="no answer"),
+        a_result("q2", hit=False, error="?"),
+    ]
+    found = recall(results)
+    assert (found.right, found.total, found.errors) == (2, 3, 1)
+    assert found.as_json()["without_errors"]["rate"] == 1
 
 
 def test_accuracy_by_different_judges_is_not_compared() -> None:

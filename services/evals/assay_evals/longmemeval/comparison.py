@@ -74,6 +74,12 @@ def compare(baseline: Sequence[Result], run: Sequence[Result], *, seed: int = 0)
         raise EvalsError(f"question {other} differs between the two runs: they are of different datasets")
     pairs, notes = [(before[name], after[name]) for name in common], list[str]()
     columns = _columns(pairs)
+    if (unjudged := sum(_is_unjudged(pair) for pair in pairs)) and "correct" in columns:
+        notes.append(f"accuracy is compared without {unjudged} question(s) that one of the runs did not judge")
+    cutoffs = [{name for one in side for name in one.metrics.get("standard", {})} for side in zip(*pairs, strict=True)]
+    if cutoffs[0] != cutoffs[1] and "recall_hit" in columns:
+        del columns["recall_hit"]
+        notes.append("recall_hit is not compared: the runs requested different numbers of results (--top-k)")
     judges = [sorted({one.judge for one in side if one.judge}) for side in zip(*pairs, strict=True)]
     if judges[0] != judges[1] and "correct" in columns:
         del columns["correct"]
@@ -88,10 +94,14 @@ def compare(baseline: Sequence[Result], run: Sequence[Result], *, seed: int = 0)
 
 
 def _columns(pairs: Sequence[tuple[Result, Result]]) -> dict[str, Floats]:
-    """Return the measures that each pair has, shape (questions, 2). An error is wrong."""
+    """Return the measures that each pair has, shape (questions, 2).
+
+    A question without an answer is wrong; one that has an answer and was not judged, for example for lack of money, is left out.
+    """
     columns: dict[str, Floats] = {}
-    if any(each.label is not None for pair in pairs for each in pair):
-        columns["correct"] = np.array([[float(each.label is True) for each in pair] for pair in pairs])
+    judged = [pair for pair in pairs if not _is_unjudged(pair)]
+    if any(each.label is not None for pair in judged for each in pair):
+        columns["correct"] = np.array([[float(each.label is True) for each in pair] for pair in judged])
     hits = [pair for pair in pairs if all(each.recall_hit is not None for each in pair)]
     if hits:
         columns["recall_hit"] = np.array([[float(bool(each.recall_hit)) for each in pair] for pair in hits])
@@ -105,6 +115,10 @@ def _columns(pairs: Sequence[tuple[Result, Result]]) -> dict[str, Floats]:
             if values:
                 columns[name] = np.array(values, dtype=np.float64)
     return columns
+
+
+def _is_unjudged(pair: tuple[Result, Result]) -> bool:
+    return any(each.judge_error is not None for each in pair)
 
 
 def _tested(values: Floats, seed: int) -> Change:

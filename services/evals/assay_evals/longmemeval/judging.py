@@ -93,6 +93,8 @@ READER_SCHEMA: dict[str, Any] = {
 DIGEST = sha256(json.dumps([dict(INSTRUCTIONS), SCHEMA, READER, READER_SCHEMA], sort_keys=True).encode()).hexdigest()[
     :12
 ]
+#: Characters of a reply in which the label is looked for.
+_LABEL_CHARS = 200
 #: Replies begin with yes or no, perhaps after a word that announces it, as in "Answer: Yes.".
 _YES_NO = re.compile(r"\W*(?:(?:answer|label|verdict|correct)\W*:\W*)?(yes|no)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
@@ -143,7 +145,7 @@ def label_of(reply: object) -> bool | None:
             return label_of(json.loads(text)) if len(text) < 10_000 else None
         except (ValueError, RecursionError):
             return None
-    found = _YES_NO.match(text)
+    found = _YES_NO.match(text[:_LABEL_CHARS])
     return found[1].lower() == "yes" if found else None
 
 

@@ -50,9 +50,14 @@ def accuracy(results: Iterable[Result]) -> Share:
 
 
 def recall(results: Iterable[Result]) -> Share:
-    """Count the questions whose evidence was found, of those with evidence."""
+    """Count the questions whose evidence was found, of those with evidence.
+
+    A memory that found it has no error here, even if it gave no answer.
+    """
     measured = [each for each in results if each.recall_hit is not None]
-    return share(measured, lambda each: each.recall_hit is True, lambda each: each.error is not None)
+    return share(
+        measured, lambda each: each.recall_hit is True, lambda each: each.error is not None and not each.recall_hit
+    )
 
 
 def types_of(results: Sequence[Result]) -> list[str]:

@@ -8,7 +8,7 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 from assay_evals.strict_json import JsonError, loads
 
@@ -18,12 +18,16 @@ TEXT_CHARS = 200_000
 
 @dataclass(frozen=True)
 class Item:
-    """A question with the answer to judge; `reference`: the right answer, if the file has it."""
+    """A question with the answer to judge.
+
+    `reference`: what the file has as the right answer; `given_as`: what that is.
+    """
 
     question_id: str
     question: str
     answer: str
     reference: str | None = None
+    given_as: Literal["reference", "rubric", "unanswerable"] = "reference"
     #: The family of the model that answered, if known: judges are never told.
     family: str | None = None
 
@@ -90,17 +94,25 @@ def _item(row: Any, family: str | None) -> Item | str:
     name = row.get("question_id")
     if not isinstance(name, str) or not name or len(name) > 500:
         raise ValueError("no question_id")
-    if row.get("error"):
+    question, answer = _text(row, "question"), row.get("hypothesis")
+    if row.get("error") or (isinstance(answer, str) and not answer.strip()):
         return name
     reference = row.get("answer")
+    blank = reference is None or not str(reference).strip()
     given = row.get("family") or family
     return Item(
         name,
-        _text(row, "question"),
+        question,
         _text(row, "hypothesis"),
-        None if reference is None else _text({"answer": str(reference)}, "answer"),
+        None if blank else _text({"answer": str(reference)}, "answer"),
+        _given_as(name, row.get("question_type")),
         given if isinstance(given, str) else None,
     )
+
+
+def _given_as(name: str, kind: object) -> Literal["reference", "rubric", "unanswerable"]:
+    """Return what LongMemEval's `answer` is: by its id, else by its type."""
+    return "unanswerable" if name.endswith("_abs") else "rubric" if kind == "single-session-preference" else "reference"
 
 
 def _text(row: dict[str, Any], key: str) -> str:

@@ -28,6 +28,11 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
+#: Keys that one backend uses alone. The prices of Anthropic's models are those of the price list.
+_OF_OPENAI = frozenset({"price_input_usd", "price_output_usd", "json_mode"})
+_OF_ANTHROPIC = frozenset({"effort"})
+
+
 class PanelJudge(_Part):
     """A judge of the panel: a model, its family, and where it is called."""
 
@@ -44,9 +49,12 @@ class PanelJudge(_Part):
     max_output_tokens: Annotated[int, Field(ge=256, le=32_000)] = 1_024
 
     @model_validator(mode="after")
-    def _one_key(self) -> "PanelJudge":
+    def _used(self) -> "PanelJudge":
         if self.api_key_file and self.api_key_env:
             raise ValueError("has two keys: set api_key_file or api_key_env")
+        other = _OF_ANTHROPIC if self.backend == "openai" else _OF_OPENAI
+        if unused := sorted(self.model_fields_set & other):
+            raise ValueError(f"has {unused[0]}, which the backend {self.backend} does not use")
         return self
 
     @property
@@ -66,7 +74,7 @@ class Dimension(_Part):
 QUESTION_ANSWERING = (
     Dimension(
         name="correctness",
-        description="The answer says what the reference answer says, if there is one, and otherwise nothing that is false.",
+        description="The answer says what the reference says or the rubric asks for, if there is one, and otherwise nothing that is false.",
     ),
     Dimension(name="directness", description="The answer answers the question that was asked, and says little else."),
 )

@@ -90,6 +90,7 @@ def summary_of(
         "agreement": {
             dimension.name: agreement(judged, dimension.name, seed)._asdict() for dimension in panel.dimensions
         },
+        "answers_by_family": dict(Counter(each.item.family for each in judged if each.item.family is not None)),
         "self_preference": {
             family: {"preference": found.preference} | found._asdict()
             for family, found in self_preference(judged, panel.families).items()

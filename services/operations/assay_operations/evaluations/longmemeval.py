@@ -216,11 +216,10 @@ class PreparedLongMemEval:
     async def _ask(self, counter: Counts, on_result: "Callable[[Result], None] | None") -> list[str]:
         from assay_evals.target.runner import stream_queries
 
-        graded: dict[str, Graded] = {}
-
         async def grade(item: "Item", response: "TargetResponse") -> dict[str, float | None]:
-            if self.grader is not None:
-                graded[item[0].id] = await self.grader(item[0], response)
+            row = item[0]
+            graded = await self.grader(row, response) if self.grader is not None else Graded()
+            self._store(self._answered(row, response, graded))  # at once: a kill loses no answer that was paid
             return {}
 
         order: list[str] = []
@@ -229,14 +228,12 @@ class PreparedLongMemEval:
             async with aclosing(replies):
                 async for reply in replies:
                     row, earlier = reply.item
-                    result = earlier or self._result(reply, graded.pop(row.id, Graded()))
+                    result = earlier or self.output.done.get(row.id) or self._failed(reply)
                     if earlier is not None and earlier.judge_error is not None and self.grader and self.labels is None:
                         again = await self.grader.label(row, earlier.hypothesis)
                         result = replace(earlier, label=again.label, judge=again.judge, judge_error=again.judge_error)
-                    if self.labels is not None:
-                        result = labelled(result, self.labels)
-                    if result != earlier:
-                        self.output.add(result)
+                    if result != self.output.done.get(row.id) or self.labels is not None:
+                        result = self._store(result)
                     order.append(row.id)
                     counter.rows += 1
                     if on_result:
@@ -270,16 +267,27 @@ class PreparedLongMemEval:
             memory=f"{row.id}-{self.output.token}",
         )
 
-    def _result(self, reply: "QueryResult[Item]", graded: Graded) -> "Result":
+    def _store(self, result: "Result") -> "Result":
+        """Store a result unless it is, with its label from the file of labels if there is one."""
+        if self.labels is not None:
+            result = labelled(result, self.labels)
+        if result != self.output.done.get(result.question_id):
+            self.output.add(result)
+        return result
+
+    def _answered(self, row: "Row", response: "TargetResponse", graded: Graded) -> "Result":
         from assay_evals.longmemeval.memory import ranking
         from assay_evals.longmemeval.results import result_of
 
-        row, response = reply.item[0], reply.answer
-        ingest_ms = self.memory.ingest_ms.pop(row.id, None)
-        if response is None:
-            return result_of(row, [], self.request.top_k, error=reply.error or "no answer", ingest_ms=ingest_ms)
-        times = {"latency_ms": response.latency_ms, "ingest_ms": ingest_ms}
+        times = {"latency_ms": response.latency_ms, "ingest_ms": self.memory.ingest_ms.pop(row.id, None)}
         return result_of(row, ranking(row, response), self.request.top_k, **vars(graded), **times)
+
+    def _failed(self, reply: "QueryResult[Item]") -> "Result":
+        from assay_evals.longmemeval.results import result_of
+
+        row = reply.item[0]
+        ingest_ms = self.memory.ingest_ms.pop(row.id, None)
+        return result_of(row, [], self.request.top_k, error=reply.error or "no answer", ingest_ms=ingest_ms)
 
     def _finish(self, order: Sequence[str]) -> Finished:
         from assay_evals.longmemeval.comparison import compare
@@ -294,20 +302,31 @@ class PreparedLongMemEval:
         if all(each.error is not None for each in results):
             raise OperationError("unavailable", f"no question was answered; the first error: {results[0].error}")
         document = summary(results, self._described(results))
+        self._write(document)  # a baseline of another dataset is found below, and the run is paid
         compared = compare(self.baseline, results) if self.baseline is not None else None
         if compared is not None:
             document["comparison"] = {"baseline": str(self.request.baseline)} | compared.as_json()
-        if (path := self.output.beside("summary.json")) is not None:
-            write_whole(path, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+            self._write(document)
         below = below_floor(results, self.floor) if self.floor is not None else {}
         return Finished(results, document, recall_by_type(results) if wanted else None, below, compared)
+
+    def _write(self, document: dict[str, Any]) -> None:
+        if (path := self.output.beside("summary.json")) is not None:
+            write_whole(path, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
 
     def _described(self, results: "Sequence[Result]") -> dict[str, Any]:
         from assay_evals.longmemeval.judging import LEXICAL, REFERENCE_MODEL
         from assay_evals.longmemeval.reading import RELEASES
 
         judges = sorted({each.judge for each in results if each.judge is not None})
-        own_prompts = self.labels is None
+        # Labels of the benchmark's judge, for each question of a release.
+        comparable = (
+            self.labels is not None
+            and judges == [REFERENCE_MODEL]
+            and self.survey.sha256 in RELEASES
+            and self.request.limit is None
+            and not any(each.judge_error for each in results)
+        )
         return {
             "dataset": {
                 "name": self.request.dataset.name,
@@ -324,7 +343,7 @@ class PreparedLongMemEval:
             "judge": {
                 "models": judges,
                 "offline_baseline": judges == [LEXICAL],
-                "comparable_with_published": not own_prompts and judges == [REFERENCE_MODEL],
+                "comparable_with_published": comparable,
             }
             if judges
             else None,

@@ -27,6 +27,10 @@ _SAME = {
 }  # fmt: skip
 
 
+#: Other files of a run, named like its output and this.
+OF_A_RUN = ("judge.ndjson", "summary.json")
+
+
 class Output:
     """Results by question, on disk if there is a path."""
 
@@ -78,6 +82,9 @@ class Output:
         else:
             sealed = {f"{name}_seal": fingerprint_target(whole) for name, whole in seals.items()}
             document = {"schema_version": 1, "token": self.token, **begun_with, **sealed}
+            if not path.exists():  # costs and summary of a file that was deleted are not those of this run
+                for old in OF_A_RUN:
+                    path.with_name(f"{path.name}.{old}").unlink(missing_ok=True)
             os.ftruncate(self._lock, 0)
             os.pwrite(self._lock, json.dumps(document, ensure_ascii=False).encode() + b"\n", 0)
             os.fsync(self._lock)

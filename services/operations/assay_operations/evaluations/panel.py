@@ -3,18 +3,21 @@
 import asyncio
 import json
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
 from pydantic import SecretStr
 
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.judge_spending import NoMoneyError, Spending
 from assay_operations.evaluations.paid_calls import PaidCalls
 from assay_operations.progress import Counts, Unseen
+from assay_runtime.private import write_whole
 from assay_schema.settings import JudgeSettings, SettingsError
 
 if TYPE_CHECKING:
@@ -27,13 +30,16 @@ if TYPE_CHECKING:
 #: Tokens of a usual reply, for each dimension, and bytes of a usual answer, both for the estimate.
 _REPLY_TOKENS = 60
 CYCLES_MOST, CONCURRENT_MOST = 3, 32
+#: How messages name settings of the judge and their variables, except the price list, which a panel reads too.
+_SETTING = re.compile(r"\bjudge\.(?!rules_file)| \((?:or )?ASSAY_JUDGE_(?!RULES)[A-Z_]+(?:, ASSAY_JUDGE_[A-Z_]+)*\)")
 
 
 @dataclass(frozen=True)
 class PanelRequest:
     """The answers to judge, the panel, and the limits.
 
-    `family`: that of the answers whose line names none; `cached_in`: None to pay for every reply again.
+    `output`: the file of the summary, readable by its owner only. `family`: that of the answers whose line names none.
+    `cached_in`: None to pay for every reply again.
     """
 
     file: Path
@@ -42,6 +48,7 @@ class PanelRequest:
     cycles: int = 1
     concurrent: int = 3
     max_usd: float = 5.0
+    output: Path | None = None
     seed: int = 0
     family: str | None = None
     cached_in: Path | None = None
@@ -108,6 +115,15 @@ class PreparedPanel:
             seed=request.seed,
             at=datetime.now(UTC),
         )
+
+    def keep(self, summary: Mapping[str, Any]) -> None:
+        """Write the summary to the output file, if there is one. Raises `OperationError`."""
+        if (path := self.request.output) is None:
+            return
+        try:
+            write_whole(path, orjson.dumps(summary) + b"\n")
+        except OSError as error:
+            raise OperationError("invalid", f"--output: {path}: {error.strerror or type(error).__name__}") from None
 
     async def _judge(self, item: "Item") -> "Judged":
         from assay_evals.panel.scoring import Judged, Outcome, judged_of
@@ -180,6 +196,8 @@ def prepare_panel(request: PanelRequest) -> PreparedPanel:
     from assay_judge.pricing import dollars
 
     _check(request)
+    if request.output is not None and (request.output.is_dir() or not request.output.parent.is_dir()):
+        raise OperationError("invalid", f"--output: {request.output} is a folder, or in a folder that does not exist")
     try:
         panel = read_panel(request.panel)
     except EvalsError as error:
@@ -220,8 +238,11 @@ def _check(request: PanelRequest) -> None:
 
 def _calls(judge: "PanelJudge", request: PanelRequest, spending: Spending) -> PaidCalls:
     """Return the client of a judge. Raises `OperationError` naming it."""
+    from assay_runtime.config import load_settings
+
     keys = {"api_key", "family", "api_key_env"}
     fields: dict[str, Any] = judge.model_dump(exclude=keys, exclude_none=True)
+    fields["rules_file"] = load_settings().judge.rules_file  # the price list
     if judge.api_key_env:
         if not (key := os.environ.get(judge.api_key_env, "")):
             raise OperationError("invalid", f"--panel: {judge.name}: the environment has no {judge.api_key_env}")
@@ -235,7 +256,8 @@ def _calls(judge: "PanelJudge", request: PanelRequest, spending: Spending) -> Pa
             spending=spending,
         )
     except SettingsError as error:
-        raise OperationError("invalid", f"--panel: {judge.name}: {error}") from None
+        said = _SETTING.sub("", str(error))  # they are keys of the panel file here
+        raise OperationError("invalid", f"--panel: {judge.name}: {said}") from None
 
 
 def outcomes(summary: dict[str, Any]) -> Sequence[tuple[str, int]]:

@@ -47,31 +47,42 @@ def cross_modal(
     cap = a_number(max_usd, "--max-usd")
     assert cap is not None
     cached_in = None if no_judge_cache else runs
-    prepared = prepare_panel(PanelRequest(batch, panel, limit, cycles, concurrent, cap, seed, answers_by, cached_in))
+    prepared = prepare_panel(
+        PanelRequest(
+            batch,
+            panel,
+            limit=limit,
+            cycles=cycles,
+            concurrent=concurrent,
+            max_usd=cap,
+            output=output,
+            seed=seed,
+            family=answers_by,
+            cached_in=cached_in,
+        )
+    )
     if prepared.estimated_usd > cap and not yes:
         raise CommandError(
             f"judging usually costs ${prepared.estimated_usd:.2f} here, and --max-usd is ${cap:.2f}: raise it, lower --limit, or pass "
             "--yes: judging then stops at the maximum, after a random part of the answers"
         )
-    with ends_quietly(stopped=_kept), own_stdout(), Progress(progress) as counter:
+    with ends_quietly(stopped=lambda: _kept(cached_in)), own_stdout(), Progress(progress) as counter:
         summary = asyncio.run(prepared.run(counter))
     text = json.dumps(summary, ensure_ascii=False)
-    if output is not None:
-        try:
-            output.write_text(text + "\n")
-        except OSError as error:
-            raise CommandError(f"--output: {output}: {error.strerror}") from None
     if as_json:
         emit(text)
     else:
         for line in lines_of(summary):
             echo(line)
+    prepared.keep(summary)
     if code := {"pass": 0, "fail": FINDING}.get(summary["verdict"], OPERATIONAL):
         raise typer.Exit(code)
 
 
-def _kept() -> str:
-    return "the replies so far are cached; run the same command again to go on"
+def _kept(cached_in: Path | None) -> str:
+    if cached_in is None:
+        return "the replies so far are lost; without --no-judge-cache they are kept"
+    return "replies of judges with a key are cached; run the same command again to go on"
 
 
 def lines_of(summary: dict[str, Any]) -> list[str]:
@@ -94,6 +105,10 @@ def lines_of(summary: dict[str, Any]) -> list[str]:
         for family, found in summary["self_preference"].items()
         if found["preference"] is not None
     ]
+    if unknown := [name for name in summary["answers_by_family"] if name not in summary["self_preference"]]:
+        said.append(
+            f"no judge is of the family of some answers, so nothing is known of a preference: {', '.join(unknown)}"
+        )
     by_family = ", ".join(f"{family} ${usd:.4f}" for family, usd in summary["cost_usd_by_family"].items())
     said.append(f"cost ${summary['cost_usd']:.4f} of at most ${summary['max_usd']:.2f}: {by_family}")
     for each in summary["per_question"]:
