@@ -119,7 +119,7 @@ class Standing:
 
 
 def standing(client: "Client", own: AuditorSettings) -> Standing:
-    """Read the state of the log, and compare the places that keep checkpoints: the store, its anchors, the auditor's file."""
+    """Read the state of the log, and compare the checkpoints of the store, its anchors and the file."""
     log = AuditLog(client, own)
     # A checkpoint is in the file before it is in the store, and its leaves are before both: what is read later may have more.
     in_file = place_of_file(own)
@@ -717,7 +717,7 @@ def _is_hex(text: str) -> bool:
 
 @dataclass(frozen=True)
 class InLog:
-    """Counts of the calls that were asked about: all, those in the log, those that a signed checkpoint covers, and refused ones."""
+    """Counts of given calls: all, those in the log, those that a checkpoint covers, and refused ones."""
 
     calls: int
     rows: int
