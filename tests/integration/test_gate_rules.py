@@ -190,7 +190,7 @@ def test_a_rubric_is_answered_within_its_budget_and_what_got_no_score_does_not_p
         assert none["rules_gate"]["breaches"][0]["observed"] == 0
         for inconclusive in ("fail", "pass"):
             some = gate(
-                assay, tmp_path, polite(30), *options, "--judge-budget", "0.008", "--inconclusive", inconclusive,
+                assay, tmp_path, polite(30), *options, "--judge-budget", "0.004", "--inconclusive", inconclusive,
                 code=1 if inconclusive == "fail" else 3,
             )  # fmt: skip
         (undecided,) = some["rules_gate"]["undecided"]

@@ -3774,7 +3774,7 @@ AS SELECT
 FROM `assay_base_local`.audit_anchors
 COMMENT 'Checkpoints of the audit log that others have, with what they signed.';
 
-CREATE OR REPLACE VIEW `assay_local`.events ON CLUSTER '{cluster}'
+CREATE VIEW IF NOT EXISTS `assay_local`.events ON CLUSTER '{cluster}'
 (
     kind String COMMENT 'retrieval, answer, feedback, tool_call or server_event: the views candidates, answers, feedback, tool_calls and server_events have more columns.',
     event_id UUID COMMENT 'UUIDv7 made by the producer: the idempotency key from SDK to table.',
@@ -5371,4 +5371,4 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (21,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (22, '0022_audit_log.sql', 'bf1f7098db9246686f00d31ec9291915e0c30e6ab71173532b0869cb16a0194e');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (23, '0023_events.sql', '78a3258e6e4b631bf7d16447dd1d64c4369df906c4a2f19a7454d2c7aa8bf410');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (23, '0023_events.sql', '6228277752137ce3acd0976c123affd33c9de44ef2b907cbd20fa478267b3ed1');

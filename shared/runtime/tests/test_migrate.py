@@ -151,7 +151,7 @@ def test_every_column_of_a_view_has_the_type_and_comment_of_its_table(client: Cl
     }
     summaries = {
         "watermark", "judge_spend", "open_episodes", "quality_by_day", "judging_by_day", "feedback_by_day", "operations",
-        "sessions", "session_tool_calls", "dataset_case_versions",
+        "sessions", "session_tool_calls", "dataset_case_versions", "events",
     }  # fmt: skip
     shown = {
         key: value

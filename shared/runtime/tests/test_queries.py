@@ -258,15 +258,15 @@ def test_quality_counts_the_base_stream_by_its_weights_and_corrects_the_judge_wh
 ) -> None:
     [day] = rows(sre, "quality", project="default")
     assert (day["metric"], day["n"]) == ("faithfulness", 3)
-    assert day["mean"] == pytest.approx((0.9 + 0.7 + 2 * 0.5) / 4)
-    assert day["low"] < day["mean"] < day["high"]
+    assert day["weighted_mean"] == pytest.approx((0.9 + 0.7 + 2 * 0.5) / 4)
+    assert day["low"] < day["weighted_mean"] < day["high"]
     # Half of the weight is good by the judge; people say a fifth less.
     assert day["ppi_rate"] == pytest.approx(0.5 - 0.2)
     spread = math.sqrt((1 * 0.25 + 1 * 0.25 + 4 * 0.25) / 16 + 0.16 / 40)
     assert day["ppi_high"] == pytest.approx(0.3 + 1.96 * spread, abs=1e-4)
     assert day["ppi_low"] == pytest.approx(max(0, 0.3 - 1.96 * spread), abs=1e-4)
     [other] = rows(sre, "quality", project="other")
-    assert (other["n"], other["mean"], other["ppi_rate"], other["labels"]) == (1, 0.25, None, None)
+    assert (other["n"], other["weighted_mean"], other["ppi_rate"], other["labels"]) == (1, 0.25, None, None)
 
 
 def test_coverage_says_what_is_missing_and_checks_count_every_answer(sre: Client) -> None:

@@ -1,7 +1,7 @@
 -- Every event with the columns that all kinds have. The engine plans each view that a query names and the table behind it: a query of this
 -- view takes half the time of one that names the five views of the kinds.
 
-CREATE OR REPLACE VIEW ${views}.events
+CREATE VIEW IF NOT EXISTS ${views}.events
 (
     kind String COMMENT 'retrieval, answer, feedback, tool_call or server_event: the views candidates, answers, feedback, tool_calls and server_events have more columns.',
     event_id UUID COMMENT 'UUIDv7 made by the producer: the idempotency key from SDK to table.',
