@@ -19,24 +19,28 @@ TargetName = Annotated[
 ]
 
 
+Workspace = Annotated[
+    str | None, typer.Option(help="Value of the X-Workspace-ID header for an HTTP target; default: not sent.")
+]
+ShowErrors = Annotated[
+    bool,
+    typer.Option(
+        "--show-errors",
+        help=f"Print the first {ERRORS_SHOWN} errors in full on stderr. They can contain query text, and are never written to a file.",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class TargetOptions:
     """The target, and how it is queried."""
 
     target: TargetName
-    workspace: Annotated[
-        str | None, typer.Option(help="Value of the X-Workspace-ID header for an HTTP target; default: not sent.")
-    ] = None
+    workspace: Workspace = None
     concurrency: Annotated[int, typer.Option(help="Number of queries in flight at a time.")] = 5
     deadline: Annotated[float, typer.Option(help="Timeout of one query in seconds, retries included.")] = 30.0
     retries: Annotated[int, typer.Option(help="Retries per query for errors that may be transient.")] = 2
-    show_errors: Annotated[
-        bool,
-        typer.Option(
-            "--show-errors",
-            help=f"Print the first {ERRORS_SHOWN} errors in full on stderr. They can contain query text, and are never written to a file.",
-        ),
-    ] = False
+    show_errors: ShowErrors = False
     progress: Annotated[Mode, typer.Option(help="Format of progress on stderr.")] = Mode.AUTO
 
     def config(self) -> tuple[TargetConfig, ErrorsOfTarget]:

@@ -6,7 +6,6 @@ import re
 import ssl
 from functools import cache
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -18,7 +17,7 @@ from assay_notifier.log_channel import LogChannel
 from assay_notifier.signing import CREATE, key_of
 from assay_notifier.webhook import Webhook
 from assay_runtime.config import secret
-from assay_runtime.transport import host_in_clear
+from assay_runtime.transport import host_in_clear, is_http, trust_of
 from assay_schema.settings import NotifierSettings, SettingsError
 
 log = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ def channels(settings: NotifierSettings) -> list[Channel]:
     """Return every configured channel, always including the log. Raises `SettingsError`."""
     configured: list[Channel] = [LogChannel(data := settings.data_directory)]
     # Cached, because reading the system's certificates takes memory: only if it is needed.
-    trust = cache(lambda: _trust(settings.tls_ca_file))
+    trust = cache(lambda: trust_of(settings.tls_ca_file, "notifier.tls_ca_file"))
     if urls := _addresses(settings.alertmanager_urls, settings.alertmanager_urls_file, "alertmanager_urls"):
         members = [_member(settings, url, number, trust()) for number, url in enumerate(urls, 1)]
         configured.append(Alertmanager(members, settings.expire_s, data))
@@ -85,22 +84,8 @@ def _key(settings: NotifierSettings) -> bytes:
 
 
 def _check_http(url: str, number: int, name: str) -> None:
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        valid = False
-    if not valid:
+    if not is_http(url):
         raise SettingsError(f"notifier.{name}: address {number} must look like https://host:9093 or http://host:9093")
-
-
-def _trust(file: Path | None) -> ssl.SSLContext:
-    if file is None:
-        return ssl.create_default_context()
-    try:
-        return ssl.create_default_context(cafile=str(file))
-    except OSError as error:
-        raise SettingsError(f"notifier.tls_ca_file: cannot read {file}: {type(error).__name__}") from None
 
 
 def _named(kind: str, url: str) -> str:

@@ -1,12 +1,14 @@
-"""Detect secrets that would cross a network unencrypted.
+"""Check addresses and CA bundles, and find secrets that would cross a network unencrypted.
 
-Pure, except for the paths of password files.
+Pure, except for the paths of password files and CA bundles.
 """
 
 import ipaddress
+import ssl
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from assay_schema.settings import RedisSettings, Settings, StoreSettings
+from assay_schema.settings import RedisSettings, Settings, SettingsError, StoreSettings
 
 #: Schemes without TLS.
 _CLEAR = ("http", "redis")
@@ -23,6 +25,23 @@ def host_in_clear(url: str) -> str | None:
         return None
     names = (urlsplit(f"//{host}").hostname or "" for host in hosts)
     return next((name for name in names if name and not _is_loopback(name)), None)
+
+
+def is_http(url: str) -> bool:
+    """Return True for an address with http:// or https://, a host, and no port 0."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
+
+
+def trust_of(file: Path | None, setting: str) -> ssl.SSLContext:
+    """Return the context that trusts a CA bundle; None: those of the system. Raises `SettingsError`."""
+    try:
+        return ssl.create_default_context(cafile=str(file) if file else None)
+    except OSError as error:
+        raise SettingsError(f"{setting}: cannot read {file}: {type(error).__name__}") from None
 
 
 def passwords_in_clear(settings: Settings) -> list[str]:

@@ -1,12 +1,9 @@
 """Build the anchors from the settings. Errors name their setting, before anything is sent."""
 
 import re
-import ssl
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from assay_auditor.anchors.anchor import Anchor
 from assay_auditor.anchors.cosignature import WitnessKey
@@ -15,6 +12,7 @@ from assay_auditor.anchors.http import Post
 from assay_auditor.anchors.timestamp import TimestampServer
 from assay_auditor.anchors.witness import Witness
 from assay_auditor.notes import NoteError
+from assay_runtime.transport import is_http, trust_of
 from assay_schema.settings import AuditorSettings, SettingsError
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
 def anchors_of(settings: AuditorSettings) -> list[Anchor]:
     """Return every configured anchor. Raises `SettingsError`."""
-    trust = cache(lambda: _trust(settings.tls_ca_file))
+    trust = cache(lambda: trust_of(settings.tls_ca_file, "auditor.tls_ca_file"))
     found: list[Anchor] = []
     for key, url in witnesses_of(settings):
         _check_http(url, "witnesses")
@@ -79,17 +77,5 @@ def roots_of(settings: AuditorSettings) -> Sequence["Certificate"]:
 
 
 def _check_http(url: str, name: str) -> None:
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        valid = False
-    if not valid:
+    if not is_http(url):
         raise SettingsError(f"auditor.{name}: an address must look like https://host or http://host:8080")
-
-
-def _trust(file: Path | None) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=str(file) if file else None)
-    except OSError as error:
-        raise SettingsError(f"auditor.tls_ca_file: cannot read {file}: {type(error).__name__}") from None

@@ -83,13 +83,6 @@ class PaidCalls:
         read = len((prompt.system + prompt.message + str(prompt.schema)).encode()) // 4
         return self._tariff.cost(Usage(input=read, output=output_tokens))
 
-    def bound_of(self, prompt: "Prompt") -> int:
-        """Return the maximum cost of a call, in nano-dollars."""
-        from assay_judge.prompt import SYSTEM
-
-        more = "" if prompt.system is SYSTEM else prompt.system  # every bound includes the system prompt of the judge
-        return self._tariff.bound(len((more + prompt.message).encode()), self.settings.max_output_tokens)
-
     @property
     def spent(self) -> int:
         """Maximum cost so far in nano-dollars, earlier processes included."""
@@ -119,8 +112,10 @@ class PaidCalls:
     async def _call(self, prompt: "Prompt", read: Callable[[str, "Usage | None"], T], name: str) -> T:
         """Make one call within the budget, and cache its reply."""
         from assay_judge.api import CallError, StoppedError
+        from assay_judge.prompt import SYSTEM
 
-        bound = self.bound_of(prompt)
+        more = "" if prompt.system is SYSTEM else prompt.system  # every bound includes the system prompt of the judge
+        bound = self._tariff.bound(len((more + prompt.message).encode()), self.settings.max_output_tokens)
         await self.spending.reserve(bound, self.cap)
         self.own += bound
         usage: Usage | None = None

@@ -11,8 +11,9 @@ from assay_cli.errors import CommandError
 from assay_cli.exit_codes import FINDING
 from assay_cli.option_groups import grouped
 from assay_cli.output.progress import Mode, Progress
-from assay_cli.output.target_errors import ERRORS_SHOWN, ErrorsOfTarget
+from assay_cli.output.target_errors import ErrorsOfTarget
 from assay_cli.output.terminal import echo, emit, ends_quietly, kept_stdout, own_stdout
+from assay_cli.target_options import ShowErrors, Workspace
 from assay_operations.evaluations.longmemeval import LongMemEvalRequest, prepare_longmemeval
 from assay_operations.evaluations.target import TargetConfig
 
@@ -34,21 +35,13 @@ class MemoryOptions:
         str | None,
         typer.Option(help="Target that receives the sessions of each question first; default: the same as --target."),
     ] = None
-    workspace: Annotated[
-        str | None, typer.Option(help="Value of the X-Workspace-ID header for an HTTP target; default: not sent.")
-    ] = None
+    workspace: Workspace = None
     concurrency: Annotated[int, typer.Option(help="Number of questions at a time.")] = 4
     deadline: Annotated[float, typer.Option(help="Timeout of one question in seconds, with ingestion and retries.")] = (
         600.0
     )
     retries: Annotated[int, typer.Option(help="Retries per question for errors that may be transient.")] = 2
-    show_errors: Annotated[
-        bool,
-        typer.Option(
-            "--show-errors",
-            help=f"Print the first {ERRORS_SHOWN} errors in full on stderr. They can contain query text, and are never written to a file.",
-        ),
-    ] = False
+    show_errors: ShowErrors = False
 
 
 @dataclass(frozen=True)
