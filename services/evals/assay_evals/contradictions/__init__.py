@@ -1,0 +1,1 @@
+"""Contradictions between retrieved documents: how often they occur."""
