@@ -149,11 +149,14 @@ def read_heading(lines: Iterable[str]) -> Heading | None:
     was cut is refused; a change to a slug or a latency cannot be detected.
     """
     numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    first = next(numbered, None)
     try:
-        first = next(numbered, None)
         metadata = parse_line(*first) if first else {}
-        if first is None or metadata.get("_kind") != METADATA_KIND:
-            return None
+    except CapturedError:
+        return None  # reading its rows names the problem
+    if first is None or metadata.get("_kind") != METADATA_KIND:
+        return None
+    try:
         thresholds = _check_metadata(first[0], {"content_hash": ""} | metadata)
         if "content_hash" not in metadata:
             hashes = sorted(str(parse_line(number, line).get("query_hash")) for number, line in numbered)

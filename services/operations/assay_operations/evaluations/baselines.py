@@ -164,6 +164,8 @@ def heading_of(source: Path) -> "Heading | None":
         return read_heading(lines_of(source, "--from")) if source.is_file() else None
     except BaselineError as error:
         raise OperationError("invalid", f"--from: {source}: {error}") from None
+    except OperationError:
+        return None  # publishing reads the file again, and records that it failed
 
 
 def qrels_of(path: Path) -> "list[KnownQuery]":
