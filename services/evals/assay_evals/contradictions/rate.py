@@ -231,7 +231,7 @@ def _share(values: Sequence[bool], sample: _Sample) -> _Share:
     marks = np.array(values, dtype=np.float64)
     value = min(1.0, float(sample.weights @ marks))
     spread = value * (1 - value)
-    if all(values) or not any(values):
+    if all(values) or not any(values) or not spread:
         size = 1 / sample.cluster
     else:
         residuals = sample.weights * (marks - value)
