@@ -190,6 +190,8 @@ PAIR_WORLDS: dict[str, World] = {
     "25 queries": partial(clustered, queries=25),
     "rate 1 %": partial(clustered, mean=0.01),
     "rate 0.3 %": partial(clustered, mean=0.003),
+    "rate 0.5 %, 200 queries, correlation 0.4": partial(clustered, queries=200, mean=0.005, correlation=0.4),
+    "rate 2 %, 80 queries, correlation 0.4": partial(clustered, queries=80, mean=0.02, correlation=0.4),
     "one query with 300 pairs": hot_query,
     "heavy-tailed queries": heavy_queries,
     "one document in half of all pairs": hot_document,

@@ -3,10 +3,11 @@
 Pairs of one query, and pairs with a document in common, are not independent. Pairs are weighted by the inverse of their inclusion
 probability (Hajek). A pair that was not judged (budget, error) lowers the coverage; it never counts as free of contradictions.
 
-Intervals are Wilson's (1927) at an effective sample size, with Student's quantile for the number of clusters. The variance that few
-clusters or few findings show is too small, so
+Intervals are Wilson's (1927) at an effective sample size, with Student's quantile. The variance that few clusters or few findings show is
+too small and uncertain, so
 
 - two clusters of average weight, each of one verdict, are added to it (as Agresti and Coull add four answers to a share),
+- the degrees of freedom are Satterthwaite's (1946), which are few if few clusters make up the variance; at most as many as clusters,
 - the effective size is at most the number of different pairs of documents, since a pair that recurs is one pair,
 - if all verdicts are the same, the sample is as large as the number of clusters.
 
@@ -32,6 +33,8 @@ from assay_runtime.shares import Estimate, wilson
 Ints = npt.NDArray[np.intp]
 #: Clusters that are added to the variance.
 _UNSEEN = 2
+#: Least degrees of freedom, unless there are fewer clusters: one finding shows little of the variance, but Wilson's interval allows for that.
+_FREEDOM_LEAST = 5
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def query_rate(pairs: Iterable[JudgedPair]) -> Rate:
     recurrence = sum(times**2 for times in couples.values()) / couples.total()
     cluster = max(1 / count, _sample([pair for its in complete for pair in its]).cluster)
     size = 1 / (recurrence / count + _UNSEEN * cluster**2)
-    found = _wilson(value, size, count)
+    found = _wilson(value, size, count - 1)
     return _rate(found, size, count, len(by_query), "clustered")
 
 
@@ -196,10 +199,10 @@ class _Sample:
         self.cluster = max(self.query, _sums(np.repeat(self.weights / 2, 2), self._documents))
         self.couple = _sums(self.weights, self._couples)
 
-    def within(self, residuals: Floats) -> float:
-        """Return the variance of the sum of residuals, if only queries matter."""
-        count = int(self._queries.max()) + 1
-        return _sums(residuals, self._queries) * count / max(1, count - 1)
+    def within(self, residuals: Floats) -> Floats:
+        """Return the squared sum of each query's residuals. Their sum is the variance if only queries matter."""
+        sums = np.bincount(self._queries, residuals) ** 2
+        return sums * (len(sums) / max(1, len(sums) - 1))
 
     def across(self, residuals: Floats) -> float:
         """Return what pairs with a document in common add to the variance, if their queries differ.
@@ -230,19 +233,27 @@ def _share(values: Sequence[bool], sample: _Sample) -> _Share:
     """Return the weighted share of true values with its interval."""
     marks = np.array(values, dtype=np.float64)
     value = min(1.0, float(sample.weights @ marks))
-    spread = value * (1 - value)
+    spread, freedom = value * (1 - value), 1 / sample.query - 1
     if all(values) or not any(values) or not spread:
         size = 1 / sample.cluster
     else:
         residuals = sample.weights * (marks - value)
-        unseen = _UNSEEN * sample.cluster**2 * spread
-        size = spread / (sample.within(residuals) + sample.across(residuals) + unseen)
+        parts = np.append(sample.within(residuals), [sample.cluster**2 * spread] * _UNSEEN)
+        size = spread / (float(parts.sum()) + sample.across(residuals))
+        freedom = min(freedom, max(_FREEDOM_LEAST, _freedom(parts)))
     size = min(size, 1 / sample.couple)
-    return _Share(_wilson(value, size, 1 / sample.query), size)
+    return _Share(_wilson(value, size, freedom), size)
 
 
-def _wilson(value: float, size: float, clusters: float) -> Estimate:
-    found = wilson(value * size, size, student_quantile(max(1, int(clusters - 1))))
+def _freedom(parts: Floats) -> float:
+    """Return Satterthwaite's degrees of freedom of a variance that is the sum of squares, from their spread."""
+    total = float(parts.sum()) ** 2
+    noise = float(parts @ parts) - total / len(parts)
+    return 2 * total / noise if noise > 0 else len(parts)
+
+
+def _wilson(value: float, size: float, freedom: float) -> Estimate:
+    found = wilson(value * size, size, student_quantile(max(1, int(freedom))))
     assert found is not None
     return Estimate(value, min(value, found.low), max(value, found.high))
 

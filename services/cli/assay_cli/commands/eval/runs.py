@@ -112,7 +112,8 @@ def export_run(
 ) -> None:
     """Print a run in the format of another program: TREC, or captured rows and judgements for a gate.
 
-    What a format cannot contain is reported on stderr. An ID that it cannot contain ends the command before anything is printed.
+    Cases and facts that a format cannot contain are counted on stderr. An ID that it cannot contain ends the command before anything is
+    printed.
     """
     made = exported(evaluation_store.stored(name, data) if in_store else find_run(name, runs), form, dataset)
     with ends_quietly():
