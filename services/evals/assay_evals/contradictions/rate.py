@@ -33,7 +33,7 @@ from assay_runtime.shares import Estimate, wilson
 Ints = npt.NDArray[np.intp]
 #: Clusters that are added to the variance.
 _UNSEEN = 2
-#: Least degrees of freedom, unless there are fewer clusters: one finding shows little of the variance, but Wilson's interval allows for that.
+#: Least degrees of freedom, unless there are fewer clusters: Wilson's interval already allows for few findings.
 _FREEDOM_LEAST = 5
 
 
@@ -201,8 +201,9 @@ class _Sample:
 
     def within(self, residuals: Floats) -> Floats:
         """Return the squared sum of each query's residuals. Their sum is the variance if only queries matter."""
-        sums = np.bincount(self._queries, residuals) ** 2
-        return sums * (len(sums) / max(1, len(sums) - 1))
+        squares: Floats = np.bincount(self._queries, residuals) ** 2
+        squares *= len(squares) / max(1, len(squares) - 1)
+        return squares
 
     def across(self, residuals: Floats) -> float:
         """Return what pairs with a document in common add to the variance, if their queries differ.
