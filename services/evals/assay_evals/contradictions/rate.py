@@ -201,9 +201,8 @@ class _Sample:
 
     def within(self, residuals: Floats) -> Floats:
         """Return the squared sum of each query's residuals. Their sum is the variance if only queries matter."""
-        squares: Floats = np.bincount(self._queries, residuals) ** 2
-        squares *= len(squares) / max(1, len(squares) - 1)
-        return squares
+        sums = np.asarray(np.bincount(self._queries, residuals), dtype=np.float64)
+        return np.square(sums) * (len(sums) / max(1, len(sums) - 1))
 
     def across(self, residuals: Floats) -> float:
         """Return what pairs with a document in common add to the variance, if their queries differ.
