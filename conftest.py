@@ -22,7 +22,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from assay_runtime.migrate import migrate
-from tests.support.redis import INSTALLED, SERVERS, RedisServer
+from tests.support.redis import INSTALLED, SERVERS, RedisServer, usual_binary
 from tests.support.store import StoreServer
 
 # A runner in the background of a shell, or under nohup, hands down ignored signals, and every process a test starts would ignore them too.
@@ -54,16 +54,15 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Workers share the tests so that each module's servers start once, and no worker is left with a long test when the others are done."""
     begun = set[object]()
-    function: object
     for item in items:
         if _runs_on_each_server(item):
             item.add_marker(pytest.mark.each_server)
             item.add_marker(pytest.mark.redis)
         elif _leads_to(item, _REDIS_STARTERS):
             item.add_marker(pytest.mark.redis)
-            function = (item.path, getattr(item, "cls", None), getattr(item, "originalname", item.name))
-            if item.path.name.startswith("test_console_"):
-                function = item.path  # pages only read from it, each module with a few commands
+            function: object = item.path
+            if _starts_system(item):
+                function = (item.path, getattr(item, "cls", None), getattr(item, "originalname", item.name))
             if function not in begun and not item.get_closest_marker("bare_only"):
                 item.add_marker(pytest.mark.bare)  # its other cases differ in their input, not in their Redis
             begun.add(function)
@@ -85,10 +84,16 @@ def _place(item: pytest.Item) -> tuple[bool, bool]:
 
 @pytest.hookimpl(tryfirst=True)  # before fixtures are made
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let midnight pass before a test that is about one day and would not end in this one."""
+    """Choose the module's Redis, and let midnight pass before a test that is about one day and would not end in this one."""
+    RedisServer.usual_binary = usual_binary(item.path)
     left_s = 86_400 - time.time() % 86_400
     if left_s < LONGEST_OF_A_DAY_S and item.get_closest_marker("one_day"):
         time.sleep(left_s + 0.1)
+
+
+def _starts_system(item: pytest.Item) -> bool:
+    """Return True for tests of the whole system, which looks for its Redis itself."""
+    return "e2e" in item.path.parts
 
 
 #: Modules whose functions, classes and tests start the Redis that is installed here.

@@ -30,7 +30,7 @@ from assay_schema.settings import Settings
 from assay_schema.streams import API_KEYS_VERSION, CAPTURE, DEAD, EVENTS, FAILURES, SPANS, api_keys_key, open_traces_key
 from tests.chaos.proxy import Proxy
 from tests.support.ports import free_port
-from tests.support.redis import INSTALLED
+from tests.support.redis import RedisServer
 from tests.support.store import PASSWORD, ROLES
 
 ROOT = Path(__file__).parents[2]
@@ -199,7 +199,7 @@ class Rig:
 
     def start_redis(self, directory: Path) -> None:
         """(Re)start Redis in a directory, as `assay up` configures it."""
-        command = [INSTALLED.path, "--port", str(self.redis_port), "--bind", "127.0.0.1", "--dir", str(directory)]
+        command = [RedisServer.usual_binary, "--port", str(self.redis_port), "--bind", "127.0.0.1", "--dir", str(directory)]
         command += [
             "--appendonly",
             "yes",

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 import redis
@@ -29,6 +30,12 @@ def each_redis_binary(request: pytest.FixtureRequest) -> str:
     return binary
 
 
+def usual_binary(module: Path) -> str:
+    """Return the Redis of a module's tests: each of those there are runs half of the modules, the same in every run."""
+    programs = [server.path for server in SERVERS.values()]
+    return programs[crc32(module.name.encode()) % len(programs)]
+
+
 class RedisServer:
     """A server with append-only files, as in production. `kill` is SIGKILL; `start` after it recovers from the log.
 
@@ -36,12 +43,15 @@ class RedisServer:
     `everysec`, the usual setting, acknowledged writes are not yet written while the disk is slow, and a kill then loses them.
     """
 
+    #: Program of a server that names none: `conftest.py` gives each module one of `SERVERS`.
+    usual_binary = INSTALLED.path
+
     def __init__(self, directory: Path, *options: str, binary: str | None = None) -> None:
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._directory = directory
         self._options = options
-        self._binary = binary or INSTALLED.path
+        self._binary = binary or self.usual_binary
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> "RedisServer":
