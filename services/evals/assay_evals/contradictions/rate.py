@@ -1,22 +1,33 @@
-"""Rates of contradictions among the judged pairs of documents, with intervals that allow for clusters. Pure.
+"""Rates of contradictions among judged pairs of documents, with intervals that allow for clusters. Pure.
 
 Pairs of one query, and pairs with a document in common, are not independent. Pairs are weighted by the inverse of their inclusion
-probability (Hajek). A pair that was not judged (budget, error) counts in the coverage, never as free of contradictions.
+probability (Hajek). A pair that was not judged (budget, error) lowers the coverage; it never counts as free of contradictions.
 
-Sources: variance under two-way clustering: Cameron, Gelbach and Miller 2011, with both documents of a pair: Aronow, Samii and Assenova
-2015; interval of a share: Wilson 1927, at the effective sample size.
+Intervals are Wilson's (1927) at an effective sample size, with Student's quantile. Few clusters, or few findings, make the variance look
+too small, so
+
+- one more cluster of average weight, all of one verdict, is added to the variance (as Agresti and Coull add to a share),
+- the degrees of freedom are Satterthwaite's, from how unevenly the clusters contribute to the variance, and at most their number,
+- the effective size is at most the number of different pairs of documents: a pair that recurs is judged once.
+
+`make bench SUITE=contradictions` measures how often these intervals hold the truth.
+
+Sources: variance under two-way clustering: Cameron, Gelbach and Miller 2011, where a unit has two documents: Aronow, Samii and Assenova
+2015; correction by labels stratified by verdict: Fisch et al. 2024 (StratPPI); intervals of sums and differences: Zou and Donner 2008.
 """
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import hypot
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from assay_evals.statistics.intervals import student_quantile
 from assay_evals.statistics.resampling import Floats
-from assay_runtime.shares import wilson
+from assay_runtime.shares import Estimate, wilson
 
 Ints = npt.NDArray[np.intp]
 
@@ -34,25 +45,25 @@ class JudgedPair:
     positive: bool | None
     #: A person's verdict.
     label: bool | None = None
-    #: Probability with which this pair was drawn for a label, given its verdict.
+    #: Probability with which a judged pair with this verdict was drawn for a label. A label without it does not count.
     label_probability: float | None = None
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A rate, or a difference of rates, with its 95 % interval; None without anything judged."""
+    """A rate, or a difference of two rates, with its 95 % interval; all None if nothing was judged."""
 
     estimate: float | None
     lower: float | None
     upper: float | None
-    #: Pairs (or queries) behind the estimate, and those that were to be judged.
+    #: Pairs (of `query_rate`: queries) behind the estimate, and those that were to be judged.
     judged: int
     intended: int
-    #: Judged by intended; None if nothing was intended.
+    #: `judged` by `intended`; None if nothing was intended.
     coverage: float | None
-    #: Independent pairs (or queries) of equal weight that would say as much.
+    #: Number of independent pairs (queries) of equal weight that would say as much.
     effective_n: float
-    method: str
+    method: Literal["clustered", "ppi", "paired", "none"]
 
 
 def pair_rate(pairs: Iterable[JudgedPair]) -> Rate:
@@ -61,55 +72,213 @@ def pair_rate(pairs: Iterable[JudgedPair]) -> Rate:
     judged = [pair for pair in intended if pair.positive is not None]
     if not judged:
         return _nothing(len(intended))
-    values = np.array([pair.positive for pair in judged], dtype=np.float64)
-    return _rate(values, judged, len(intended))
+    found = _share([pair.positive is True for pair in judged], _sample(judged))
+    return _rate(found.estimate, found.size, len(judged), len(intended), "clustered")
+
+
+def query_rate(pairs: Iterable[JudgedPair]) -> Rate:
+    """Return the share of queries with at least one contradictory pair, of the queries whose pairs were all judged.
+
+    Each query counts once. A query with a pair that was not judged is left out, even if a contradiction was found in
+    another of its pairs: counting only these would raise the rate, and counting all would lower it. Queries with a
+    document in common between their contradictory pairs are one cluster.
+    """
+    by_query: dict[str, list[JudgedPair]] = defaultdict(list)
+    for pair in pairs:
+        by_query[pair.query].append(pair)
+    complete = {
+        query: [pair.documents for pair in its if pair.positive]
+        for query, its in by_query.items()
+        if all(pair.positive is not None for pair in its)
+    }
+    if not complete:
+        return _nothing(len(by_query))
+    same = [(query, query) for query in complete]
+    sample = _Sample(np.ones(len(complete)), _linked(complete), same)
+    found = _share([bool(contradictory) for contradictory in complete.values()], sample)
+    return _rate(found.estimate, found.size, len(complete), len(by_query), "clustered")
+
+
+def corrected_rate(pairs: Iterable[JudgedPair]) -> Rate | None:
+    """Return the share of contradictory pairs, corrected for the judge's errors by people's labels (PPI).
+
+    Labels are drawn among the judged pairs with a probability that depends on the verdict. In each verdict, the labels
+    tell which share is contradictory, and the judged pairs tell how frequent the verdict is. None unless each verdict
+    that occurs has a label.
+    """
+    intended = list(pairs)
+    judged = [pair for pair in intended if pair.positive is not None]
+    if not judged:
+        return None
+    frequency = _share([pair.positive is True for pair in judged], _sample(judged))
+    among: list[_Share] = []
+    for verdict, occurs in ((True, frequency.estimate.value > 0), (False, frequency.estimate.value < 1)):
+        labelled = [pair for pair in judged if pair.positive is verdict and pair.label is not None]
+        drawn = [(pair, pair.label_probability) for pair in labelled if pair.label_probability is not None]
+        if not drawn and occurs:
+            return None
+        among.append(_labelled(drawn))
+    positive, negative = (found.estimate for found in among)
+    share, slope = frequency.estimate.value, positive.value - negative.value
+    value = negative.value + share * slope
+    ends = frequency.estimate if slope >= 0 else Estimate(share, frequency.estimate.high, frequency.estimate.low)
+    parts = ((share, positive), (1 - share, negative))
+    low = value - hypot(*(part * (each.value - each.low) for part, each in parts), slope * (share - ends.low))
+    high = value + hypot(*(part * (each.high - each.value) for part, each in parts), slope * (ends.high - share))
+    estimate = Estimate(value, max(0.0, low), min(1.0, high))
+    return _rate(estimate, frequency.size, len(judged), len(intended), "ppi")
+
+
+def difference(old: Iterable[JudgedPair], new: Iterable[JudgedPair]) -> Rate:
+    """Return how much the share of contradictory pairs rose, over the pairs that were judged both times.
+
+    Weighted by the probabilities of `new`, whose pairs are the intended ones. Raises `ValueError` if a pair of a query
+    occurs twice.
+    """
+    before, after = _by_documents(old), _by_documents(new)
+    both = [
+        (earlier.positive, pair)
+        for key, pair in after.items()
+        if (earlier := before.get(key)) and earlier.positive is not None and pair.positive is not None
+    ]
+    if not both:
+        return _nothing(len(after))
+    sample = _sample([pair for _, pair in both])
+    appeared = _share([bool(pair.positive) and not was for was, pair in both], sample)
+    resolved = _share([was and not pair.positive for was, pair in both], sample)
+    up, down = appeared.estimate, resolved.estimate
+    value = up.value - down.value
+    low = max(-1.0, value - hypot(up.value - up.low, down.high - down.value))
+    high = min(1.0, value + hypot(up.high - up.value, down.value - down.low))
+    size = min(appeared.size, resolved.size)
+    return _rate(Estimate(value, low, high), size, len(both), len(after), "paired")
+
+
+def _by_documents(pairs: Iterable[JudgedPair]) -> dict[Hashable, JudgedPair]:
+    found: dict[Hashable, JudgedPair] = {}
+    for pair in pairs:
+        if found.setdefault((pair.query, *sorted(pair.documents)), pair) is not pair:
+            raise ValueError("a pair of documents of one query occurs twice: give each pair once")
+    return found
 
 
 def _nothing(intended: int) -> Rate:
     return Rate(None, None, None, 0, intended, 0.0 if intended else None, 0.0, "none")
 
 
-def _rate(values: Floats, pairs: Sequence[JudgedPair], intended: int) -> Rate:
+def _rate(
+    estimate: Estimate, size: float, judged: int, intended: int, method: Literal["clustered", "ppi", "paired"]
+) -> Rate:
+    return Rate(*estimate, judged, intended, judged / intended, size, method)
+
+
+class _Share(NamedTuple):
+    estimate: Estimate
+    #: Effective sample size.
+    size: float
+
+
+class _Sample:
+    """Weights of units, which sum to 1, and what makes units dependent: their query, and their two documents."""
+
+    def __init__(self, weights: Floats, queries: Sequence[Hashable], documents: Sequence[tuple[str, str]]) -> None:
+        self.weights = weights / weights.sum()
+        couples = [tuple(sorted(each)) for each in documents]
+        self._queries, self._couples = _numbers(queries), _numbers(couples)
+        self._documents = _numbers([name for couple in couples for name in couple])
+        #: 0 for a unit whose two documents are the same: it has one.
+        self._second = np.array([float(one != other) for one, other in couples])
+        by_query = _sums(self.weights, self._queries)
+        #: Mean weight of the cluster of a unit. Each document is half of its pair.
+        self.cluster = max(by_query, _sums(np.repeat(self.weights / 2, 2), self._documents))
+        self.couple = _sums(self.weights, self._couples)
+        self.freedom = 1 / by_query - 1
+
+    def clusters(self, residuals: Floats) -> Floats:
+        """Return the squared sums of residuals by query, whose sum is the variance if only queries matter."""
+        sums = np.bincount(self._queries, residuals) ** 2
+        return sums * len(sums) / max(1, len(sums) - 1)
+
+    def across(self, residuals: Floats) -> float:
+        """Return what pairs with a document in common add to the variance, if their queries differ.
+
+        Two documents in common count once, so the couples are subtracted, and so is what the queries have counted.
+        """
+        second = residuals * self._second
+        ends, queries = np.column_stack([residuals, second]).ravel(), np.repeat(self._queries, 2)
+        everywhere = _sums(ends, self._documents) - _sums(second, self._couples)
+        in_query = _sums(ends, _crossed(queries, self._documents)) - _sums(
+            second, _crossed(self._queries, self._couples)
+        )
+        return max(0.0, everywhere - in_query)
+
+
+def _sample(pairs: Sequence[JudgedPair], divisors: Sequence[float] | None = None) -> _Sample:
     weights = np.array([1 / pair.probability for pair in pairs])
-    weights /= weights.sum()
-    share = float(weights @ values)
-    queries = _numbers([pair.query for pair in pairs])
-    clusters = 1 / float(np.sum(np.bincount(queries, weights) ** 2))
-    spread = share * (1 - share)
-    if spread > 0:
-        variance = _variance(weights * (values - share), pairs, queries)
-        size = min(spread / variance, 1 / float(np.sum(weights**2))) if variance > 0 else clusters
+    if divisors is not None:
+        weights /= np.array(divisors)
+    return _Sample(weights, [pair.query for pair in pairs], [pair.documents for pair in pairs])
+
+
+def _share(values: Sequence[bool], sample: _Sample) -> _Share:
+    """Return the weighted share of true values with its interval."""
+    marks = np.array(values, dtype=np.float64)
+    value = min(1.0, float(sample.weights @ marks))
+    spread = value * (1 - value)
+    if all(values) or not any(values):
+        size = min(1 / sample.cluster, 1 / sample.couple)
+        freedom = size - 1
     else:
-        size = clusters
-    found = wilson(share * size, size, student_quantile(max(1, int(clusters) - 1)))
+        residuals = sample.weights * (marks - value)
+        unseen = sample.cluster**2 * spread
+        clusters = np.append(sample.clusters(residuals), unseen)
+        size = min(1 / sample.couple, spread / (float(clusters.sum()) + sample.across(residuals)))
+        freedom = min(_freedom(clusters), sample.freedom)
+    found = wilson(value * size, size, student_quantile(max(1, int(freedom))))
     assert found is not None
-    return Rate(share, found.low, found.high, len(pairs), intended, len(pairs) / intended, size, "wilson-clustered")
+    return _Share(found._replace(value=value), size)
 
 
-def _variance(residuals: Floats, pairs: Sequence[JudgedPair], queries: Ints) -> float:
-    """Return the variance of a sum of residuals that are dependent if they share the query or a document."""
-    by_query = _squares(residuals, queries)
-    count = int(queries.max()) + 1
-    by_query *= count / max(1, count - 1)
-    # Pairs with one document in common are counted once for it, those with both in common once too: what is counted twice is subtracted,
-    # and so is what the queries have already counted.
-    both = [tuple(sorted(pair.documents)) for pair in pairs]
-    couples, documents = _numbers(both), _numbers([name for names in both for name in names])
-    different = residuals * np.array([one != other for one, other in both])
-    twice, query_twice = np.column_stack([residuals, different]).ravel(), np.repeat(queries, 2)
-    shared = _squares(twice, documents) - _squares(different, couples)
-    shared -= _squares(twice, _crossed(query_twice, documents)) - _squares(different, _crossed(queries, couples))
-    return max(by_query, by_query + shared)
+def _freedom(parts: Floats) -> float:
+    """Return Satterthwaite's degrees of freedom of a sum of squares, from the spread of its parts."""
+    total = float(parts.sum()) ** 2
+    noise = float(parts @ parts) - total / len(parts)
+    return 2 * total / noise if noise > 0 else float(len(parts))
 
 
-def _squares(residuals: Floats, groups: Ints) -> float:
-    return float(np.sum(np.bincount(groups, residuals) ** 2))
+def _labelled(drawn: Sequence[tuple[JudgedPair, float]]) -> _Share:
+    if not drawn:  # of a verdict that does not occur
+        return _Share(Estimate(0.0, 0.0, 1.0), 0.0)
+    sample = _sample([pair for pair, _ in drawn], [probability for _, probability in drawn])
+    return _share([pair.label is True for pair, _ in drawn], sample)
+
+
+def _linked(documents: dict[str, list[tuple[str, str]]]) -> list[str]:
+    """Return the cluster of each query: queries that have a document in common, directly or through others."""
+    parent: dict[Hashable, Hashable] = {}
+
+    def root(node: Hashable) -> Hashable:
+        parent.setdefault(node, node)
+        while parent[node] != node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    for query, couples in documents.items():
+        for name in (name for couple in couples for name in couple):
+            parent[root(("document", name))] = root(query)
+    return [str(root(query)) for query in documents]
+
+
+def _sums(values: Floats, groups: Ints) -> float:
+    """Return the sum of the squared sums of each group."""
+    return float(np.sum(np.bincount(groups, values) ** 2))
 
 
 def _numbers(names: Sequence[Hashable]) -> Ints:
-    known: dict[Any, int] = {}
+    known: dict[Hashable, int] = {}
     return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.intp)
 
 
 def _crossed(one: Ints, other: Ints) -> Ints:
-    return np.unique(one * (int(other.max()) + 1) + other, return_inverse=True)[1]
+    groups: Ints = np.unique(one * (int(other.max()) + 1) + other, return_inverse=True)[1]
+    return groups
