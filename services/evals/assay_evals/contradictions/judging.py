@@ -179,7 +179,7 @@ def opinion_in(reply: str, pair: Pair, *, swapped: bool) -> Opinion:
     known = severity in SEVERITIES and verdict is Verdict(said["verdict"])
     return Opinion(
         verdict,
-        Severity(severity) if known else DEFAULT_SEVERITY[verdict],
+        Severity(str(severity)) if known else DEFAULT_SEVERITY[verdict],
         confidence,
         claims,
         " ".join(_text(said, "reason").split())[:REASON_CHARS],

@@ -235,9 +235,8 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     for each in report["findings"][:_SHOWN]:
         yield ""
         yield from finding_lines(each)
-    if more := len(report["findings"]) - _SHOWN:
-        if more > 0:
-            yield f"... and {more:,} more: --json has all"
+    if (more := len(report["findings"]) - _SHOWN) > 0:
+        yield f"... and {more:,} more: --json has all"
 
 
 def finding_lines(finding: Mapping[str, Any]) -> Iterator[str]:

@@ -26,7 +26,7 @@ QUERY_CHARS = 51_200
 _VIEWS = {"answers": "contexts", "candidates": "passages"}
 
 _DISTINCT = """
-SELECT argMax(view, event_time) AS view, toString(argMax(event_id, event_time)) AS event_id, max(event_time) AS latest
+SELECT argMax(view, event_time), toString(argMax(event_id, event_time)), max(event_time) AS latest
 FROM (
     SELECT 'answers' AS view, event_id, event_time, {answers} AS question FROM answers
     WHERE project = {{project:String}} AND {recent} AND notEmpty(query) AND length(arrayDistinct(contexts.id)) > 1
@@ -40,7 +40,7 @@ _RECENT = "event_time >= fromUnixTimestamp64Milli(toUnixTimestamp64Milli(now64(3
 _ORDERS = {"newest": "latest DESC, question", "random": "cityHash64(question, {seed:UInt64}), question"}
 
 _TEXTS = """
-SELECT toString(event_id) AS event_id, query, toUnixTimestamp64Milli(created_at) AS created,
+SELECT query, toUnixTimestamp64Milli(created_at) AS created,
     {column}.source_id AS sources, {column}.id AS ids, {column}.text AS texts
 FROM {view}
 WHERE project = {{project:String}} AND event_id IN ({{events:Array(UUID)}}) AND {recent}
@@ -90,7 +90,9 @@ def expect_one(source: Source) -> None:
     if sum(given) != 1:
         raise OperationError("invalid", "name one source: --from-capture, --queries-file FILE or --query TEXT")
     if source.from_capture and source.system is not None:
-        raise OperationError("invalid", "--target: captured questions have their documents; pass --queries-file with it")
+        raise OperationError(
+            "invalid", "--target: captured questions have their documents; pass --queries-file with it"
+        )
     if not source.from_capture and source.system is None:
         raise OperationError("invalid", "--queries-file and --query need --target, which returns the documents")
     if source.query is not None and not source.query.strip():

@@ -33,7 +33,8 @@ WITH
         WHERE project = {{project:String}} AND verdict IS NOT NULL
         GROUP BY pair_key
     )
-SELECT finding_id, last_pair, last_key, toUnixTimestamp64Milli(seen) AS seen_ms, toUnixTimestamp64Milli(greatest(judged.at, seen)) AS judged_ms
+SELECT finding_id, last_pair, last_key, toUnixTimestamp64Milli(seen) AS seen_ms,
+    toUnixTimestamp64Milli(greatest(judged.at, seen)) AS judged_ms
 FROM found LEFT JOIN judged ON judged.pair_key = found.last_key
 ORDER BY seen_ms DESC, finding_id LIMIT {KNOWN_MOST}
 """  # noqa: S608  # a constant

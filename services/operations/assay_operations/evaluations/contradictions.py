@@ -124,7 +124,9 @@ class PreparedContradictions:
         from assay_judge.pricing import dollars
 
         cache = self.calls.cache
-        return None if cache is None else {"hits": cache.hits, "misses": cache.misses, "saved_usd": dollars(cache.saved)}
+        return (
+            None if cache is None else {"hits": cache.hits, "misses": cache.misses, "saved_usd": dollars(cache.saved)}
+        )
 
     async def _judge_all(self, counts: Counts) -> "list[Result]":
         counts.total = len(self.pairs)
@@ -224,9 +226,7 @@ def prepare_contradictions(request: ContradictionsRequest) -> PreparedContradict
     pairs = [
         pair
         for question in in_random_order(read.questions, source.seed)
-        for pair in pairs_of(
-            question, most=request.pairs_per_query, max_chars=request.max_pair_chars, seed=source.seed
-        )
+        for pair in pairs_of(question, most=request.pairs_per_query, max_chars=request.max_pair_chars, seed=source.seed)
     ]
     number = "all" if request.pairs_per_query is None else request.pairs_per_query
     sampling = f"top {source.top_k}, {number} pairs a question, {request.max_pair_chars} characters a text"

@@ -67,24 +67,24 @@ class PairOptions:
     ] = None
     max_pair_chars: Annotated[int, typer.Option(help="Characters of each text that the judge receives.")] = 1_500
     model: Annotated[str | None, typer.Option(help="Model of the judge's API; default: judge.model.")] = None
-    budget_usd: Annotated[
-        str, typer.Option("--budget-usd", metavar="USD", help="Maximum cost, never exceeded.")
-    ] = "5"
+    budget_usd: Annotated[str, typer.Option("--budget-usd", metavar="USD", help="Maximum cost, never exceeded.")] = "5"
     yes: Annotated[bool, typer.Option("--yes", help="Start even if the usual cost is above the maximum.")] = False
     concurrent: Annotated[int, typer.Option(help="Pairs that are judged at the same time.")] = 4
-    no_judge_cache: Annotated[
-        bool, typer.Option("--no-judge-cache", help="Do not reuse replies of earlier runs.")
-    ] = False
+    no_judge_cache: Annotated[bool, typer.Option("--no-judge-cache", help="Do not reuse replies of earlier runs.")] = (
+        False
+    )
     max_rate: Annotated[
         str | None,
         typer.Option(
-            metavar="SHARE", help="Exit with 1 if the share of questions is significantly above this, 0 to 1; default: none."
+            metavar="SHARE",
+            help="Exit with 1 if the share of questions is significantly above this, 0 to 1; default: none.",
         ),
     ] = None
     fail_on: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(SEVERITIES), help="Exit with 1 for a finding of this severity or a higher one; default: none."
+            metavar="|".join(SEVERITIES),
+            help="Exit with 1 for a finding of this severity or a higher one; default: none.",
         ),
     ] = None
     output: Annotated[Path | None, typer.Option(help="Also write the report to this file, as JSON.")] = None

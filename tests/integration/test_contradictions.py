@@ -1,0 +1,299 @@
+"""`assay eval contradictions` over real sockets and a real store: sources, verdicts, budget, cache, findings, trend, labels."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from assay_cli.main import app
+from assay_operations.evaluations import paid_calls
+from assay_runtime.store import connect, insert_json_rows
+from tests.support.anthropic_server import KEY
+from tests.support.contradictions import judge, limit
+from tests.support.openai_server import OpenAiServer
+from tests.support.sample_rows import answer, candidate, lines
+from tests.support.store import PASSWORD, StoreServer
+
+pytestmark = pytest.mark.xdist_group("contradictions")
+
+TARGET = """
+from tests.support.contradictions import limit
+
+def search(query, limit_=5):
+    return {"results": ["a", "b", "c"], "contexts": [
+        {"id": "a", "text": limit(5)}, {"id": "b", "text": limit(5 if "agree" in query else 9)}, {"id": "c", "text": "Nothing of it."},
+    ]}
+
+def bare(query):
+    return ["a", "b"]
+"""
+
+
+class Rig:
+    """The command with a judge's API, in a data directory of a store."""
+
+    def __init__(self, directory: Path, store: StoreServer, api: OpenAiServer) -> None:
+        self.directory, self.store, self.api = directory, store, api
+
+    def run(self, *arguments: str, code: int = 0) -> Result:
+        found = CliRunner().invoke(app, ["eval", "contradictions", *arguments])
+        assert found.exit_code == code, found.output
+        return found
+
+    def report(self, *arguments: str, code: int = 0) -> dict[str, Any]:
+        said = self.run("run", *arguments, "--json", "--progress", "none", code=code)
+        report: dict[str, Any] = json.loads(said.stdout)
+        return report
+
+    def file(self, *questions: str) -> tuple[str, ...]:
+        path = self.directory / "questions.txt"
+        path.write_text("".join(f"{question}\n" for question in questions))
+        return "--queries-file", str(path), "--target", "system_of_test:search"
+
+    def captured(self, *rows: dict[str, Any], view: str = "answers") -> None:
+        with connect(self.store.settings().store) as owner:
+            insert_json_rows(owner, f"assay_base.{view}", lines(list(rows)), len(rows))
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        with connect(self.store.settings("sre").store) as client:
+            return [tuple(row) for row in client.query(sql).result_rows]
+
+    @property
+    def asked(self) -> int:
+        return sum(self.api.asked.values())
+
+
+@pytest.fixture(scope="module")
+def target_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    directory = tmp_path_factory.mktemp("target")
+    (directory / "system_of_test.py").write_text(TARGET)
+    sys.path.insert(0, str(directory))
+    yield
+    sys.path.remove(str(directory))
+
+
+@pytest.fixture
+def rig(
+    empty_store: StoreServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target_module: None
+) -> Iterator[Rig]:
+    for name in [name for name in os.environ if name.startswith("ASSAY_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(paid_calls, "RETRY_S", 0.0)
+    (tmp_path / "data/secrets").mkdir(parents=True)
+    for role in ("sre", "evaluator", "owner"):
+        file = tmp_path / f"data/secrets/{role}.toml"
+        file.write_text(f'[store]\nurl = "{empty_store.url}"\nuser = "{role}"\npassword = "{PASSWORD}"\n')
+        file.chmod(0o600)
+    with OpenAiServer(reply=judge) as api:
+        (tmp_path / "key").write_text(KEY)
+        (tmp_path / "key").chmod(0o600)
+        for name, value in {
+            "BACKEND": "openai", "BASE_URL": api.url, "MODEL": "judge-2", "API_KEY_FILE": str(tmp_path / "key"),
+            "PRICE_INPUT_USD": "0.1", "PRICE_OUTPUT_USD": "0.5",
+        }.items():  # fmt: skip
+            monkeypatch.setenv(f"ASSAY_JUDGE_{name}", value)
+        yield Rig(tmp_path, empty_store, api)
+
+
+def contexts(*numbers: int, name: str = "doc") -> list[dict[str, Any]]:
+    """Return passages of an answer: one document for each number."""
+    return [
+        {"id": f"{name}-{place}", "source_id": "wiki", "text": limit(number, f" Page {place}."), "score": 0.5}
+        for place, number in enumerate(numbers)
+    ]
+
+
+def test_captured_questions_are_judged_in_both_orders_and_the_rates_are_of_the_judged(rig: Rig) -> None:
+    rig.captured(
+        answer(1, query="how fast may I ask?", contexts=contexts(5, 9)),
+        answer(2, query="How  fast may I ask?", contexts=contexts(5, 9)),
+        answer(3, query="what is the limit?", contexts=contexts(5, 5, 5)),
+        answer(4, query="one document only", contexts=contexts(5)),
+    )
+    passages = [
+        {"id": "x", "source_id": None, "text": limit(2), "score": None},
+        {"id": "y", "source_id": None, "text": limit(3), "score": None},
+    ]
+    rig.captured(candidate(5, query="of a retrieval", passages=passages), view="candidates")
+    report = rig.report("--from-capture")
+    assert (report["queries"], report["pairs_intended"], report["pairs_judged"]) == (3, 5, 5)
+    assert rig.asked == 10, "each pair in both orders"
+    assert report["verdict_breakdown"]["contradiction"] == 2
+    assert report["rates"]["pairs"]["estimate"] == pytest.approx(2 / 5)
+    assert report["rates"]["queries"]["estimate"] == pytest.approx(2 / 3)
+    assert report["rates"]["pairs"]["lower"] < 2 / 5 < report["rates"]["pairs"]["upper"]
+    (finding,) = [each for each in report["findings"] if each["query"] == "How  fast may I ask?"]
+    assert finding["documents"] == ["wiki::doc-0", "wiki::doc-1"]
+    assert finding["claims"] == ["The limit is 5 requests per second.", "The limit is 9 requests per second."]
+    assert report["run_status"] == "completed"
+
+
+def test_the_two_orders_see_the_texts_swapped(rig: Rig) -> None:
+    rig.report(*rig.file("how fast?"), "--no-store", "--top-k", "2")
+    sent = [json.loads(body["messages"][-1]["content"]) for body in rig.api.bodies]
+    assert [(each["first"], each["second"]) for each in sent] == [(limit(5), limit(9)), (limit(9), limit(5))]
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict", "positive"),
+    [
+        ("plain", "contradiction", True),
+        ("biased", "uncertain", False),
+        ("unsure", "no_contradiction", False),
+        ("elsewhere", "no_contradiction", False),
+        ("earlier", "temporal_evolution", False),
+        ("superseded", "temporal_supersession", False),
+    ],
+)
+def test_a_verdict_follows_from_both_orders_and_the_judges_own_answers(
+    rig: Rig, words: str, verdict: str, positive: bool
+) -> None:
+    report = rig.report(*rig.file(words), "--no-store", "--top-k", "2")
+    assert {name for name, count in report["verdict_breakdown"].items() if count} == {verdict}
+    assert report["rates"]["pairs"]["estimate"] == float(positive), "uncertain pairs are in the denominator"
+    assert report["rates"]["pairs"]["judged"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("misquote", "quote_not_found"),
+        ("[malformed]", "parse_fail"),
+        ("[refuse]", "refusal"),
+        ("[fail:500]", "api_unavailable"),
+        ("[fail:400]", "rejected"),
+    ],
+)
+def test_a_pair_without_a_verdict_is_an_error_by_type_and_not_clean(rig: Rig, words: str, kind: str) -> None:
+    report = rig.report(*rig.file(f"a question {words}", "another that can be judged"), "--no-store", "--top-k", "2")
+    assert report["judge_errors"] == {"total": 1, kind: 1}
+    assert (report["pairs_judged"], report["pairs_intended"]) == (1, 2)
+    assert report["rates"]["pairs"]["estimate"] == 1.0
+    assert report["rates"]["pairs"]["coverage"] == 0.5
+
+
+def test_if_no_pair_was_judged_there_is_no_rate_and_the_exit_code_is_2(rig: Rig) -> None:
+    report = rig.report(*rig.file("misquote"), "--top-k", "2", code=2)
+    assert report["run_status"] == "judge_failed"
+    assert report["rates"]["pairs"]["estimate"] is None
+    assert rig.rows("SELECT toString(status), rate, judged FROM contradiction_runs") == [("judge_failed", None, 0)]
+
+
+def test_a_budget_stops_after_a_random_part_and_is_never_exceeded(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_JUDGE_MAX_OUTPUT_TOKENS", "256")
+    questions = (
+        *rig.file(*(f"question {number}" for number in range(60))),
+        "--no-store",
+        "--top-k",
+        "2",
+        "--no-judge-cache",
+    )
+    full = rig.report(*questions)
+    budget, asked = full["cost_usd"] / 2, rig.asked
+    part = rig.report(*questions, "--budget-usd", f"{budget:.8f}", "--yes")
+    assert part["run_status"] == "partial"
+    assert part["cost_usd"] <= budget
+    assert 10 < part["pairs_judged"] < 40
+    assert part["rates"]["pairs"]["coverage"] == part["pairs_judged"] / 60
+    assert rig.asked - asked < 120
+    judged = {each["query"] for each in part["per_query"] if each["pairs_judged"]}
+    assert judged != {f"question {number}" for number in range(len(judged))}, "the order is random"
+
+
+def test_failed_calls_count_in_the_budget(rig: Rig) -> None:
+    report = rig.report(
+        *rig.file("a question [malformed]", "one more"), "--no-store", "--top-k", "2", "--no-judge-cache"
+    )
+    assert report["cost_usd"] == pytest.approx(rig.api.nano / 1e9)
+    assert rig.api.ended["malformed"] == 1
+
+
+def test_an_estimate_above_the_budget_is_refused_before_a_call(rig: Rig) -> None:
+    said = rig.run("run", *rig.file("how fast?"), "--budget-usd", "0.0000001", code=2)
+    assert "--yes" in said.output
+    assert rig.asked == 0
+
+
+def test_a_reply_is_cached_by_everything_that_was_sent(rig: Rig) -> None:
+    questions = (*rig.file("how fast?"), "--no-store", "--top-k", "2")
+    rig.report(*questions)
+    assert rig.asked == 2
+    again = rig.report(*questions)
+    assert (rig.asked, again["cost_usd"], again["cache"]["hits"]) == (2, 0, 2)
+    rig.report(*questions, "--max-pair-chars", "100")  # cuts nothing: the same is sent
+    assert rig.asked == 2 + (2 if len(limit(5)) > 100 else 0)
+    rig.report(*questions, "--max-pair-chars", str(len(limit(5)) - 1) if len(limit(5)) > 101 else "100")
+    before = rig.asked
+    rig.report(*rig.file("how fast is it?"), "--no-store", "--top-k", "2")
+    assert rig.asked == before + 2, "another question"
+
+
+def test_a_finding_is_new_then_persists_is_resolved_and_reopens(rig: Rig) -> None:
+    def look(*numbers: int) -> dict[str, Any]:
+        rig.captured(answer(int(time.time() * 10) % 10_000, query="how fast?", contexts=contexts(*numbers)))
+        return rig.report("--from-capture")
+
+    states = []
+    for numbers in ((5, 9), (5, 9), (5, 5), (5, 9)):
+        report = look(*numbers)
+        states.append({name: count for name, count in report["findings_by_state"].items() if count})
+    assert states == [{"new": 1}, {"persisting": 1}, {"resolved": 1}, {"reopened": 1}]
+    assert len({row[0] for row in rig.rows("SELECT finding_id FROM contradiction_pairs WHERE finding_id != ''")}) == 1
+
+
+def test_pairs_are_stored_with_scrubbed_texts_by_an_identity_that_cannot_read_them(rig: Rig) -> None:
+    rig.report(*rig.file("mail jo@example.com how fast?"), "--top-k", "2")
+    ((query, texts, claims),) = rig.rows("SELECT query, texts, claims FROM contradiction_pairs")
+    assert "jo@example.com" not in query
+    assert texts == [limit(5), limit(9)]
+    assert claims == ["The limit is 5 requests per second.", "The limit is 9 requests per second."]
+    assert "jo@example.com" not in json.dumps(rig.api.bodies)
+    with (
+        connect(rig.store.settings("evaluator").store) as client,
+        pytest.raises(Exception, match="Not enough privileges"),
+    ):
+        client.query("SELECT count() FROM contradiction_pairs")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "name one source"),
+        (("--from-capture", "--query", "x"), "name one source"),
+        (("--query", "x"), "need --target"),
+        (("--from-capture", "--target", "system_of_test:search"), "captured questions have their documents"),
+        (("--query", "x", "--target", "system_of_test:search", "--budget-usd", "many"), "is not a number"),
+        (("--query", "x", "--target", "system_of_test:search", "--budget-usd", "nan"), "is not a number"),
+        (("--query", "x", "--target", "system_of_test:search", "--budget-usd", "-1"), "below 0"),
+        (("--query", "x", "--target", "system_of_test:search", "--top-k", "1"), "--top-k must be 2"),
+        (("--query", "x", "--target", "system_of_test:search", "--max-rate", "2"), "between 0 and 1"),
+        (("--query", "x", "--target", "system_of_test:search", "--fail-on", "severe"), "one of"),
+        (("--query", "x", "--target", "system_of_test:search", "--order", "oldest"), "newest or random"),
+        (("--query", "x", "--target", "system_of_test:bare"), "`contexts`"),
+        (("--queries-file", "missing.txt", "--target", "system_of_test:search"), "no file"),
+        (("--from-capture", "--since", "yesterday"), "not a duration"),
+        (("--from-capture",), "no question with two documents"),
+    ],
+)
+def test_a_usage_error_exits_with_2_and_asks_no_judge(rig: Rig, arguments: tuple[str, ...], said: str) -> None:
+    assert said in " ".join(rig.run("run", *arguments, code=2).output.split())
+    assert rig.asked == 0
+
+
+def test_findings_and_rates_exit_with_1_only_if_asked_to(rig: Rig) -> None:
+    rig.captured(
+        *(answer(n, query=f"urgent question {n}", contexts=contexts(5, 9, name=f"doc-{n}")) for n in range(12))
+    )
+    rig.report("--from-capture")
+    rig.report("--from-capture", "--fail-on", "high", code=1)
+    rig.report("--from-capture", "--max-rate", "0.2", code=1)
+    rig.report("--from-capture", "--max-rate", "0.99")
+    rig.report(*rig.file("agree"), "--no-store", "--top-k", "2", "--fail-on", "info", "--max-rate", "0")
