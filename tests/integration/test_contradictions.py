@@ -297,3 +297,120 @@ def test_findings_and_rates_exit_with_1_only_if_asked_to(rig: Rig) -> None:
     rig.report("--from-capture", "--max-rate", "0.2", code=1)
     rig.report("--from-capture", "--max-rate", "0.99")
     rig.report(*rig.file("agree"), "--no-store", "--top-k", "2", "--fail-on", "info", "--max-rate", "0")
+
+
+def trend(rig: Rig, *arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(rig.run("trend", "--json", *arguments).stdout)
+    return found
+
+
+def test_a_trend_is_a_series_for_each_change_of_the_measurement_and_a_failed_run_is_a_gap(rig: Rig) -> None:
+    rig.captured(
+        *(answer(n, query=f"question {n}", contexts=contexts(5, 9 if n < 3 else 5, name=f"d{n}")) for n in range(6))
+    )
+    rig.report("--from-capture")
+    rig.captured(answer(50, query="question 0", contexts=contexts(5, 5, name="d0")))
+    rig.report("--from-capture")
+    rig.report("--from-capture", "--max-pair-chars", "1000")
+    rig.api.keys = {"another"}
+    rig.report("--from-capture", "--max-pair-chars", "1000", "--no-judge-cache", code=2)
+    found = trend(rig)
+    assert [(row["run_status"], row["series"]) for row in found["rows"]] == [
+        ("judge_failed", 1), ("completed", 1), ("completed", 0), ("completed", 0),
+    ]  # fmt: skip
+    failed, *_, last, first = found["rows"]
+    assert (failed["rate"], failed["coverage"]) == (None, 0)
+    assert (first["rate"]["estimate"], last["rate"]["estimate"]) == (pytest.approx(3 / 6), pytest.approx(2 / 6))
+    assert found["series"][0]["change"]["estimate"] == pytest.approx(-1 / 6)
+    assert found["series"][0]["change"]["lower"] < -1 / 6 < found["series"][0]["change"]["upper"]
+    assert found["series"][1]["change"] is None, "a failed run is compared with nothing"
+    said = rig.run("trend").output
+    assert "judge failed: no rate" in said
+    assert said.count("#") > 10
+    assert trend(rig, "--since", "2200-01-01")["rows"] == []
+    assert trend(rig, "--project", "other")["rows"] == []
+
+
+def reviewed(rig: Rig, *arguments: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(rig.run("review", "--json", *arguments).stdout)["findings"]
+    return found
+
+
+def test_a_review_lists_open_findings_from_high_to_info_with_a_next_step(rig: Rig) -> None:
+    rig.captured(
+        answer(1, query="a minor question", contexts=contexts(5, 9, name="m")),
+        answer(2, query="an urgent question", contexts=contexts(1, 7, name="u")),
+        answer(3, query="superseded question", contexts=contexts(2, 8, name="s")),
+        answer(4, query="a settled question", contexts=contexts(3, 4, name="f")),
+    )
+    rig.report("--from-capture")
+    rig.captured(answer(50, query="a settled question", contexts=contexts(3, 3, name="f")))
+    rig.report("--from-capture")
+    found = reviewed(rig)
+    assert (found[0]["severity"], found[0]["query"]) == ("high", "an urgent question")
+    assert {each["query"] for each in found} == {"an urgent question", "a minor question", "superseded question"}
+    assert all(each["next_step"] and len(each["claims"]) == 2 for each in found)
+    assert [each["state"] for each in reviewed(rig, "--all") if each["query"] == "a settled question"] == ["resolved"]
+    assert reviewed(rig, "--since", "2200-01-01") == []
+    said = rig.run("review").output
+    assert said.index("an urgent question") < said.index("a minor question")
+    assert '  wiki::u-0: "The limit is 1 requests per second."' in said
+
+
+def test_a_refuted_finding_leaves_the_review_and_keeps_its_label(rig: Rig) -> None:
+    rig.captured(answer(1, query="how fast?", contexts=contexts(5, 9)))
+    rig.report("--from-capture")
+    (finding,) = reviewed(rig)
+    rig.run("review", "--refute", finding["pair_id"], "--note", "ask jo@example.com")
+    assert reviewed(rig) == []
+    rig.report("--from-capture")
+    assert [each["label"] for each in reviewed(rig, "--all")] == ["refute"]
+    ((label, probability, note),) = rig.rows("SELECT toString(label), probability, note FROM contradiction_labels")
+    assert (label, probability) == ("refute", None)
+    assert "jo@example.com" not in note
+    rig.run("review", "--confirm", finding["pair_id"])
+    assert [each["label"] for each in reviewed(rig)] == ["confirm"]
+    assert trend(rig)["rows"][0]["corrected"] is None, "a label outside of the queue is of no random pair"
+
+
+def test_labels_of_the_queue_correct_the_rate_and_show_no_verdict(rig: Rig) -> None:
+    rig.captured(
+        *(answer(n, query=f"question {n}", contexts=contexts(5, 9 if n < 10 else 5, name=f"d{n}")) for n in range(40))
+    )
+    rig.report("--from-capture")
+    left = json.loads(rig.run("review", "--queue", "20", "--json").stdout)
+    assert len(left) == 20
+    assert set(left[0]) == {"pair_id", "query", "documents", "texts"}
+    wrong = 0
+    for each in left:  # half of what the judge calls a contradiction is none to people
+        positive = "9 requests" in "".join(each["texts"])
+        wrong += positive
+        rig.run("review", "--queue", "20", "--confirm" if positive and wrong % 2 else "--refute", each["pair_id"])
+    assert wrong == 4
+    corrected = trend(rig)["rows"][0]["corrected"]
+    assert corrected["estimate"] == pytest.approx(10 / 40 * 1 / 2, abs=0.02)
+    assert corrected["method"] == "ppi"
+    assert json.loads(rig.run("review", "--queue", "20", "--json").stdout) == []
+    assert {row[0] for row in rig.rows("SELECT round(probability, 4) FROM contradiction_labels")} == {
+        0.4,
+        round(16 / 30, 4),
+    }
+    assert len(json.loads(rig.run("review", "--queue", "30", "--json").stdout)) == 10, (
+        "a larger queue contains the smaller one"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("review", "--confirm", "a", "--refute", "b"), "one label at a time"),
+        (("review", "--confirm", "f" * 32), "no judged pair"),
+        (("review", "--note", "why"), "--note needs"),
+        (("review", "--queue", "5"), "no run of project default"),
+        (("review", "--since", "yesterday"), "--since"),
+        (("trend", "--since", "yesterday"), "--since"),
+        (("trend",), "no run of project default"),
+    ],
+)
+def test_a_usage_error_of_trend_and_review_exits_with_2(rig: Rig, arguments: tuple[str, ...], said: str) -> None:
+    assert said in rig.run(*arguments, code=2).output

@@ -243,7 +243,7 @@ def finding_lines(finding: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a finding: severity and documents, both claims, the next step."""
     state = f", {finding['state']}" if finding.get("state") else ""
     yield f"{finding['severity']}: {finding['verdict'].replace('_', ' ')}{state}  [{finding['pair_id']}]"
-    yield f"  question: {finding['query']}"
+    yield f"  question: {' '.join(finding['query'].split())}"
     for document, claim in zip(finding["documents"], finding["claims"], strict=True):
         yield f'  {document}: "{claim}"'
     yield f"  next: {finding['next_step']}"
