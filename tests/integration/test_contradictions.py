@@ -414,3 +414,26 @@ def test_labels_of_the_queue_correct_the_rate_and_show_no_verdict(rig: Rig) -> N
 )
 def test_a_usage_error_of_trend_and_review_exits_with_2(rig: Rig, arguments: tuple[str, ...], said: str) -> None:
     assert said in rig.run(*arguments, code=2).output
+
+
+def contradictions_check(rig: Rig) -> dict[str, str]:
+    found = CliRunner().invoke(app, ["doctor", "--json"])
+    (check,) = [each for each in json.loads(found.stdout) if each["check"] == "contradictions"]
+    return {name: check[name] for name in ("status", "summary", "hint")}
+
+
+def test_doctor_warns_of_high_findings_of_the_newest_run_until_a_person_refutes_them(rig: Rig) -> None:
+    assert contradictions_check(rig)["summary"] == "none measured"
+    rig.captured(answer(1, query="an urgent question", contexts=contexts(5, 9)))
+    rig.report("--from-capture")
+    found = contradictions_check(rig)
+    assert found["status"] == "warn"
+    assert found["summary"].startswith("default: 100.0% of pairs (")
+    assert "1 high finding(s), 0 h ago" in found["summary"]
+    assert "urgent" not in str(found), "no captured text"
+    (finding,) = reviewed(rig)
+    rig.run("review", "--refute", finding["pair_id"])
+    assert contradictions_check(rig)["status"] == "ok"
+    rig.run("run", *rig.file("misquote"), "--top-k", "2", "--project", "other", "--progress", "none", code=2)
+    found = contradictions_check(rig)
+    assert (found["status"], "other: the judge failed" in found["summary"]) == ("warn", True)

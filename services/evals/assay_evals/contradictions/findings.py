@@ -39,7 +39,7 @@ class Known:
 
 
 def finding_id(claims: tuple[str, str]) -> str:
-    """Return the identity of a finding: a hash of its two claims, whatever their order, case and spaces."""
+    """Return the hash of two claims, regardless of their order, case and spaces."""
     spans = sorted(" ".join(claim.split()).casefold() for claim in claims)
     return sha256(json.dumps(spans, ensure_ascii=False).encode(errors="surrogatepass")).hexdigest()[:32]
 

@@ -1,4 +1,4 @@
-"""The prompt of a contradiction judge, its reply with verified quotes, and the verdict of two orders. Pure.
+"""The prompt of a judge of contradictions, its reply, and the verdict of both orders. Pure.
 
 A judge sees question and texts as data in one JSON object. It quotes one claim of each text word for word before it decides, and says
 whether the claims are of the same subject, time and scope. Each pair is judged in both orders, because some judges prefer a place.
@@ -114,7 +114,7 @@ PROMPT_VERSION = f"{VERSION}-{sha256(json.dumps([SYSTEM, SCHEMA, LEAST_CONFIDENC
 
 
 class ReplyError(ValueError):
-    """A reply that is no verdict. `kind` never quotes it."""
+    """A reply that is not a verdict. `kind` never quotes it."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
@@ -127,7 +127,10 @@ NO_VERDICT, QUOTE_NOT_FOUND = "ReplyWithoutVerdict", "QuoteNotFound"
 
 @dataclass(frozen=True)
 class Opinion:
-    """A judge's verdict on a pair. Claims are spans of the first and the second text; empty without a finding."""
+    """A judge's verdict on a pair.
+
+    Claims are spans of the first and the second text; empty without a finding.
+    """
 
     verdict: Verdict
     severity: Severity
@@ -202,7 +205,10 @@ def _text(said: Mapping[str, Any], name: str) -> str:
 
 
 def span_of(quote: str, text: str) -> str:
-    """Return a quote as it is in a text, with single spaces. Raises `ReplyError` if the text does not have it."""
+    """Return a quote as it is in a text, with single spaces.
+
+    Raises `ReplyError` if the text does not have it.
+    """
     wanted, whole = " ".join(quote.split()), " ".join(text.split())
     long_enough = QUOTE_MIN_CHARS <= len(wanted) <= CLAIM_CHARS or wanted == whole
     if not wanted or wanted not in whole or not long_enough:
@@ -211,7 +217,10 @@ def span_of(quote: str, text: str) -> str:
 
 
 def both_orders(one: Opinion, other: Opinion) -> Opinion:
-    """Return the verdict of both orders: uncertain if they differ; of the severities the higher, of the confidences the lower."""
+    """Return the verdict of both orders, uncertain if they differ.
+
+    Of the severities it has the higher, of the confidences the lower.
+    """
     if one.verdict is not other.verdict:
         return Opinion(
             Verdict.UNCERTAIN,

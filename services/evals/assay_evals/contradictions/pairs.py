@@ -1,4 +1,4 @@
-"""Pairs of documents that one question retrieved, and a sample of them with known inclusion probabilities. Pure."""
+"""Pairs of documents that one question retrieved, and samples of them. Pure."""
 
 import json
 import re
@@ -60,7 +60,7 @@ class Pair:
 
     @property
     def key(self) -> str:
-        """Identity of question and documents, whatever they say."""
+        """Identity of question and documents, regardless of the texts."""
         return _digest(self.query, self.first.id, self.second.id)
 
     @property
@@ -81,13 +81,14 @@ def distinct_documents(passages: Iterable[tuple[str, str]], top_k: int) -> tuple
 
 
 def pairs_of(question: Question, *, most: int | None, max_chars: int, seed: int) -> list[Pair]:
-    """Return the pairs of a question's documents in random order, at most `most`, with their inclusion probabilities.
+    """Return a sample of the pairs of a question's documents, in random order.
 
-    Both texts are cut to `max_chars` characters.
+    `most`: the size of the sample; None for all pairs. Each pair carries its inclusion probability. Both texts are cut to `max_chars`
+    characters.
     """
     cut = [Document(each.id, each.text[:max_chars].rstrip()) for each in question.documents]
     longer = {each.id for each in question.documents if len(each.text) > max_chars}
-    # by id, so that a pair is the same whatever the order of the results
+    # by id, so that a pair is the same for any order of the results
     both = list(combinations(sorted(cut, key=lambda each: each.id), 2))
     random = Random(json.dumps([seed, question.query]))  # noqa: S311  # a sample, not a secret
     random.shuffle(both)

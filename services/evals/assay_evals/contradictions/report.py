@@ -18,7 +18,7 @@ _SHOWN = 20
 
 
 class Status(StrEnum):
-    """How a run ended."""
+    """Status of a run at its end."""
 
     COMPLETED = "completed"
     #: The budget or the API ended it.
@@ -59,7 +59,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Series:
-    """What the runs of a series have in common: a change of any of these starts another series."""
+    """Properties that the runs of a series share: a change of one starts another series."""
 
     model: str
     sampling: str

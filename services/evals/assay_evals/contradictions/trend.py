@@ -49,7 +49,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Trend:
-    """A series: its runs, the oldest first, and the change over the pairs that the last two with a rate judged both."""
+    """The runs of a series, the oldest first.
+
+    `change`: of the rate over the pairs that both of the last two runs with a rate judged.
+    """
 
     series: Series
     points: tuple[Point, ...]
@@ -110,7 +113,7 @@ def _rate(rate: tuple[float, float, float] | None) -> dict[str, float] | None:
 
 
 def trend_text(trends: Sequence[Trend]) -> str:
-    """Return the trend for people: a block of rows and bars for each series, scaled to the highest interval of all."""
+    """Return the trend for people: rows with bars for each series, on one scale."""
     most = max((point.rate[2] for trend in trends for point in trend.points if point.rate), default=1.0)
     return "\n".join(line for trend in trends for line in _lines(trend, most or 1.0)).rstrip("\n")
 

@@ -1,4 +1,4 @@
-"""Read stored runs that judged pairs for contradictions: the trend, findings to review, and pairs to label."""
+"""Read stored runs of contradictions: the trend, findings to review, and pairs to label."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -221,7 +221,7 @@ class ToLabel:
 
 
 def queue(data: Path, project: str, count: int, labeller: str) -> list[ToLabel]:
-    """Return the pairs of the newest run that a person should label next, of a sample of `count` by verdict."""
+    """Return the unlabelled pairs of a sample of the newest run: `count` pairs, drawn by verdict."""
     with open_store(settings_for("sre", data).store) as client:
         run = _newest(client, project)
         sample = _sample(_verdicts(client, project, run), run, count)

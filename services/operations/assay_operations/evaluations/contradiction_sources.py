@@ -1,4 +1,4 @@
-"""Questions with the documents that they retrieved: of captured events, or of a target that is asked now."""
+"""Questions with the documents that they retrieved, captured or asked for now."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -49,7 +49,7 @@ WHERE project = {{project:String}} AND event_id IN ({{events:Array(UUID)}}) AND 
 
 @dataclass(frozen=True)
 class Source:
-    """Where questions and documents come from: exactly one of captured events, a file, and one question."""
+    """The source of questions and documents: exactly one of captured events, a file, and one question."""
 
     from_capture: bool = False
     queries_file: Path | None = None

@@ -1,4 +1,7 @@
-"""Runs that judged pairs for contradictions, in the store: written as `evaluator`, who reads no captured text, and read as `sre`."""
+"""Store runs that judged pairs for contradictions, and read the findings of earlier ones.
+
+`evaluator` writes them and reads none, because they contain captured text; `sre` reads them.
+"""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -41,7 +44,7 @@ ORDER BY seen_ms DESC, finding_id LIMIT {KNOWN_MOST}
 
 
 def expect_store(data: Path) -> None:
-    """Raise `OperationError` unless the store answers the identity that will write, before money is spent."""
+    """Raise `OperationError` unless the store accepts the identity that will write."""
     with open_store(settings_for("evaluator", data).store):
         pass
 
@@ -71,7 +74,10 @@ def store_run(
     report: Mapping[str, Any],
     captured_at: Mapping[str, datetime],
 ) -> None:
-    """Write a run: its pairs, then its row, so that a visible run has all of its pairs. Raises `OperationError`."""
+    """Write a run: its pairs, then its row, so that a visible run has all of its pairs.
+
+    Raises `OperationError`.
+    """
     from assay_runtime.store import insert_json_rows
 
     settings = settings_for("evaluator", data).store

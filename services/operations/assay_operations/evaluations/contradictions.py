@@ -206,7 +206,10 @@ def failure_of(error: "CallError") -> str:
 
 
 def prepare_contradictions(request: ContradictionsRequest) -> PreparedContradictions:
-    """Validate everything and read the documents before money is spent. Raises `OperationError`, `SettingsError`."""
+    """Validate everything and read the documents before money is spent.
+
+    Raises `OperationError`, `SettingsError`.
+    """
     from assay_evals.contradictions.pairs import in_random_order, pairs_of
     from assay_evals.contradictions.report import Series
     from assay_judge.pricing import dollars

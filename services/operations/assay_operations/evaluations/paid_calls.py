@@ -37,7 +37,10 @@ def expect_backend(name: str, option: str = "--judge") -> None:
 
 
 def judge_settings(model: str) -> "JudgeSettings":
-    """Return the settings of the judge for another model of its API. Raises `OperationError` if its price is not known."""
+    """Return the settings of the judge for another model of its API.
+
+    Raises `OperationError` if its price is not known.
+    """
     from assay_judge.judge_config import load_judge_config
     from assay_runtime.config import load_settings
 

@@ -104,7 +104,7 @@ def run(
 ) -> None:
     """Judge pairs of documents that one question retrieved, and report the rate of contradictions.
 
-    Exit code 0 for any rate, 1 if --max-rate or --fail-on says so, 2 if no pair was judged or the API refused further calls.
+    Exit code 0 for any rate, 1 if --max-rate or --fail-on is exceeded, 2 if no pair was judged or the API refused further calls.
     """
     from assay_evals.contradictions.report import report_text
 
