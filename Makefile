@@ -128,7 +128,7 @@ $(SITE)/.installed: docs/site/site.lock
 	@$(BIN)/uv pip sync --quiet --system-certs --python $(SITE)/bin/python --require-hashes docs/site/site.lock
 	@touch $@
 
-bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline memory agents gateway console audit,$(or $(SUITE),all)),peers)  ## Run the benchmarks, Assay and references in the same run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline|memory|agents|gateway|console|audit)
+bench: setup $(if $(filter-out capture insert store rollup durability scale statistics judge calibration pipeline memory agents gateway console audit contradictions,$(or $(SUITE),all)),peers)  ## Run the benchmarks, Assay and references in the same run (SUITE=capture|scrub|insert|store|rollup|durability|scale|metrics|statistics|judge|calibration|drift|pipeline|memory|agents|gateway|console|audit|contradictions)
 	@$(BIN)/python -m tests.bench $(SUITE)
 
 fuzz: setup  ## Attack the embedded store for ten minutes while a writer runs (SUITE=gateway: send a gateway 10,000 hostile requests; SUITE=scrub: find texts that scrub slowly; SUITE=wall: every function in every position without the check of statements; SECONDS=n, SEED=n)

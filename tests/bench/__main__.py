@@ -12,7 +12,7 @@ from rich.table import Table
 #: Every suite is a module here with `measure() -> list of rows` (see `result`).
 SUITES = (
     "capture", "scrub", "insert", "store", "rollup", "durability", "scale", "metrics", "statistics", "judge", "calibration", "drift",
-    "pipeline", "memory", "agents", "gateway", "console", "audit",
+    "pipeline", "memory", "agents", "gateway", "console", "audit", "contradictions",
 )  # fmt: skip
 
 #: Parts of a suite that can be run alone.

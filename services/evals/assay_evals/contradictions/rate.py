@@ -3,20 +3,20 @@
 Pairs of one query, and pairs with a document in common, are not independent. Pairs are weighted by the inverse of their inclusion
 probability (Hajek). A pair that was not judged (budget, error) lowers the coverage; it never counts as free of contradictions.
 
-Intervals are Wilson's (1927) at an effective sample size, with Student's quantile. Few clusters, or few findings, make the variance look
-too small, so
+Intervals are Wilson's (1927) at an effective sample size, with Student's quantile for the number of clusters. The variance that few
+clusters or few findings show is too small, so
 
-- one more cluster of average weight, all of one verdict, is added to the variance (as Agresti and Coull add to a share),
-- the degrees of freedom are Satterthwaite's, from how unevenly the clusters contribute to the variance, and at most their number,
-- the effective size is at most the number of different pairs of documents: a pair that recurs is judged once.
+- two clusters of average weight, each of one verdict, are added to it (as Agresti and Coull add four answers to a share),
+- the effective size is at most the number of different pairs of documents, since a pair that recurs is one pair,
+- if all verdicts are the same, the sample is as large as the number of clusters.
 
 `make bench SUITE=contradictions` measures how often these intervals hold the truth.
 
-Sources: variance under two-way clustering: Cameron, Gelbach and Miller 2011, where a unit has two documents: Aronow, Samii and Assenova
-2015; correction by labels stratified by verdict: Fisch et al. 2024 (StratPPI); intervals of sums and differences: Zou and Donner 2008.
+Sources: variance under two-way clustering: Cameron, Gelbach and Miller 2011; of units with two documents: Aronow, Samii and Assenova 2015;
+correction by labels stratified by verdict: Fisch et al. 2024 (StratPPI); intervals of sums and differences: Zou and Donner 2008.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from math import hypot
@@ -30,6 +30,8 @@ from assay_evals.statistics.resampling import Floats
 from assay_runtime.shares import Estimate, wilson
 
 Ints = npt.NDArray[np.intp]
+#: Clusters that are added to the variance.
+_UNSEEN = 2
 
 
 @dataclass(frozen=True)
@@ -80,23 +82,23 @@ def query_rate(pairs: Iterable[JudgedPair]) -> Rate:
     """Return the share of queries with at least one contradictory pair, of the queries whose pairs were all judged.
 
     Each query counts once. A query with a pair that was not judged is left out, even if a contradiction was found in
-    another of its pairs: counting only these would raise the rate, and counting all would lower it. Queries with a
-    document in common between their contradictory pairs are one cluster.
+    another of its pairs: counting only these would raise the rate, and counting all would lower it. Where the same
+    pairs of documents are retrieved for k queries on average, k queries count as one.
     """
     by_query: dict[str, list[JudgedPair]] = defaultdict(list)
     for pair in pairs:
         by_query[pair.query].append(pair)
-    complete = {
-        query: [pair.documents for pair in its if pair.positive]
-        for query, its in by_query.items()
-        if all(pair.positive is not None for pair in its)
-    }
+    complete = [its for its in by_query.values() if all(pair.positive is not None for pair in its)]
     if not complete:
         return _nothing(len(by_query))
-    same = [(query, query) for query in complete]
-    sample = _Sample(np.ones(len(complete)), _linked(complete), same)
-    found = _share([bool(contradictory) for contradictory in complete.values()], sample)
-    return _rate(found.estimate, found.size, len(complete), len(by_query), "clustered")
+    count = len(complete)
+    value = sum(any(pair.positive for pair in its) for its in complete) / count
+    couples = Counter(couple for its in complete for couple in {_couple(pair) for pair in its})
+    recurrence = sum(times**2 for times in couples.values()) / couples.total()
+    cluster = max(1 / count, _sample([pair for its in complete for pair in its]).cluster)
+    size = 1 / (recurrence / count + _UNSEEN * cluster**2)
+    found = _wilson(value, size, count)
+    return _rate(found, size, count, len(by_query), "clustered")
 
 
 def corrected_rate(pairs: Iterable[JudgedPair]) -> Rate | None:
@@ -112,10 +114,11 @@ def corrected_rate(pairs: Iterable[JudgedPair]) -> Rate | None:
         return None
     frequency = _share([pair.positive is True for pair in judged], _sample(judged))
     among: list[_Share] = []
-    for verdict, occurs in ((True, frequency.estimate.value > 0), (False, frequency.estimate.value < 1)):
-        labelled = [pair for pair in judged if pair.positive is verdict and pair.label is not None]
+    for verdict in (True, False):
+        occurring = [pair for pair in judged if pair.positive is verdict]
+        labelled = [pair for pair in occurring if pair.label is not None]
         drawn = [(pair, pair.label_probability) for pair in labelled if pair.label_probability is not None]
-        if not drawn and occurs:
+        if occurring and not drawn:
             return None
         among.append(_labelled(drawn))
     positive, negative = (found.estimate for found in among)
@@ -157,7 +160,7 @@ def difference(old: Iterable[JudgedPair], new: Iterable[JudgedPair]) -> Rate:
 def _by_documents(pairs: Iterable[JudgedPair]) -> dict[Hashable, JudgedPair]:
     found: dict[Hashable, JudgedPair] = {}
     for pair in pairs:
-        if found.setdefault((pair.query, *sorted(pair.documents)), pair) is not pair:
+        if found.setdefault((pair.query, _couple(pair)), pair) is not pair:
             raise ValueError("a pair of documents of one query occurs twice: give each pair once")
     return found
 
@@ -179,25 +182,24 @@ class _Share(NamedTuple):
 
 
 class _Sample:
-    """Weights of units, which sum to 1, and what makes units dependent: their query, and their two documents."""
+    """Weights of pairs, which sum to 1, and what makes pairs dependent: their query, and their two documents."""
 
-    def __init__(self, weights: Floats, queries: Sequence[Hashable], documents: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, weights: Floats, pairs: Sequence[JudgedPair]) -> None:
         self.weights = weights / weights.sum()
-        couples = [tuple(sorted(each)) for each in documents]
-        self._queries, self._couples = _numbers(queries), _numbers(couples)
+        couples = [_couple(pair) for pair in pairs]
+        self._queries, self._couples = _numbers([pair.query for pair in pairs]), _numbers(couples)
         self._documents = _numbers([name for couple in couples for name in couple])
-        #: 0 for a unit whose two documents are the same: it has one.
+        #: 0 for a pair whose two documents are the same: it has one.
         self._second = np.array([float(one != other) for one, other in couples])
-        by_query = _sums(self.weights, self._queries)
-        #: Mean weight of the cluster of a unit. Each document is half of its pair.
-        self.cluster = max(by_query, _sums(np.repeat(self.weights / 2, 2), self._documents))
+        #: Mean weight of a pair's query, of its cluster (each document is half of its pair), and of its pair of documents.
+        self.query = _sums(self.weights, self._queries)
+        self.cluster = max(self.query, _sums(np.repeat(self.weights / 2, 2), self._documents))
         self.couple = _sums(self.weights, self._couples)
-        self.freedom = 1 / by_query - 1
 
-    def clusters(self, residuals: Floats) -> Floats:
-        """Return the squared sums of residuals by query, whose sum is the variance if only queries matter."""
-        sums = np.bincount(self._queries, residuals) ** 2
-        return sums * len(sums) / max(1, len(sums) - 1)
+    def within(self, residuals: Floats) -> float:
+        """Return the variance of the sum of residuals, if only queries matter."""
+        count = int(self._queries.max()) + 1
+        return _sums(residuals, self._queries) * count / max(1, count - 1)
 
     def across(self, residuals: Floats) -> float:
         """Return what pairs with a document in common add to the variance, if their queries differ.
@@ -217,7 +219,11 @@ def _sample(pairs: Sequence[JudgedPair], divisors: Sequence[float] | None = None
     weights = np.array([1 / pair.probability for pair in pairs])
     if divisors is not None:
         weights /= np.array(divisors)
-    return _Sample(weights, [pair.query for pair in pairs], [pair.documents for pair in pairs])
+    return _Sample(weights, pairs)
+
+
+def _couple(pair: JudgedPair) -> tuple[str, ...]:
+    return tuple(sorted(pair.documents))
 
 
 def _share(values: Sequence[bool], sample: _Sample) -> _Share:
@@ -226,24 +232,19 @@ def _share(values: Sequence[bool], sample: _Sample) -> _Share:
     value = min(1.0, float(sample.weights @ marks))
     spread = value * (1 - value)
     if all(values) or not any(values):
-        size = min(1 / sample.cluster, 1 / sample.couple)
-        freedom = size - 1
+        size = 1 / sample.cluster
     else:
         residuals = sample.weights * (marks - value)
-        unseen = sample.cluster**2 * spread
-        clusters = np.append(sample.clusters(residuals), unseen)
-        size = min(1 / sample.couple, spread / (float(clusters.sum()) + sample.across(residuals)))
-        freedom = min(_freedom(clusters), sample.freedom)
-    found = wilson(value * size, size, student_quantile(max(1, int(freedom))))
+        unseen = _UNSEEN * sample.cluster**2 * spread
+        size = spread / (sample.within(residuals) + sample.across(residuals) + unseen)
+    size = min(size, 1 / sample.couple)
+    return _Share(_wilson(value, size, 1 / sample.query), size)
+
+
+def _wilson(value: float, size: float, clusters: float) -> Estimate:
+    found = wilson(value * size, size, student_quantile(max(1, int(clusters - 1))))
     assert found is not None
-    return _Share(found._replace(value=value), size)
-
-
-def _freedom(parts: Floats) -> float:
-    """Return Satterthwaite's degrees of freedom of a sum of squares, from the spread of its parts."""
-    total = float(parts.sum()) ** 2
-    noise = float(parts @ parts) - total / len(parts)
-    return 2 * total / noise if noise > 0 else float(len(parts))
+    return Estimate(value, min(value, found.low), max(value, found.high))
 
 
 def _labelled(drawn: Sequence[tuple[JudgedPair, float]]) -> _Share:
@@ -251,22 +252,6 @@ def _labelled(drawn: Sequence[tuple[JudgedPair, float]]) -> _Share:
         return _Share(Estimate(0.0, 0.0, 1.0), 0.0)
     sample = _sample([pair for pair, _ in drawn], [probability for _, probability in drawn])
     return _share([pair.label is True for pair, _ in drawn], sample)
-
-
-def _linked(documents: dict[str, list[tuple[str, str]]]) -> list[str]:
-    """Return the cluster of each query: queries that have a document in common, directly or through others."""
-    parent: dict[Hashable, Hashable] = {}
-
-    def root(node: Hashable) -> Hashable:
-        parent.setdefault(node, node)
-        while parent[node] != node:
-            parent[node] = node = parent[parent[node]]
-        return node
-
-    for query, couples in documents.items():
-        for name in (name for couple in couples for name in couple):
-            parent[root(("document", name))] = root(query)
-    return [str(root(query)) for query in documents]
 
 
 def _sums(values: Floats, groups: Ints) -> float:
