@@ -59,7 +59,7 @@ class Source:
     project: str = "default"
     since: str = "30d"
     order: Order = "newest"
-    limit: int = 100
+    limit: int = 50
     top_k: int = 5
     seed: int = 0
 

@@ -117,8 +117,13 @@ class PreparedContradictions:
                 write_whole(path, orjson.dumps(done.report) + b"\n")
             except OSError as error:
                 raise OperationError("invalid", f"--output: {path}: {error.strerror or 'not writable'}") from None
-        if self.request.store:
+        if not self.request.store:
+            return
+        try:
             store_run(self.request.data, done.facts, done.results, done.states, done.report, self.read.captured_at)
+        except OperationError as error:
+            again = "replies are cached: run the same command again" if self.calls.cache else "its replies are lost"
+            raise OperationError(error.kind, f"{error}; the run is not stored, {again}") from None
 
     def _cache(self) -> dict[str, Any] | None:
         from assay_judge.pricing import dollars
