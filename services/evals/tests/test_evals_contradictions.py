@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay_evals.contradictions.findings import Known, State, finding_id, identify, states
+from assay_evals.contradictions.findings import History, Known, State, finding_id, states
 from assay_evals.contradictions.judging import (
     DEFAULT_SEVERITY,
     NO_VERDICT,
@@ -207,9 +207,11 @@ def test_a_finding_is_its_two_claims_whatever_their_order_case_and_spaces() -> N
 
 
 def test_an_unchanged_pair_keeps_its_finding_though_the_judge_quotes_more_of_it() -> None:
-    before = {"old": known("old", seen=1, judged=1, pair_id="same texts")}
-    assert identify((FIVE, NINE), "same texts", before) == "old"
-    assert identify((FIVE, NINE), "edited texts", before) == finding_id((FIVE, NINE))
+    before = History(
+        [known("old", seen=2, judged=2, pair_id="same texts"), known("older", seen=1, judged=1, pair_id="same texts")]
+    )
+    assert before.identify((FIVE, NINE), "same texts") == "old"
+    assert before.identify((FIVE, NINE), "edited texts") == finding_id((FIVE, NINE))
 
 
 def test_states_of_findings_compare_with_the_last_time_that_the_pair_was_judged() -> None:
@@ -220,7 +222,7 @@ def test_states_of_findings_compare_with_the_last_time_that_the_pair_was_judged(
         "fixed": known("fixed", seen=2, judged=2, key="k4"),
         "fixed earlier": known("fixed earlier", seen=1, judged=2, key="k4"),
     }
-    found = {"open": "p", "gone": "p", "first": "p"}
+    found = ["open", "gone", "first"]
     assert states(found, ["k", "k2", "k4"], before) == {
         "open": State.PERSISTING,
         "gone": State.REOPENED,

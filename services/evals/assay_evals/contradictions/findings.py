@@ -22,7 +22,7 @@ class State(StrEnum):
 class Known:
     """A finding of earlier runs.
 
-    `last_judged`: when a pair in which it was found was last judged. It is resolved if that is later than `last_seen`.
+    `last_judged`: when the pair was last judged with a certain verdict. It is resolved if that is later than `last_seen`.
     """
 
     finding_id: str
@@ -44,24 +44,29 @@ def finding_id(claims: tuple[str, str]) -> str:
     return sha256(json.dumps(spans, ensure_ascii=False).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
-def identify(claims: tuple[str, str], pair_id: str, known: Mapping[str, Known]) -> str:
-    """Return the identity of a finding in a pair.
+class History:
+    """Findings of earlier runs, by identity and by pair."""
 
-    A judge may quote more or less of the same sentences the next time: a pair with unchanged texts keeps its finding.
-    """
-    own = finding_id(claims)
-    if own in known:
-        return own
-    before = [each for each in known.values() if each.pair_id == pair_id]
-    return max(before, key=lambda each: each.last_seen).finding_id if before else own
+    def __init__(self, known: Iterable[Known] = ()) -> None:
+        self.known = {each.finding_id: each for each in known}
+        in_time = sorted(self.known.values(), key=lambda each: each.last_seen)
+        self._of_pair = {each.pair_id: each.finding_id for each in in_time}
+
+    def identify(self, claims: tuple[str, str], pair_id: str) -> str:
+        """Return the identity of a finding in a pair.
+
+        A judge may quote more or less of the same sentences the next time: a pair with unchanged texts keeps its finding.
+        """
+        own = finding_id(claims)
+        return own if own in self.known else self._of_pair.get(pair_id, own)
 
 
-def states(found: Mapping[str, str], judged_keys: Iterable[str], known: Mapping[str, Known]) -> dict[str, State]:
+def states(found: Iterable[str], judged_keys: Iterable[str], known: Mapping[str, Known]) -> dict[str, State]:
     """Return the state of each finding that a run found, and of each that it resolved.
 
-    `found`: pair ids by finding. `judged_keys`: keys of the pairs that the run judged. A finding whose pair was not judged has no state.
+    `judged_keys`: keys of the pairs with a certain verdict. A finding whose pair has none has no state.
     """
-    keys = set(judged_keys)
+    keys, found = set(judged_keys), set(found)
     result = {}
     for name in found:
         before = known.get(name)

@@ -40,6 +40,11 @@ class Result:
     finding_id: str = ""
 
     @property
+    def is_certain(self) -> bool:
+        """True if it was judged, and both orders agree."""
+        return self.opinion is not None and self.opinion.verdict is not Verdict.UNCERTAIN
+
+    @property
     def is_finding(self) -> bool:
         """True if there is something to do."""
         return self.opinion is not None and self.opinion.is_finding

@@ -53,7 +53,7 @@ WITH
     judged AS
     (
         SELECT pair_key, max(started_at) AS at FROM contradiction_pairs
-        WHERE project = {{project:String}} AND isNotNull(verdict)
+        WHERE project = {{project:String}} AND verdict != 'uncertain'
         GROUP BY pair_key
     ),
     labels AS

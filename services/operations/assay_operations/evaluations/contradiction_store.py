@@ -14,7 +14,7 @@ import orjson
 from assay_operations.clients import open_store, settings_for
 
 if TYPE_CHECKING:
-    from assay_evals.contradictions.findings import Known, State
+    from assay_evals.contradictions.findings import History, State
     from assay_evals.contradictions.report import Facts, Result
 
 #: Rows sent to the store at a time, and findings of earlier runs that are read.
@@ -33,7 +33,7 @@ WITH
     judged AS
     (
         SELECT pair_key, max(started_at) AS at FROM contradiction_pairs
-        WHERE project = {{project:String}} AND verdict IS NOT NULL
+        WHERE project = {{project:String}} AND verdict != 'uncertain'
         GROUP BY pair_key
     )
 SELECT finding_id, last_pair, last_key, toUnixTimestamp64Milli(seen) AS seen_ms,
@@ -49,16 +49,15 @@ def expect_store(data: Path) -> None:
         pass
 
 
-def known_findings(data: Path, project: str) -> "dict[str, Known]":
-    """Return the findings of earlier runs of a project, by identity."""
-    from assay_evals.contradictions.findings import Known
+def known_findings(data: Path, project: str) -> "History":
+    """Return the findings of earlier runs of a project."""
+    from assay_evals.contradictions.findings import History, Known
 
     with open_store(settings_for("sre", data).store) as client:
         rows = client.query(_KNOWN, parameters={"project": project}).result_rows
-    return {
-        str(name): Known(str(name), str(pair), str(key), _moment(seen), _moment(judged))
-        for name, pair, key, seen, judged in rows
-    }
+    return History(
+        Known(str(name), str(pair), str(key), _moment(seen), _moment(judged)) for name, pair, key, seen, judged in rows
+    )
 
 
 def result_id(run_id: str, pair_id: str) -> uuid.UUID:

@@ -20,7 +20,7 @@ from assay_operations.progress import Counts, Unseen
 from assay_runtime.private import write_whole
 
 if TYPE_CHECKING:
-    from assay_evals.contradictions.findings import Known, State
+    from assay_evals.contradictions.findings import History, State
     from assay_evals.contradictions.judging import Opinion
     from assay_evals.contradictions.pairs import Pair
     from assay_evals.contradictions.report import Facts, Result, Series
@@ -74,7 +74,7 @@ class PreparedContradictions:
     pairs: "list[Pair]"
     calls: PaidCalls
     series: "Series"
-    known: "Mapping[str, Known]"
+    history: "History"
     #: Usual cost in US dollars.
     estimated_usd: float
     #: Why no further pair is judged; empty while pairs are.
@@ -105,9 +105,9 @@ class PreparedContradictions:
             stopped_by=self._stopped,
             without_pairs=self.read.without_pairs,
         )
-        found = {each.finding_id: each.pair.pair_id for each in results if each.finding_id}
-        keys = [each.pair.key for each in results if each.opinion is not None]
-        of_findings = states(found, keys, self.known) if request.store else {}
+        found = [each.finding_id for each in results if each.finding_id]
+        certain = [each.pair.key for each in results if each.is_certain]
+        of_findings = states(found, certain, self.history.known) if request.store else {}
         return Finished(facts, results, of_findings, report_of(facts, results, of_findings))
 
     def keep(self, done: Finished) -> None:
@@ -149,7 +149,6 @@ class PreparedContradictions:
             await self.calls.close()
 
     async def _judge(self, pair: "Pair") -> "Result":
-        from assay_evals.contradictions.findings import identify
         from assay_evals.contradictions.judging import both_orders
         from assay_evals.contradictions.report import Result
         from assay_judge.api import CallError
@@ -166,7 +165,7 @@ class PreparedContradictions:
             return Result(pair)
         except CallError as error:
             return Result(pair, error=failure_of(error))
-        finding = identify(opinion.claims, pair.pair_id, self.known) if opinion.is_finding else ""
+        finding = self.history.identify(opinion.claims, pair.pair_id) if opinion.is_finding else ""
         return Result(pair, opinion, finding_id=finding)
 
     async def _ask(self, pair: "Pair", *, swapped: bool) -> "Opinion":
@@ -215,6 +214,7 @@ def prepare_contradictions(request: ContradictionsRequest) -> PreparedContradict
 
     Raises `OperationError`, `SettingsError`.
     """
+    from assay_evals.contradictions.findings import History
     from assay_evals.contradictions.pairs import in_random_order, pairs_of
     from assay_evals.contradictions.report import Series
     from assay_judge.pricing import dollars
@@ -227,7 +227,7 @@ def prepare_contradictions(request: ContradictionsRequest) -> PreparedContradict
         settings=None if request.model is None else judge_settings(request.model),
     )
     source = request.source
-    known = known_findings(request.data, source.project) if request.store else {}
+    history = known_findings(request.data, source.project) if request.store else History()
     if request.store:
         expect_store(request.data)
     read = read_questions(source, request.data)
@@ -243,7 +243,7 @@ def prepare_contradictions(request: ContradictionsRequest) -> PreparedContradict
     nano = sum(
         calls.expected(_prompt(pair, swapped=swapped), _REPLY_TOKENS) for pair in pairs for swapped in (False, True)
     )
-    return PreparedContradictions(request, read, pairs, calls, series, known, dollars(nano))
+    return PreparedContradictions(request, read, pairs, calls, series, history, dollars(nano))
 
 
 def _check(request: ContradictionsRequest) -> None:
