@@ -152,7 +152,8 @@ def changed(random: Random, resolved: float = 0.4, appeared: float = 0.01) -> tu
 
 def edited(random: Random, resolved: float = 0.4) -> tuple[Pairs, Pairs, float]:
     """Resolve some of the pairs of documents, wherever they recur."""
-    old, rate = recurring_pairs(random, couples=2_000)
+    drawn, rate = recurring_pairs(random, couples=2_000)
+    old = list({(pair.query, pair.documents): pair for pair in drawn}.values())
     gone = {documents: random.random() < resolved for documents in sorted({pair.documents for pair in old})}
     new = [replace(pair, positive=bool(pair.positive and not gone[pair.documents])) for pair in old]
     return old, new, -rate * resolved

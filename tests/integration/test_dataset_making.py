@@ -1,5 +1,6 @@
 """Datasets and runs that come from elsewhere, reviews, releases, and what a run says of the checkout, through the command line."""
 
+import hashlib
 import json
 import subprocess
 from collections.abc import Callable
@@ -82,6 +83,86 @@ def test_a_run_of_another_program_is_compared_with_ones_own(assay: Assay) -> Non
     assert compared["verdict"] == "pass"
     other = assay("eval", "import", "bm25.run", "--dataset", "golden.jsonl", "--name", "bm25", code=2)
     assert "already contains a run" in other.stderr
+
+
+def test_a_run_is_exported_to_other_programs_and_comes_back(assay: Assay) -> None:
+    Path("golden.jsonl").write_text(
+        "".join(f'{{"id": "{n}", "query": "question {n}", "expected_ids": ["{"ab"[n % 2]}"]}}\n' for n in range(100))
+    )
+    assay("eval", "run", "--dataset", "golden.jsonl", "--target", "made_target:search", "--name", "own")
+
+    def export(form: str, *more: str, code: int = 0) -> Result:
+        return assay("eval", "export", "own", "--format", form, *more, code=code)
+
+    Path("own.run").write_text(export("trec").stdout)
+    assay("eval", "import", "own.run", "--dataset", "golden.jsonl", "--name", "again")
+    own, again = (json.loads(assay("eval", "show", name, "--json").stdout) for name in ("own", "again"))
+    assert {name: own["metrics"][name] for name in again["metrics"]} == again["metrics"]
+    Path("own.qrels").write_text(export("trec-qrels", "--dataset", "golden.jsonl").stdout)
+    Path("topics.tsv").write_text("".join(f"{n}\tquestion {n}\n" for n in range(100)))
+    judged = printed(assay("dataset", "import", "trec", "own.qrels", "--queries", "topics.tsv"))
+    assert [case.relevance for case in judged.cases] == [{"ab"[n % 2]: 1} for n in range(100)]
+    Path("own.ndjson").write_text(export("captured", "--dataset", "golden.jsonl").stdout)
+    replayed = json.loads(
+        assay("replay", "--against", "own.ndjson", "--target", "made_target:search", "--json").stdout
+    )["summary"]
+    assert (replayed["rows_total"], replayed["mean_jaccard"]) == (100, 1.0)
+    Path("own.json").write_text(export("qrels", "--dataset", "golden.jsonl").stdout)
+    assay("gate", "--qrels", "own.json", "--target", "made_target:search", "--threshold-first-relevant", "0.3")
+    assert "pass --dataset" in export("captured", code=2).stderr
+    assert "needs no --dataset" in export("trec", "--dataset", "golden.jsonl", code=2).stderr
+    Path("other.jsonl").write_text('{"id": "1", "query": "another question", "expected_ids": ["a"]}\n')
+    refused = export("captured", "--dataset", "other.jsonl", code=2)
+    assert (refused.stdout, "is not the dataset of own" in refused.stderr) == ("", True)
+
+
+def test_a_run_with_an_id_that_trec_cannot_hold_prints_nothing(assay: Assay) -> None:
+    Path("golden.jsonl").write_text(
+        '{"id": "1", "query": "q", "expected_ids": ["a"]}\n{"id": "2 b", "query": "r", "expected_ids": ["a"]}\n'
+    )
+    assay("eval", "run", "--dataset", "golden.jsonl", "--target", "made_target:search", "--name", "own")
+    refused = assay("eval", "export", "own", "--format", "trec", code=2)
+    assert refused.stdout == ""
+    assert "case '2 b': its id is empty or contains white space" in refused.stderr
+
+
+def test_gbrains_captured_rows_and_baselines_are_used_as_they_are(assay: Assay) -> None:
+    rows: list[dict[str, object]] = [
+        {
+            "schema_version": 1, "id": n, "tool_name": "query", "query": f"question {n}", "retrieved_slugs": ["a", "b"],
+            "retrieved_chunk_ids": [7, 7, 9], "source_ids": [], "expand_enabled": None, "detail": None,
+            "detail_resolved": "medium", "vector_enabled": True, "expansion_applied": False, "latency_ms": 12,
+            "remote": False, "job_id": None, "subagent_id": None, "embedding_column": None,
+            "created_at": "2026-11-20T01:02:03.456Z",
+        }
+        for n in range(1, 101)
+    ]  # fmt: skip
+    Path("captured.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    replayed = assay("replay", "--against", "captured.ndjson", "--target", "made_target:search", "--json").stdout
+    assert json.loads(replayed)["summary"]["mean_jaccard"] == 1.0
+    hashes = [hashlib.sha256(f"question {n}".encode()).hexdigest()[:16] for n in range(1, 101)]
+    hashed = sorted(
+        ({**row, "query_hash": each} for row, each in zip(rows, hashes, strict=True)),
+        key=lambda row: str(row["query_hash"]),
+    )
+    metadata = {
+        "schema_version": 1, "_kind": "baseline_metadata", "label": "personal-20261120",
+        "published_at": "2026-11-20T01:02:03.456Z", "source_hash": hashlib.sha256("\n".join(sorted(hashes)).encode()).hexdigest(),
+        "thresholds": {"jaccard": 0.9, "top1": 0.75, "latency_multiplier": 1000},
+        "row_count": 100, "baseline_mean_latency_ms": 12,
+    }  # fmt: skip
+    Path("theirs.baseline.ndjson").write_text("".join(json.dumps(each) + "\n" for each in (metadata, *hashed)))
+    gate = ("gate", "--target", "made_target:search", "--baseline")
+    assert "assay bench publish --from" in assay(*gate, "theirs.baseline.ndjson", code=2).stderr
+    publish = ("bench", "publish", "--from", "theirs.baseline.ndjson", "--to")
+    made = json.loads(assay(*publish, "ours.baseline.ndjson", "--threshold-top1", "0.8", "--json").stdout)
+    assert (made["label"], made["row_count"], made["source_hash"]) == ("personal-20261120", 100, metadata["source_hash"])
+    assert made["thresholds"] == {"jaccard": 0.9, "top1": 0.8, "latency_multiplier": 1000}
+    assay(*gate, "ours.baseline.ndjson")
+    cut = Path("theirs.baseline.ndjson").read_text().splitlines(keepends=True)[:-1]
+    Path("theirs.baseline.ndjson").write_text("".join(cut))
+    assert "cut or changed" in assay(*publish, "cut.baseline.ndjson", code=2).stderr
+    assert not Path("cut.baseline.ndjson").exists()
 
 
 def test_a_review_in_a_terminal_is_not_needed_and_a_required_one_is(assay: Assay) -> None:

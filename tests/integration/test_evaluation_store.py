@@ -227,6 +227,9 @@ def test_the_command_stores_lists_shows_and_compares(assay: Assay, tmp_path: Pat
     shown = json.loads(assay("eval", "show", "one", "--store", "--json").stdout)
     assert shown == json.loads(assay("eval", "show", "one", "--json").stdout)
     assert "verdict: pass" in assay("eval", "compare", "one", "two", "--store").output
+    in_trec = assay("eval", "export", "one", "--format", "trec", "--store").stdout
+    assert in_trec == assay("eval", "export", "one", "--format", "trec").stdout
+    assert in_trec.splitlines()[:2] == ["c0 Q0 0cod 1 2 one", "c0 Q0 doc0 2 1 one"]
     assert "contains no run" in assay("eval", "show", "nobody", "--store", code=2).output
 
 

@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from assay_evals.dataset.captured_rows import Captured, captured
-from assay_evals.replay.baseline import BaselineError, Thresholds, deduplicate, publish, query_hash, read_baseline
+from assay_evals.replay.baseline import (
+    BaselineError,
+    Heading,
+    Thresholds,
+    deduplicate,
+    publish,
+    query_hash,
+    read_baseline,
+    read_heading,
+)
 
 
 def rows(*queries: str) -> list[Captured]:
@@ -146,3 +155,45 @@ def test_nothing_is_no_baseline() -> None:
 def test_a_threshold_that_is_no_number_in_its_range_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(BaselineError, match="threshold"):
         Thresholds(**bad)
+
+
+def by_gbrain(*queries: str) -> list[str]:
+    """A baseline as gbrain publishes it: its hash covers the queries only."""
+    thresholds = {"jaccard": 0.9, "top1": 0.7, "latency_multiplier": 3}
+    first, *rest = published(*queries, label="personal", thresholds=Thresholds(**thresholds))
+    metadata = json.loads(first)
+    del metadata["content_hash"]
+    return [json.dumps(metadata), *rest]
+
+
+def test_a_baseline_by_gbrain_is_published_again_with_its_label_and_thresholds() -> None:
+    lines = by_gbrain("who is alice", "acme deal")
+    with pytest.raises(BaselineError, match=r"line 1: content_hash is missing.*assay bench publish --from"):
+        read_baseline(lines)
+    assert read_heading(lines) == Heading("personal", Thresholds(0.9, 0.7, 3))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda lines: lines[:-1],
+        lambda lines: [*lines, lines[-1]],
+        lambda lines: [lines[0], lines[1], lines[1]],
+        _row(query_hash="0" * 16),
+        _metadata(source_hash="0" * 64),
+    ],
+)
+def test_a_baseline_by_gbrain_that_was_cut_is_refused(spoil: Callable[[list[str]], list[str]]) -> None:
+    with pytest.raises(BaselineError, match="cut or changed"):
+        read_heading(spoil(by_gbrain("who is alice", "acme deal")))
+
+
+@pytest.mark.parametrize("thresholds", [{"jaccard": 2}, {"jaccard": 0.9, "top1": 0.7, "latency_multiplier": 0}, None])
+def test_a_heading_with_unusable_thresholds_is_refused(thresholds: Any) -> None:
+    with pytest.raises(BaselineError, match="threshold"):
+        read_heading(_metadata(thresholds=thresholds)(by_gbrain("who is alice")))
+
+
+@pytest.mark.parametrize("lines", [[], ["", " "], ["{]"], published()[1:]])
+def test_captured_rows_have_no_heading(lines: list[str]) -> None:
+    assert read_heading(lines) is None

@@ -12,7 +12,7 @@ from assay_cli.output.terminal import echo
 from assay_cli.threshold_options import Jaccard, LatencyMultiplier, Top1
 from assay_operations.actor import local_actor
 from assay_operations.clients import DEFAULT_DATA
-from assay_operations.evaluations.baselines import apply, plan_publish, thresholds_of
+from assay_operations.evaluations.baselines import apply, heading_of, plan_publish, thresholds_of
 
 bench = typer.Typer(no_args_is_help=True, help="Publish captured rows as a baseline for `assay gate`.")
 
@@ -25,10 +25,14 @@ def _bench() -> None:
 @bench.command()
 def publish(
     source: Annotated[
-        Path, typer.Option("--from", help="Captured rows, as printed by `assay export --kind retrieval`.")
+        Path,
+        typer.Option("--from", help="Captured rows, as printed by `assay export --kind retrieval`, or a baseline."),
     ],
     to: Annotated[Path, typer.Option(help="Baseline file to write, for example main.baseline.ndjson.")],
-    label: Annotated[str | None, typer.Option(help="Name of the baseline; default: the name of the file.")] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(help="Name of the baseline; default: that of the baseline in --from, else the name of the file."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing baseline.")] = False,
     deduplicate: Annotated[
         bool, typer.Option("--deduplicate", help="Keep only the first row of each question.")
@@ -42,15 +46,19 @@ def publish(
 ) -> None:
     """Freeze captured rows as a baseline.
 
-    A hash covers everything that a gate reads, so that a change to it is detected.
+    A hash covers everything that a gate reads, so that a change to it is detected. A baseline in --from, also one by gbrain, keeps its
+    label and thresholds.
 
     Every attempt is recorded in audit/bench-publish-YEAR-Wweek.jsonl of the data directory: its start, and its end. If the start cannot
     be written, nothing is published.
     """
     from assay_evals.replay.baseline import Thresholds
 
-    limits = thresholds_of(Thresholds(), threshold_jaccard, threshold_top1, threshold_latency_multiplier)
+    heading = heading_of(source)
+    default = heading.thresholds if heading else Thresholds()
+    limits = thresholds_of(default, threshold_jaccard, threshold_top1, threshold_latency_multiplier)
     actor = local_actor(comment)
+    label = label or (heading.label if heading else None)
     plan = plan_publish(data, source, to, label=label, limits=limits, force=force, deduplicate=deduplicate)
     made = apply(plan, actor)
     metadata = made.metadata

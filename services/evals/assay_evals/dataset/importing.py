@@ -43,9 +43,9 @@ def read_judgements(text: str) -> Grades:
     problems = []
     for number, line in _lines(text):
         fields = line.split("\t") if "\t" in line else line.split()
-        if number == 1 and fields[0].lower() in _HEADERS:
-            continue
         name, document, grade = (fields[0], fields[-2], _whole(fields[-1])) if len(fields) in (3, 4) else ("", "", None)
+        if number == 1 and grade is None and fields[0].lower() in _HEADERS:
+            continue
         if grade is None or not name or not document:
             problems.append(f"line {number}: write qid 0 docid grade, or qid docid grade")
         elif found[name].setdefault(document, grade) != grade:

@@ -134,6 +134,45 @@ def read_baseline(lines: Iterable[str]) -> Baseline:
     )
 
 
+@dataclass(frozen=True)
+class Heading:
+    """Label and thresholds of a baseline, which publishing it again keeps."""
+
+    label: str
+    thresholds: Thresholds
+
+
+def read_heading(lines: Iterable[str]) -> Heading | None:
+    """Read the heading of a baseline, also of one by gbrain; None for a file of captured rows. Raises `BaselineError`.
+
+    gbrain's have no `content_hash`. Their number of rows and their hash of the queries are verified, so a baseline that
+    was cut is refused; a change to a slug or a latency cannot be detected.
+    """
+    numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    first = next(numbered, None)
+    try:
+        metadata = parse_line(*first) if first else {}
+    except CapturedError:
+        return None  # reading its rows names the problem
+    if first is None or metadata.get("_kind") != METADATA_KIND:
+        return None
+    try:
+        thresholds = _check_metadata(first[0], {"content_hash": ""} | metadata)
+        if "content_hash" not in metadata:
+            hashes = sorted(str(parse_line(number, line).get("query_hash")) for number, line in numbered)
+            if (
+                len(hashes) != metadata["row_count"]
+                or hashlib.sha256("\n".join(hashes).encode()).hexdigest() != metadata["source_hash"]
+            ):
+                raise BaselineError(
+                    f"it says {metadata['row_count']} rows and has {len(hashes)}, or their queries differ from its source_hash: "
+                    "it was cut or changed; publish it again where it comes from"
+                )
+    except CapturedError as error:
+        raise BaselineError(str(error)) from None
+    return Heading(metadata["label"], thresholds)
+
+
 def _check_metadata(number: int, metadata: dict[str, Any]) -> Thresholds:
     if metadata.get("_kind") != METADATA_KIND:
         raise BaselineError(f"line {number}: not a baseline's first line; publish one with `assay bench publish`")
@@ -141,9 +180,15 @@ def _check_metadata(number: int, metadata: dict[str, Any]) -> Thresholds:
         raise BaselineError(
             f"line {number}: schema_version is not {VERSION}: the baseline is of a later Assay, upgrade"
         )
+    if "content_hash" not in metadata:
+        raise BaselineError(
+            f"line {number}: content_hash is missing, as in a baseline by gbrain; to import it: "
+            "assay bench publish --from FILE --to NEW"
+        )
     for name, kind in (
         ("label", str),
         ("published_at", str),
+        ("source_hash", str),
         ("content_hash", str),
         ("row_count", int),
         ("thresholds", dict),

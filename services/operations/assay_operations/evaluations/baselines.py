@@ -18,7 +18,7 @@ from assay_schema.ids import new_event_id
 
 if TYPE_CHECKING:
     from assay_evals.dataset.qrels import KnownQuery
-    from assay_evals.replay.baseline import Baseline, Thresholds
+    from assay_evals.replay.baseline import Baseline, Heading, Thresholds
     from assay_evals.replay.correctness import Floors
 
 log = logging.getLogger(__name__)
@@ -151,6 +151,21 @@ def baseline_of(path: Path) -> "Baseline":
         return read_baseline(lines_of(path, "--baseline"))
     except BaselineError as error:
         raise OperationError("invalid", f"--baseline: {path}: {error}") from None
+
+
+def heading_of(source: Path) -> "Heading | None":
+    """Read label and thresholds of a baseline that is published again or imported; None for captured rows.
+
+    Pipes are not read. Raises `OperationError`.
+    """
+    from assay_evals.replay.baseline import BaselineError, read_heading
+
+    try:
+        return read_heading(lines_of(source, "--from")) if source.is_file() else None
+    except BaselineError as error:
+        raise OperationError("invalid", f"--from: {source}: {error}") from None
+    except OperationError:
+        return None  # publishing reads the file again, and records that it failed
 
 
 def qrels_of(path: Path) -> "list[KnownQuery]":

@@ -11,6 +11,7 @@ eval = lazy_group(  # noqa: A001  (named like its command)
         "compare": f"{__name__}.compare:compare",
         "list": f"{__name__}.runs:list_runs",
         "import": f"{__name__}.runs:import_run",
+        "export": f"{__name__}.runs:export_run",
         "report": f"{__name__}.report:report",
         "cross-modal": f"{__name__}.cross_modal:cross_modal",
         "nightly": f"{__name__}.nightly:nightly",

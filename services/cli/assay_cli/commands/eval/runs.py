@@ -1,4 +1,4 @@
-"""`assay eval list` and `assay eval import`: list runs, and import runs of other programs."""
+"""`assay eval list`, `import` and `export`: list runs, and exchange them with other programs."""
 
 import json
 from dataclasses import asdict
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay_cli.options import AsJsonLines, DataDirectory, InStore, RunsFolder
-from assay_cli.output.terminal import echo, emit
+from assay_cli.output.terminal import echo, emit, ends_quietly
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
+from assay_operations.evaluations.export_run import RunFormat, exported
 from assay_operations.evaluations.import_run import import_trec
-from assay_operations.evaluations.runs import DEFAULT_RUNS, document_of, list_folder
+from assay_operations.evaluations.runs import DEFAULT_RUNS, document_of, find_run, list_folder
 from assay_operations.evaluations.tags import tags_of
 
 if TYPE_CHECKING:
@@ -92,3 +93,30 @@ def import_run(
     ):
         if count:
             echo(f"{count:,} {what}", err=True)
+
+
+def export_run(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="Name or folder of the run.")],
+    form: Annotated[
+        RunFormat,
+        typer.Option(
+            "--format",
+            help="trec: results of the run. trec-qrels: its judgements. captured: its queries and results as captured rows. "
+            "qrels: its judgements for a gate.",
+        ),
+    ],
+    dataset: Annotated[Path | None, typer.Option(help="Dataset of the run; all formats but trec need it.")] = None,
+    runs: RunsFolder = DEFAULT_RUNS,
+    in_store: InStore = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
+    """Print a run in the format of another program: TREC, or captured rows and judgements for a gate.
+
+    What a format cannot contain is reported on stderr. An ID that it cannot contain ends the command before anything is printed.
+    """
+    made = exported(evaluation_store.stored(name, data) if in_store else find_run(name, runs), form, dataset)
+    with ends_quietly():
+        for line in made.lines:
+            emit(line)
+    for note in made.notes:
+        echo(note, err=True)
