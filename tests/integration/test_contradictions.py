@@ -291,6 +291,8 @@ def test_pairs_are_stored_with_scrubbed_texts_by_an_identity_that_cannot_read_th
         (("--queries-file", "missing.txt", "--target", "system_of_test:search"), "no file"),
         (("--from-capture", "--since", "yesterday"), "not a duration"),
         (("--from-capture",), "no question with two documents"),
+        (("--query", "x", "--target", "system_of_test:search", "--data", "elsewhere"), "; or pass --no-store"),
+        (("--query", "x", "--target", "system_of_test:search", "--concurrency", "0"), "--concurrency"),
     ],
 )
 def test_a_usage_error_exits_with_2_and_asks_no_judge(rig: Rig, arguments: tuple[str, ...], said: str) -> None:
@@ -368,10 +370,11 @@ def test_a_review_lists_open_findings_from_high_to_info_with_a_next_step(rig: Ri
 
 
 def test_a_refuted_finding_leaves_the_review_and_keeps_its_label(rig: Rig) -> None:
-    rig.captured(answer(1, query="how fast?", contexts=contexts(5, 9)))
-    rig.report("--from-capture")
+    rig.captured(*(answer(n, query=f"how fast? {n}", contexts=contexts(5, 9, name=f"d{n}")) for n in range(3)))
+    assert [each["pairs"] for each in rig.report("--from-capture")["findings"]] == [3]
     (finding,) = reviewed(rig)
-    rig.run("review", "--refute", finding["pair_id"], "--note", "ask jo@example.com")
+    (other,) = rig.rows(f"SELECT pair_id FROM contradiction_pairs WHERE pair_id != '{finding['pair_id']}' LIMIT 1")
+    rig.run("review", "--refute", str(other[0]), "--note", "ask jo@example.com")
     assert reviewed(rig) == []
     rig.report("--from-capture")
     assert [each["label"] for each in reviewed(rig, "--all")] == ["refute"]

@@ -156,7 +156,11 @@ def test_gbrains_captured_rows_and_baselines_are_used_as_they_are(assay: Assay) 
     assert "assay bench publish --from" in assay(*gate, "theirs.baseline.ndjson", code=2).stderr
     publish = ("bench", "publish", "--from", "theirs.baseline.ndjson", "--to")
     made = json.loads(assay(*publish, "ours.baseline.ndjson", "--threshold-top1", "0.8", "--json").stdout)
-    assert (made["label"], made["row_count"], made["source_hash"]) == ("personal-20261120", 100, metadata["source_hash"])
+    assert (made["label"], made["row_count"], made["source_hash"]) == (
+        "personal-20261120",
+        100,
+        metadata["source_hash"],
+    )
     assert made["thresholds"] == {"jaccard": 0.9, "top1": 0.8, "latency_multiplier": 1000}
     assay(*gate, "ours.baseline.ndjson")
     cut = Path("theirs.baseline.ndjson").read_text().splitlines(keepends=True)[:-1]

@@ -145,7 +145,7 @@ def report_of(facts: Facts, results: Sequence[Result], states: Mapping[str, Stat
         "max_usd": facts.max_usd,
         "cache": facts.cache,
         "hot_pages": _hot(findings),
-        "findings": [_finding(each, states) for each in by_severity(findings)],
+        "findings": _findings(findings, states),
         "per_query": _per_query(results),
     }
 
@@ -155,16 +155,21 @@ def without_texts(report: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in report.items() if name not in ("findings", "per_query", "hot_pages")}
 
 
-def by_severity(findings: Sequence[Result]) -> list[Result]:
-    """Return findings, those with the highest severity first."""
-    return sorted(
-        findings, key=lambda each: -SEVERITIES.index(each.opinion.severity if each.opinion else Severity.INFO)
+def _findings(results: Sequence[Result], states: Mapping[str, State]) -> list[dict[str, Any]]:
+    """Return each finding once, in its most severe pair, those with the highest severity first."""
+    by_severity = sorted(
+        results, key=lambda each: -SEVERITIES.index(each.opinion.severity if each.opinion else Severity.INFO)
     )
+    pairs = Counter(each.finding_id for each in results)
+    first = {each.finding_id: each for each in reversed(by_severity)}
+    return [
+        _finding(each, each.opinion, states) | {"pairs": pairs[each.finding_id]}
+        for each in by_severity
+        if each.opinion is not None and first[each.finding_id] is each
+    ]
 
 
-def _finding(result: Result, states: Mapping[str, State]) -> dict[str, Any]:
-    opinion = result.opinion
-    assert opinion is not None
+def _finding(result: Result, opinion: Opinion, states: Mapping[str, State]) -> dict[str, Any]:
     state = states.get(result.finding_id)
     return {
         "finding_id": result.finding_id,
@@ -235,7 +240,8 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     if reasons := report["queries_without_pairs"]:
         yield "questions without a pair: " + ", ".join(f"{count:,} {name}" for name, count in reasons.items())
     states = ", ".join(f"{count:,} {name}" for name, count in report["findings_by_state"].items() if count)
-    yield f"findings: {states or 'none'}"
+    count = len(report["findings"])
+    yield f"findings: {count:,}" + (f" ({states})" if states else "")
     yield f"cost ${report['cost_usd']:.4f} of at most ${report['max_usd']:.2f}; model {report['judge_model']}"
     for each in report["findings"][:_SHOWN]:
         yield ""

@@ -296,10 +296,12 @@ def contradictions(client: "Store", database: str) -> list[ContradictionsFacts]:
         FROM newest LEFT JOIN
         (
             SELECT run_id, uniqExact(finding_id) AS found FROM {database}.contradiction_pairs
-            WHERE run_id IN (SELECT run_id FROM newest) AND severity = 'high' AND finding_id != '' AND (project, pair_id) NOT IN
+            WHERE run_id IN (SELECT run_id FROM newest) AND severity = 'high' AND finding_id != '' AND (project, finding_id) NOT IN
             (
-                SELECT project, pair_id FROM {database}.contradiction_labels
-                GROUP BY project, pair_id HAVING argMax(label, labelled_at) = 'refute'
+                SELECT of.project, of.finding_id FROM {database}.contradiction_labels AS l
+                INNER JOIN {database}.contradiction_pairs AS of ON of.result_id = l.result_id
+                WHERE of.finding_id != ''
+                GROUP BY of.project, of.finding_id HAVING argMax(l.label, l.labelled_at) = 'refute'
             )
             GROUP BY run_id
         ) AS high ON high.run_id = newest.run_id

@@ -58,8 +58,15 @@ WITH
     ),
     labels AS
     (
-        SELECT pair_id, argMax(toString(label), labelled_at) AS label FROM contradiction_labels
-        WHERE project = {{project:String}} GROUP BY pair_id
+        SELECT of.finding_id AS finding_id, argMax(toString(l.label), l.labelled_at) AS label
+        FROM contradiction_labels AS l
+        INNER JOIN
+        (
+            SELECT result_id, finding_id FROM contradiction_pairs
+            WHERE project = {{project:String}} AND finding_id != ''
+        ) AS of ON of.result_id = l.result_id
+        WHERE l.project = {{project:String}}
+        GROUP BY finding_id
     )
 SELECT p.finding_id AS finding_id, p.pair_id AS pair_id, toString(p.run_id) AS run_id, toUnixTimestamp64Milli(p.started_at) AS seen,
     p.query AS query, p.documents AS documents, p.claims AS claims, p.reason AS reason, toString(p.verdict) AS verdict,
@@ -72,7 +79,7 @@ FROM
     ORDER BY started_at DESC, place LIMIT 1 BY finding_id
 ) AS p
 LEFT JOIN judged ON judged.pair_key = p.pair_key
-LEFT JOIN labels ON labels.pair_id = p.pair_id
+LEFT JOIN labels ON labels.finding_id = p.finding_id
 ORDER BY p.severity DESC, seen DESC, finding_id LIMIT {FINDINGS_MOST}
 """  # noqa: S608  # constants
 

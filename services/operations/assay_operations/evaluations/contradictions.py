@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Tokens of a usual reply, for the estimate.
 _REPLY_TOKENS = 200
-TOP_K_MOST, CONCURRENT_MOST = 50, 32
+TOP_K_MOST, CONCURRENCY_MOST = 50, 32
 CHARS_LEAST, CHARS_MOST = 100, 50_000
 #: Why a run ended early.
 BUDGET = "the budget is used up (--budget-usd)"
@@ -48,7 +48,7 @@ class ContradictionsRequest:
     max_pair_chars: int = 1_500
     model: str | None = None
     budget_usd: float = 5.0
-    concurrent: int = 4
+    concurrency: int = 4
     cached_in: Path | None = None
     output: Path | None = None
     store: bool = True
@@ -135,7 +135,7 @@ class PreparedContradictions:
 
     async def _judge_all(self, counts: Counts) -> "list[Result]":
         counts.total = len(self.pairs)
-        places = asyncio.Semaphore(self.request.concurrent)
+        places = asyncio.Semaphore(self.request.concurrency)
 
         async def one(pair: "Pair") -> "Result":
             async with places:  # places are given in order, so that a budget leaves a random part
@@ -227,9 +227,7 @@ def prepare_contradictions(request: ContradictionsRequest) -> PreparedContradict
         settings=None if request.model is None else judge_settings(request.model),
     )
     source = request.source
-    history = known_findings(request.data, source.project) if request.store else History()
-    if request.store:
-        expect_store(request.data)
+    history = _history(request) if request.store else History()
     read = read_questions(source, request.data)
     pairs = [
         pair
@@ -246,6 +244,16 @@ def prepare_contradictions(request: ContradictionsRequest) -> PreparedContradict
     return PreparedContradictions(request, read, pairs, calls, series, history, dollars(nano))
 
 
+def _history(request: ContradictionsRequest) -> "History":
+    """Return the findings of earlier runs, if the store can be read and written."""
+    try:
+        expect_store(request.data)
+        return known_findings(request.data, request.source.project)
+    except OperationError as error:
+        more = "" if request.source.from_capture else "; or pass --no-store"
+        raise OperationError(error.kind, f"{error}{more}") from None
+
+
 def _check(request: ContradictionsRequest) -> None:
     source = request.source
     expect_one(source)
@@ -254,7 +262,7 @@ def _check(request: ContradictionsRequest) -> None:
         ("--top-k", source.top_k, 2, TOP_K_MOST),
         ("--pairs-per-query", request.pairs_per_query, 1, None),
         ("--max-pair-chars", request.max_pair_chars, CHARS_LEAST, CHARS_MOST),
-        ("--concurrent", request.concurrent, 1, CONCURRENT_MOST),
+        ("--concurrency", request.concurrency, 1, CONCURRENCY_MOST),
     ):
         if value is not None and (value < least or (most is not None and value > most)):
             raise OperationError("invalid", f"{option} must be {least} {'or more' if most is None else f'to {most:,}'}")

@@ -44,7 +44,9 @@ class SourceOptions:
         ),
     ] = None
     workspace: Workspace = None
-    concurrency: Annotated[int, typer.Option(help="Number of queries to the target in flight at a time.")] = 5
+    concurrency: Annotated[
+        int, typer.Option(help="Number of queries to the target, and of pairs that are judged, at a time.")
+    ] = 4
     deadline: Annotated[float, typer.Option(help="Timeout of one query in seconds, retries included.")] = 30.0
     retries: Annotated[int, typer.Option(help="Retries per query for errors that may be transient.")] = 2
     show_errors: ShowErrors = False
@@ -69,7 +71,6 @@ class PairOptions:
     model: Annotated[str | None, typer.Option(help="Model of the judge's API; default: judge.model.")] = None
     budget_usd: Annotated[str, typer.Option("--budget-usd", metavar="USD", help="Maximum cost, never exceeded.")] = "5"
     yes: Annotated[bool, typer.Option("--yes", help="Start even if the usual cost is above the maximum.")] = False
-    concurrent: Annotated[int, typer.Option(help="Pairs that are judged at the same time.")] = 4
     no_judge_cache: Annotated[bool, typer.Option("--no-judge-cache", help="Do not reuse replies of earlier runs.")] = (
         False
     )
@@ -124,7 +125,7 @@ def run(
                 max_pair_chars=options.max_pair_chars,
                 model=options.model,
                 budget_usd=cap,
-                concurrent=options.concurrent,
+                concurrency=source.concurrency,
                 cached_in=cached_in,
                 output=options.output,
                 store=not options.no_store,
