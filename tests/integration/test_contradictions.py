@@ -2,9 +2,12 @@
 
 import json
 import os
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +18,13 @@ from typer.testing import CliRunner
 from assay_cli.main import app
 from assay_operations.evaluations import paid_calls
 from assay_runtime.store import connect, insert_json_rows
-from tests.support.anthropic_server import KEY
+from tests.support.anthropic_server import KEY, AnthropicServer
 from tests.support.contradictions import judge, limit
 from tests.support.openai_server import OpenAiServer
 from tests.support.sample_rows import answer, candidate, lines
 from tests.support.store import PASSWORD, StoreServer
+from tests.support.terminal import on_a_terminal
+from tests.support.wait import until
 
 pytestmark = pytest.mark.xdist_group("contradictions")
 
@@ -450,3 +455,108 @@ def test_doctor_warns_of_high_findings_of_the_newest_run_until_a_person_refutes_
     rig.run("run", *rig.file("misquote"), "--top-k", "2", "--project", "other", "--progress", "none", code=2)
     found = contradictions_check(rig)
     assert (found["status"], "other: the judge failed" in found["summary"]) == ("warn", True)
+
+
+def test_anthropics_api_judges_too_and_the_cost_is_what_it_billed(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    with AnthropicServer(reply=judge) as api:
+        for name in ("MODEL", "PRICE_INPUT_USD", "PRICE_OUTPUT_USD"):
+            monkeypatch.delenv(f"ASSAY_JUDGE_{name}")
+        monkeypatch.setenv("ASSAY_JUDGE_BACKEND", "anthropic")
+        monkeypatch.setenv("ASSAY_JUDGE_BASE_URL", api.url)
+        report = rig.report(*rig.file("how fast?", "agree"), "--no-store", "--top-k", "2")
+        assert report["verdict_breakdown"]["contradiction"] == 1
+        assert report["cost_usd"] > 0
+        assert sum(api.asked.values()) == 4 - 1, "two equal texts are one request in both orders"
+
+
+def test_questions_come_from_json_lines_and_documents_over_http(rig: Rig) -> None:
+    file = rig.directory / "questions.jsonl"
+    file.write_text('{"query": "how fast?", "more": 1}\n\nhow  FAST?\nanother\n')
+    with Passages() as url:
+        report = rig.report("--queries-file", str(file), "--target", url, "--no-store")
+    assert (report["queries"], report["total_contradictions_flagged"]) == (2, 2), "a question that is repeated is one"
+    assert [each["documents"] for each in report["findings"]] == [["one", "two"]]
+    file.write_text('{"question": "how fast?"}\n')
+    assert "line 1 has no query" in rig.run("run", "--queries-file", str(file), "--target", "app:search", code=2).output
+
+
+class Passages:
+    """A search over HTTP that returns two limits."""
+
+    def __enter__(self) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["content-length"]))
+                texts = {"one": limit(5), "two": limit(9)}
+                body = {
+                    "results": list(texts),
+                    "contexts": [{"id": name, "text": text} for name, text in texts.items()],
+                }
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(json.dumps(body).encode())
+
+            def log_message(self, *_: object) -> None: ...
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{self._server.server_port}/search"
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def test_a_killed_run_that_starts_again_pays_for_no_reply_twice(rig: Rig) -> None:
+    rig.captured(*(answer(n, query=f"question {n}", contexts=contexts(5, 9, name=f"d{n}")) for n in range(30)))
+    rig.api.latency_s = 0.05
+    command = [
+        str(Path(sys.executable).parent / "assay"),
+        "eval",
+        "contradictions",
+        "run",
+        "--from-capture",
+        "--concurrency",
+        "1",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            until(lambda: rig.asked >= 10, "ten calls", seconds=60)
+        finally:
+            process.kill()
+    rig.api.latency_s = 0
+    report = rig.report("--from-capture")
+    assert report["pairs_judged"] == 30
+    assert report["cache"]["hits"] >= 8
+    assert rig.asked <= 60 + 1, "at most the call that was in flight is repeated"
+    assert len(rig.rows("SELECT run_id FROM contradiction_runs")) == 1
+
+
+def test_a_random_sample_of_captured_questions_depends_on_the_seed_alone(rig: Rig) -> None:
+    rig.captured(*(answer(n, query=f"question {n}", contexts=contexts(5, 9, name=f"d{n}")) for n in range(30)))
+
+    def questions(*options: str) -> set[str]:
+        return {
+            each["query"] for each in rig.report("--from-capture", "--limit", "8", "--no-store", *options)["per_query"]
+        }
+
+    newest, drawn = questions(), questions("--order", "random")
+    assert newest == {f"question {n}" for n in range(22, 30)}
+    assert len(drawn) == 8
+    assert drawn == questions("--order", "random") != questions("--order", "random", "--seed", "1")
+
+
+def test_a_person_labels_the_queue_in_a_terminal_and_stops_at_any_time(rig: Rig) -> None:
+    rig.captured(*(answer(n, query=f"question {n}", contexts=contexts(5, 9, name=f"d{n}")) for n in range(6)))
+    rig.report("--from-capture")
+    command = [str(Path(sys.executable).parent / "assay"), "eval", "contradictions", "review", "--queue", "4"]
+    shown = on_a_terminal(command, rig.directory, os.environ, "y\nn\nq\n", {0})
+    assert "1 of 4" in shown
+    assert limit(5, " Page 0.") in shown
+    assert "contradiction," not in shown, "the judge's verdict is not shown"
+    assert sorted(str(row[0]) for row in rig.rows("SELECT toString(label) FROM contradiction_labels")) == [
+        "confirm",
+        "refute",
+    ]
+    assert "1 of 2" in on_a_terminal(command, rig.directory, os.environ, "q\n", {0})
+    assert "needs a terminal" in rig.run("review", "--queue", "4", code=2).output

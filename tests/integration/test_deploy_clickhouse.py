@@ -217,6 +217,15 @@ def test_the_console_inserts_what_people_decide_and_changes_none_of_it(engine: E
         assert engine.code("console", statement) == ACCESS_DENIED, statement
 
 
+@pytest.mark.parametrize("table", ["contradiction_runs", "contradiction_pairs", "contradiction_labels"])
+def test_the_evaluator_inserts_contradictions_and_reads_none(engine: EngineWithUsers, table: str) -> None:
+    # The row itself breaks a constraint: the right to insert is what counts.
+    assert engine.code("evaluator", f"INSERT INTO {BASE}.{table} (schema_version) VALUES (7)") == VIOLATED_CONSTRAINT
+    for statement in (f"SELECT * FROM {VIEWS}.{table}", f"DELETE FROM {BASE}.{table} WHERE 1"):
+        assert engine.code("evaluator", statement) == ACCESS_DENIED, statement
+    engine.run("sre", f"SELECT * FROM {VIEWS}.{table}")
+
+
 def test_the_console_inserts_into_no_other_table(engine: EngineWithUsers) -> None:
     for table in ("candidates", "scores", "eval_runs", "calibrations", "watermarks", "schema_migrations"):
         assert engine.code("console", f"INSERT INTO {BASE}.{table} SELECT * FROM {BASE}.{table}") == ACCESS_DENIED
