@@ -36,7 +36,6 @@ ALLOWED = {
     "audit.py: Trail.insert": "the record itself",
     "audit.py: Trail.note": "the record itself, of something that changes nothing",
     "evaluations/judge_spending.py: Spending.settle": "it sets an event of this process, which calls that wait for money wake from",
-    "evaluations/nightly.py: Nightly._run": "a night is recorded in eval_outcomes, and its run is its own",
     "evaluations/nightly.py: Nightly._store": "the record of a night",
     "evaluations/nightly.py: Nightly._publish.publish": "alerts that eval_outcomes has already; they are added to the inbox",
     "evaluations/run_store.py: apply": "a run that is new to the store or the same replaces no row; the other write is in an attempt",

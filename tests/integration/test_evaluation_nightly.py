@@ -16,7 +16,7 @@ import pytest
 
 from assay_cli.commands.eval.nightly import exit_code
 from assay_evals.nightly import Outcome, read_attempts
-from assay_operations.evaluations.nightly import Nightly
+from assay_operations.evaluations.nightly import nightly_evaluations
 from assay_runtime.config import load_settings
 from assay_runtime.store import connect
 from assay_schema.alerts import Alert
@@ -70,7 +70,8 @@ class Nights:
         settings = self.settings
         if evals:
             settings = settings.model_copy(update={"evals": settings.evals.model_copy(update=evals)})
-        self.made = Nightly(settings, lambda: self.now, scorers=self.scorers).attempt()
+        [night] = nightly_evaluations(settings, lambda: self.now, scorers=self.scorers)
+        self.made = night.attempt()
         return self.made.outcome
 
     def alerts(self) -> list[Alert]:

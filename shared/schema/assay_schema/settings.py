@@ -896,6 +896,59 @@ class EvalsSettings(Section):
     )
 
 
+class NightlyLongMemEvalSettings(Section):
+    """LongMemEval in `assay eval nightly`. Off without a dataset.
+
+    Hour, runs folder, project and deadline are those of `[evals]`.
+    """
+
+    dataset: Path | None = Field(
+        None, examples=["/etc/assay/longmemeval_s.json"], description="File of LongMemEval (oracle, S or M)."
+    )
+    target: str = Field(
+        "bm25",
+        description="Memory: `http://host/path`, `module:function`, `command: program --flag`, or `bm25`, a memory in the process.",
+    )
+    limit: int | None = Field(None, ge=1, examples=[50], description="Only the first questions; unset: all.")
+    judge: Literal["none", "lexical", "anthropic", "openai"] = Field(
+        "none", description="Judge of the answers, as for `evals.judge`; `none` measures retrieval only."
+    )
+    floor: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        examples=[0.8],
+        description="Least recall of each question type; below it, the night fails.",
+    )
+    baseline: Path | None = Field(
+        None,
+        examples=["runs/main.jsonl"],
+        description="Output of a run to compare with; unset: the last night that passed.",
+    )
+    budget_usd: float = Field(
+        1.0, ge=0, allow_inf_nan=False, description="Maximum cost of judging one night, in US dollars."
+    )
+
+
+class NightlyCrossModalSettings(Section):
+    """A panel of judges in `assay eval nightly`. Off without a panel.
+
+    Hour, runs folder, project and deadline are those of `[evals]`.
+    """
+
+    panel: Path | None = Field(
+        None, examples=["/etc/assay/panel.toml"], description="Panel file, as for `assay eval cross-modal --panel`."
+    )
+    answers: Path | None = Field(
+        None,
+        examples=["/etc/assay/answers.jsonl"],
+        description="Answers to judge, one JSON object per line; unset: those of the night's LongMemEval.",
+    )
+    limit: int = Field(10, ge=1, description="Number of answers, a random sample.")
+    budget_usd: float = Field(5.0, ge=0, allow_inf_nan=False, description="Maximum cost of one night, in US dollars.")
+
+
 class RetentionSettings(Section):
     """Retention of rows in the tables. `assay prune` removes rows earlier."""
 
@@ -946,8 +999,16 @@ class Settings(Section):
     console: ConsoleSettings = ConsoleSettings()
     judge: JudgeSettings = JudgeSettings()
     evals: EvalsSettings = EvalsSettings()
+    nightly_longmemeval: NightlyLongMemEvalSettings = NightlyLongMemEvalSettings()
+    nightly_cross_modal: NightlyCrossModalSettings = NightlyCrossModalSettings()
     retention: RetentionSettings = RetentionSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+
+    @property
+    def has_nightly_evaluation(self) -> bool:
+        """True if `assay eval nightly` has something to run."""
+        named = self.evals.dataset, self.nightly_longmemeval.dataset, self.nightly_cross_modal.panel
+        return any(each is not None for each in named)
 
 
 #: Setting that decides where a section's secrets are sent, and these secrets. `OTEL_...` are variables of OpenTelemetry

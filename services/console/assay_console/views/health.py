@@ -32,7 +32,7 @@ class Health(Document):
 async def read(ask: Ask) -> Health:
     """Make the checks of Redis and the store at the same time."""
     database = ask.settings.store.database
-    nightly = ask.settings.evals.dataset is not None
+    nightly = ask.settings.has_nightly_evaluation
 
     async def of_store() -> Panel[list[Finding]]:
         waiting = (await redis_panel(waiting_of(ask.redis, ask.settings))).value

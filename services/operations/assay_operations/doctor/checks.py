@@ -99,7 +99,10 @@ NIGHT_MISSED_H = 49
 
 
 def nightly_evaluation(configured: bool, outcomes: Sequence[tuple[str, float, str]]) -> Finding:
-    """Check the nightly evaluations of a week, the latest last; each is outcome, hours ago, detail."""
+    """Check the nightly evaluations of a week, the latest last.
+
+    Each is its outcome, hours ago, and its name with the detail.
+    """
     name = "nightly evaluation"
     ended = [night for night in outcomes if night[0] != "rate_limited"]
     if not ended:
@@ -108,7 +111,9 @@ def nightly_evaluation(configured: bool, outcomes: Sequence[tuple[str, float, st
             name,
             Status.OK,
             summary,
-            "" if configured else "to enable it: set evals.dataset and evals.target, then run assay eval nightly",
+            ""
+            if configured
+            else "to enable it: set evals.dataset and evals.target (or see docs/gates.md), then run assay eval nightly",
         )
     counts = {
         outcome: sum(night[0] == outcome for night in ended) for outcome in dict.fromkeys(night[0] for night in ended)

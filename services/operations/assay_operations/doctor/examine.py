@@ -213,7 +213,7 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
         patient.check(
             "nightly evaluation",
             lambda: checks.nightly_evaluation(
-                settings.evals.dataset is not None, probes.nightly_outcomes(client, names.database)
+                settings.has_nightly_evaluation, probes.nightly_outcomes(client, names.database)
             ),
             hint,
         )

@@ -276,9 +276,9 @@ def imported_sessions(client: "Store", late_s: float) -> tuple[int, int, float |
 
 
 def nightly_outcomes(client: "Store", database: str) -> list[tuple[str, float, str]]:
-    """Read the nightly evaluations of a week: outcome, hours ago, detail; the latest last."""
+    """Read the nightly evaluations of a week: outcome, hours ago, name with detail; the latest last."""
     query = (
-        "SELECT toString(outcome), dateDiff('second', started_at, now64(3)) / 3600, detail"  # noqa: S608 - a checked setting
+        "SELECT toString(outcome), dateDiff('second', started_at, now64(3)) / 3600, concat(evaluation, ', ', detail)"  # noqa: S608 - a checked setting
         f" FROM {database}.eval_outcomes WHERE started_at BETWEEN now() - toIntervalDay(7) AND now() ORDER BY started_at"
     )
     return [(str(outcome), float(hours), str(detail)) for outcome, hours, detail in client.query(query).result_rows]

@@ -55,6 +55,8 @@ class LongMemEvalRequest:
     output: Path | None = None
     resume: bool = False
     baseline: Path | None = None
+    #: File of the cost of all runs that share the budget; None: of this run, named like the output.
+    spending: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def prepare_longmemeval(request: LongMemEvalRequest) -> "PreparedLongMemEval":
     output = Output(request.output, begun_with, seals, resume=request.resume)
     try:
         if grader is not None:
-            grader.keep_spending_in(output.beside("judge.ndjson"))
+            grader.keep_spending_in(request.spending or output.beside("judge.ndjson"))
     except OperationError:
         output.close()
         raise
@@ -207,11 +209,24 @@ class PreparedLongMemEval:
     baseline: "list[Result] | None"
     begun_with: dict[str, Any]
 
-    def run(self, counter: Counts, on_result: "Callable[[Result], None] | None" = None) -> Finished:
-        """Ask what is missing, store each result as it is done, and summarize all of them."""
+    def run(
+        self,
+        counter: Counts,
+        on_result: "Callable[[Result], None] | None" = None,
+        *,
+        within_s: float | None = None,
+    ) -> Finished:
+        """Ask what is missing, store each result as it is done, and summarize all of them.
+
+        Raises `TimeoutError` after `within_s` seconds; what is done is kept.
+        """
         counter.total = self.survey.questions
-        order = asyncio.run(self._ask(counter, on_result))
-        return self._finish(order)
+
+        async def ask() -> list[str]:
+            async with asyncio.timeout(within_s):
+                return await self._ask(counter, on_result)
+
+        return self._finish(asyncio.run(ask()))
 
     async def _ask(self, counter: Counts, on_result: "Callable[[Result], None] | None") -> list[str]:
         from assay_evals.target.runner import stream_queries

@@ -57,6 +57,7 @@ class Grader:
         self.skipped = 0
         self._judge = self._reader = None
         self._spending = Spending()
+        self._spent_before = 0
         if judge in ("anthropic", "openai"):
             expect_backend(judge)
             self._judge = PaidCalls(
@@ -93,6 +94,14 @@ class Grader:
         """Add the cost of earlier processes of the run, and record further ones. Raises `OperationError`."""
         if path is not None and self._paid:
             self._spending.keep_in(path)
+            self._spent_before = self._spending.spent
+
+    @property
+    def cost_usd(self) -> float:
+        """Maximum cost of the calls of this process, in US dollars."""
+        from assay_judge.pricing import dollars
+
+        return dollars(self._spending.spent - self._spent_before)
 
     async def __call__(self, row: "Row", response: "TargetResponse") -> Graded:
         """Return the answer of a row, labelled."""

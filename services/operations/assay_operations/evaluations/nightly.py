@@ -1,4 +1,4 @@
-"""Run the configured evaluation once a day, store its outcome, and publish its alerts.
+"""Run each configured evaluation once a day, store its outcome, and publish its alerts.
 
 A killed process leaves its attempt as `started`, which blocks others until the deadline at most; the next attempt of the night resumes the
 same run. Alerts are part of the outcome's row and are published after it is stored. If a process dies in between, the next one publishes
@@ -19,18 +19,16 @@ from typing import TYPE_CHECKING
 
 from assay_operations.clients import open_store
 from assay_operations.errors import OperationError
-from assay_operations.evaluations.datasets import load
-from assay_operations.evaluations.nightly_rules import baseline_of, not_trusted, rules_for
-from assay_operations.evaluations.rules import expect_slices, floors_of, scoring_of
-from assay_operations.evaluations.target import log_no_tries
+from assay_operations.evaluations.nightly_benchmarks import CrossModalNight, LongMemEvalNight
+from assay_operations.evaluations.nightly_golden import GoldenNight
+from assay_operations.evaluations.nightly_work import Work
+from assay_operations.evaluations.paid_calls import NoKeyError
 from assay_runtime.private import opener
 from assay_schema.settings import Settings
 
 if TYPE_CHECKING:
     from assay_evals.compare.compare_runs import PairedRuns
     from assay_evals.nightly import Attempt
-    from assay_evals.run.model import Run
-
 
 log = logging.getLogger(__name__)
 
@@ -41,45 +39,46 @@ CHECK_EVERY_S = 60.0
 _LOCK = ".nightly.lock"
 
 
-class Nightly:
-    """Runs the configured evaluation.
+def nightly_evaluations(
+    settings: Settings,
+    now: Callable[[], datetime],
+    *,
+    rules: Path | None = None,
+    scorers: list[str] | None = None,
+    source: str = "the settings",
+) -> "list[Nightly]":
+    """Return the configured evaluations in the order in which they run.
 
-    `now` is the clock, in UTC. Raises `OperationError` if none is configured.
+    Raises `OperationError` if there is none.
+
+    `now` is the clock, in UTC. `rules`: a file that replaces the one of the settings. `scorers`: values of `--scorer`.
+    `source`: the file that the settings came from, for messages.
     """
+    found: list[Work] = []
+    if settings.evals.dataset is not None and settings.evals.target:
+        found.append(GoldenNight(settings, rules, scorers))
+    if settings.nightly_longmemeval.dataset is not None:
+        found.append(LongMemEvalNight(settings))
+    if settings.nightly_cross_modal.panel is not None:
+        found.append(CrossModalNight(settings))
+    if not found:
+        raise OperationError(
+            "invalid",
+            f"no nightly evaluation in {source}: set evals.dataset and evals.target there or as ASSAY_EVALS_DATASET and "
+            "ASSAY_EVALS_TARGET; `assay up` takes both from ./assay.toml when it starts",
+        )
+    return [Nightly(settings, now, work) for work in found]
 
-    def __init__(
-        self,
-        settings: Settings,
-        now: Callable[[], datetime],
-        *,
-        rules: Path | None = None,
-        scorers: list[str] | None = None,
-        source: str = "the settings",
-    ) -> None:
-        """`rules`: a file that replaces the one of the settings. `scorers`: values of `--scorer`.
 
-        `source`: the file that the settings came from, for messages.
-        """
-        from assay_evals.nightly import evaluation_of
-        from assay_runtime.config import is_implicit
+class Nightly:
+    """Runs one evaluation. `now` is the clock, in UTC."""
 
-        evals = settings.evals
-        if evals.dataset is None or not evals.target:
-            raise OperationError(
-                "invalid",
-                f"no nightly evaluation in {source}: set evals.dataset and evals.target there or as ASSAY_EVALS_DATASET and "
-                "ASSAY_EVALS_TARGET; `assay up` takes both from ./assay.toml when it starts",
-            )
-        if is_implicit("evals", "target") and not evals.target.startswith(("http://", "https://")):
-            raise not_trusted("target", "it is code to run")
+    def __init__(self, settings: Settings, now: Callable[[], datetime], work: Work) -> None:
         self.settings = settings
         self._now = now
-        self._dataset = evals.dataset
-        self._target = evals.target
-        self._rules = rules
-        self._scorers = scorers
-        self.evaluation = evaluation_of(self._dataset.stem, self._target)
-        self._deadline = timedelta(minutes=evals.deadline_minutes)
+        self._work = work
+        self.evaluation = work.evaluation
+        self._deadline = timedelta(minutes=settings.evals.deadline_minutes)
         self._caught_up = False
 
     def why_not(self, attempts: "Sequence[Attempt] | None" = None) -> str | None:
@@ -118,8 +117,8 @@ class Nightly:
         from assay_evals.nightly import Outcome
 
         try:
-            return self._run(attempt, attempts)
-        except _NoKeyError as error:
+            return self._work.run(attempt, attempts)
+        except NoKeyError as error:
             return replace(attempt, outcome=Outcome.NO_JUDGE_KEY, detail=str(error)), None
         except TimeoutError:
             detail = f"not done within {self.settings.evals.deadline_minutes:g} minutes (evals.deadline_minutes)"
@@ -129,102 +128,6 @@ class Nightly:
         except Exception as error:  # any error is the outcome of the attempt
             log.exception("the nightly evaluation failed")
             return replace(attempt, outcome=Outcome.ERROR, detail=type(error).__name__), None
-
-    def _run(self, attempt: "Attempt", attempts: "Sequence[Attempt]") -> "tuple[Attempt, PairedRuns | None]":
-        from assay_evals.compare.compare_runs import compare_runs
-        from assay_evals.compare.slices import slice_checks
-        from assay_evals.evaluation import evaluate_into
-        from assay_evals.nightly import Outcome, beyond_budget, judged, night_of
-        from assay_evals.run.folder import RunFolder
-        from assay_evals.run.model import RunConfig, RunError
-        from assay_evals.run.run_store import store_run
-        from assay_evals.target.redaction import redact_target
-        from assay_evals.target.runner import RunnerOptions
-        from assay_evals.target.targets import open_target
-        from assay_judge.pricing import dollars
-        from assay_judge.reasons import reasons
-        from assay_operations.evaluations.judge_options import with_spending
-        from assay_operations.evaluations.run_judge import RunJudge
-
-        log_no_tries()
-        evals, began = self.settings.evals, attempt
-        golden, held = load(self._dataset, "evals.dataset"), rules_for(self._rules, evals.rules)
-        expect_slices(held, (), golden.cases)
-        if evals.judge == "anthropic":
-            self._require_key()
-        judge = None if evals.judge == "none" else RunJudge(evals.judge, evals.budget_usd)
-        asking = RunnerOptions()
-        scoring = scoring_of(self._scorers, held, golden.cases, judge.rubric if judge else None, asking.deadline_s)
-        config = RunConfig.of(
-            golden,
-            redact_target(self._target),
-            judge=judge.fingerprint if judge else None,
-            project=evals.project,
-            label="nightly",
-            scorers=scoring.digests,
-        )
-        name = night = f"nightly-{night_of(attempt.started_at, evals.hour):%Y%m%d}"
-        try:
-            folder = RunFolder(Path(evals.runs_dir) / name, config, resume=True, target=self._target)
-        except RunError:  # the dataset, or a scorer, changed since an earlier attempt of this night
-            name = f"{name}-{attempt.started_at:%H%M%S}"
-            folder = RunFolder(Path(evals.runs_dir) / name, config, resume=True, target=self._target)
-        with_spending(
-            judge, folder, Path(evals.runs_dir) / night
-        )  # one budget for all attempts of a night, regardless of their names
-        asked = open_target(self._target)
-        working = evaluate_into(folder, golden, asked, asking, judge=judge, scoring=scoring)
-
-        async def work() -> "Run":
-            try:
-                async with asyncio.timeout(self._deadline.total_seconds()):
-                    return await working
-            finally:
-                if judge is not None:
-                    await judge.close()
-
-        run = asyncio.run(work())
-        with open_store(self.settings.store) as client:
-            run_id = store_run(client, self.settings.store, run)
-            attempt = replace(attempt, run_id=run_id, run_name=name, cases=len(run.results), errored=len(run.errored))
-            before = baseline_of(client, evals, attempts, config)
-        holding, floors = held.rules(), held.slice_floors()
-        paired = compare_runs(before, run, rules=holding, floors=floors) if before else None
-        checks = paired.checks if paired else slice_checks(run, held.fields, floors, holding)
-        attempt = judged(attempt, paired, floors_of(run, held, scoring.rubrics(golden.cases)), checks)
-        attempt = replace(attempt, baseline=before.run_id if before else "")
-        if judge is not None:
-            attempt = replace(attempt, cost_usd=dollars(judge.spent - judge.spent_before))
-            if judge.failed:
-                _, why = reasons(judge.failures)[0]
-                detail = f"the judge gave no verdict for any of {judge.errors:,} answers, most often because: {why}"
-                return replace(began, outcome=Outcome.ERROR, detail=detail, cost_usd=attempt.cost_usd), None
-            if judge.skipped:
-                detail = f"{judge.skipped} answers went unjudged: evals.budget_usd ({evals.budget_usd:g}) was used up"
-                attempt = beyond_budget(attempt, detail)
-        return attempt, paired
-
-    def serve(self, stop: threading.Event, tell: Callable[[str], None]) -> None:
-        """Make an attempt whenever one is due, until `stop` is set.
-
-        `tell` gets outcomes and errors; errors are retried.
-        """
-        while not stop.is_set():
-            try:
-                if self.why_not() is None:
-                    attempt = self.attempt()
-                    tell(f"{attempt.outcome}: {attempt.detail}")
-            except OperationError as error:  # the store is unavailable
-                tell(f"assay: {error}")
-            stop.wait(CHECK_EVERY_S)
-
-    def _require_key(self) -> None:
-        from assay_judge.backends import key_of
-
-        if not key_of(self.settings.judge):
-            raise _NoKeyError(
-                'evals.judge is anthropic, and there is no key: set judge.api_key, or evals.judge = "lexical"'
-            )
 
     @contextmanager
     def _alone(self) -> Iterator[bool]:
@@ -283,5 +186,17 @@ class Nightly:
                 log.warning("alerts wait in eval_outcomes: %s", type(error).__name__)
 
 
-class _NoKeyError(Exception):
-    """A judge is configured without its key."""
+def serve(evaluations: Sequence[Nightly], stop: threading.Event, tell: Callable[[str], None]) -> None:
+    """Make an attempt whenever one is due, one evaluation after another, until `stop` is set.
+
+    `tell` gets outcomes and errors; errors are retried.
+    """
+    while not stop.is_set():
+        for each in evaluations:
+            try:
+                if not stop.is_set() and each.why_not() is None:
+                    attempt = each.attempt()
+                    tell(f"{each.evaluation}: {attempt.outcome}: {attempt.detail}")
+            except OperationError as error:  # the store is unavailable
+                tell(f"assay: {error}")
+        stop.wait(CHECK_EVERY_S)

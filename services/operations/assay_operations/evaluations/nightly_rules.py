@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from assay_runtime.store import Client
 
 
-def not_trusted(setting: str, why: str) -> OperationError:
+def not_trusted(setting: str, why: str, section: str = "evals") -> OperationError:
     """Return the error for code in a settings file that was read implicitly."""
     return OperationError(
         "refused",
-        f"evals.{setting} comes from ./assay.toml, which was read only because it is in the working directory, and {why}: "
-        f"set ASSAY_EVALS_{setting.upper()}, or, if you trust the file, name it: {FILE_VARIABLE}=assay.toml, or where `assay up` runs "
-        f"{FILE_VARIABLE}=data/secrets/evaluator.toml, which contains that part of it too",
+        f"{section}.{setting} comes from ./assay.toml, which was read only because it is in the working directory, and {why}: "
+        f"set ASSAY_{section.upper()}_{setting.upper()}, or, if you trust the file, name it: {FILE_VARIABLE}=assay.toml, or where "
+        f"`assay up` runs {FILE_VARIABLE}=data/secrets/evaluator.toml, which contains that part of it too",
     )
 
 

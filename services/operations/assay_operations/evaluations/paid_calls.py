@@ -56,6 +56,13 @@ def judge_settings(model: str) -> "JudgeSettings":
     return settings.model_copy(update={"model": model, "price_input_usd": None, "price_output_usd": None})
 
 
+class NoKeyError(OperationError):
+    """A judge is configured without its key."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("invalid", message)
+
+
 class PaidCalls:
     """Calls to the judge's model, within a budget that is never exceeded."""
 
@@ -72,7 +79,7 @@ class PaidCalls:
 
         `settings`: of the judge, if not those of the process. `spending`: the account that several judges share, with one budget.
 
-        Raises `OperationError`, `SettingsError`.
+        Raises `OperationError`, `NoKeyError` among them, and `SettingsError`.
         """
         from assay_judge.backends import api_of, judge_of, key_of, tariff_for
         from assay_judge.judge_config import load_judge_config
@@ -82,7 +89,7 @@ class PaidCalls:
         self.settings = settings or load_settings().judge
         if self.settings.backend != "openai":
             if not key_of(self.settings):
-                raise OperationError("invalid", without_key)
+                raise NoKeyError(without_key)
             self.settings = self.settings.model_copy(update={"backend": "anthropic"})
         #: The judge that is called.
         self.judge = judge_of(self.settings)

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.judge_spending import NoMoneyError, Spending
-from assay_operations.evaluations.paid_calls import PaidCalls
+from assay_operations.evaluations.paid_calls import NoKeyError, PaidCalls
 from assay_operations.progress import Counts, Unseen
 from assay_runtime.private import write_whole
 from assay_schema.settings import JudgeSettings, SettingsError
@@ -39,7 +39,7 @@ class PanelRequest:
     """The answers to judge, the panel, and the limits.
 
     `output`: the file of the summary, readable by its owner only. `family`: that of the answers whose line names none.
-    `cached_in`: None to pay for every reply again.
+    `cached_in`: None to pay for every reply again. `spending`: file of the cost of all runs that share the budget; None: only this one.
     """
 
     file: Path
@@ -52,6 +52,7 @@ class PanelRequest:
     seed: int = 0
     family: str | None = None
     cached_in: Path | None = None
+    spending: Path | None = None
 
 
 @dataclass
@@ -71,8 +72,9 @@ class PreparedPanel:
     panel: "Panel"
     batch: "Batch"
     seats: list[_Seat]
-    #: Usual cost of the batch, in US dollars.
+    #: Usual cost of the batch, and the part of the maximum that earlier runs left, in US dollars.
     estimated_usd: float
+    left_usd: float
     _over: bool = False
 
     async def run(self, progress: Counts | None = None) -> dict[str, Any]:
@@ -93,8 +95,7 @@ class PreparedPanel:
         try:
             judged = await asyncio.gather(*(one(item) for item in self.batch.items))
         finally:
-            for seat in self.seats:
-                await seat.calls.close()
+            await self.close()
         by_family = dict.fromkeys(self.panel.families, 0)
         for seat in self.seats:
             by_family[seat.judge.family] += seat.calls.own
@@ -115,6 +116,11 @@ class PreparedPanel:
             seed=request.seed,
             at=datetime.now(UTC),
         )
+
+    async def close(self) -> None:
+        """Close the connections, and the file of costs. `run` does it itself."""
+        for seat in self.seats:
+            await seat.calls.close()
 
     def keep(self, summary: Mapping[str, Any]) -> None:
         """Write the summary to the output file, if there is one. Raises `OperationError`."""
@@ -213,7 +219,14 @@ def prepare_panel(request: PanelRequest) -> PreparedPanel:
             'lines are {"question_id", "question", "hypothesis"}, as `assay eval longmemeval --output` writes them',
         )
     spending = Spending()
-    seats = [_Seat(judge, _calls(judge, request, spending)) for judge in panel.judges]
+    if request.spending is not None:
+        spending.keep_in(request.spending)
+    left_usd = request.max_usd - dollars(spending.spent)
+    try:
+        seats = [_Seat(judge, _calls(judge, request, spending)) for judge in panel.judges]
+    except BaseException:
+        spending.close()
+        raise
     nano = request.cycles * sum(
         seat.calls.expected(
             prompt_of(item, panel, seat.judge.name, request.seed, 0), _REPLY_TOKENS * len(panel.dimensions)
@@ -221,7 +234,7 @@ def prepare_panel(request: PanelRequest) -> PreparedPanel:
         for seat in seats
         for item in batch.items
     )
-    return PreparedPanel(request, panel, batch, seats, dollars(nano))
+    return PreparedPanel(request, panel, batch, seats, dollars(nano), left_usd)
 
 
 def _check(request: PanelRequest) -> None:
@@ -245,7 +258,7 @@ def _calls(judge: "PanelJudge", request: PanelRequest, spending: Spending) -> Pa
     fields["rules_file"] = load_settings().judge.rules_file  # the price list
     if judge.api_key_env:
         if not (key := os.environ.get(judge.api_key_env, "")):
-            raise OperationError("invalid", f"--panel: {judge.name}: the environment has no {judge.api_key_env}")
+            raise NoKeyError(f"--panel: {judge.name}: the environment has no {judge.api_key_env}")
         fields["api_key"] = SecretStr(key)
     try:
         return PaidCalls(

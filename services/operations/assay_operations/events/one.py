@@ -22,6 +22,7 @@ from assay_operations.events.rows import (
     from_unix_ms,
     moment,
     select,
+    select_keys,
     within,
 )
 from assay_schema.fields import Kind
@@ -270,11 +271,10 @@ def _related(queries: Queries, found: Position, trace_id: str, session_id: str) 
         "upper_ms": found.ms + RELATED_MS + 1,
         "limit": RELATED_MAX + 1,
     }
-    sql = (
-        f"SELECT * FROM ({select(dict.fromkeys(KINDS, where))})"  # noqa: S608 - parts of this package
-        " ORDER BY abs(toUnixTimestamp64Milli(time) - {at_ms:Int64}) LIMIT {limit:UInt32}"
-    )
-    return with_verdicts(queries, _oldest_first([event_row(each) for each in queries.rows(sql, values)]))
+    # Most events have few others of their trace: the engine plans the query for keys in less than half the time of one for rows.
+    found_keys = queries.rows(select_keys(dict.fromkeys(KINDS, where), "abs(ms - {at_ms:Int64})"), values)
+    keys = [Position(ms, str(event_id), kind, project) for kind, ms, event_id, project in found_keys]
+    return with_verdicts(queries, _oldest_first(rows_at(queries, keys)))
 
 
 def _oldest_first(rows: Sequence[EventRow]) -> tuple[EventRow, ...]:

@@ -1,4 +1,4 @@
-"""`assay eval nightly`: run the configured evaluation once a day."""
+"""`assay eval nightly`: run the configured evaluations once a day."""
 
 import signal
 import threading
@@ -11,7 +11,7 @@ from assay_cli.exit_codes import FINDING, INCONCLUSIVE, OPERATIONAL
 from assay_cli.options import DataDirectory, Rules, Scorers
 from assay_cli.output.terminal import echo
 from assay_operations.clients import DEFAULT_DATA, settings_and_source
-from assay_operations.evaluations.nightly import Nightly
+from assay_operations.evaluations.nightly import nightly_evaluations, serve
 
 if TYPE_CHECKING:
     from assay_evals.nightly import Attempt
@@ -25,23 +25,26 @@ def nightly(
     scorer: Scorers = None,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Run the evaluation of \\[evals] once a day.
+    """Run the evaluations of \\[evals], \\[nightly_longmemeval] and \\[nightly_cross_modal] once a day.
 
-    With --once, exit code 0 pass (or not due), 1 fail, 2 no result, 3 inconclusive.
+    With --once, exit code 0 if all passed (or none is due), 1 if one failed, 2 without a result, 3 inconclusive.
     """
     settings, source = settings_and_source("evaluator", data)
-    worker = Nightly(settings, lambda: datetime.now(UTC), rules=rules, scorers=scorer, source=source)
+    evaluations = nightly_evaluations(settings, lambda: datetime.now(UTC), rules=rules, scorers=scorer, source=source)
     if once:
-        attempt = worker.attempt()
-        echo(f"{attempt.outcome}: {attempt.detail}")
-        if code := exit_code(attempt):
+        codes = []
+        for each in evaluations:
+            attempt = each.attempt()
+            echo(f"{each.evaluation}: {attempt.outcome}: {attempt.detail}")
+            codes.append(exit_code(attempt))
+        if code := next((code for code in (FINDING, OPERATIONAL, INCONCLUSIVE) if code in codes), 0):
             raise typer.Exit(code)
         return
     stop = threading.Event()
     for stopping in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stopping, lambda *_: stop.set())
-    echo(f"evaluating every night from {worker.settings.evals.hour:02}:00 UTC on", err=True)
-    worker.serve(stop, lambda text: echo(text, err=True))
+    echo(f"evaluating every night from {settings.evals.hour:02}:00 UTC on", err=True)
+    serve(evaluations, stop, lambda text: echo(text, err=True))
 
 
 def exit_code(attempt: "Attempt") -> int:

@@ -1,0 +1,231 @@
+"""Benchmarks of a night: LongMemEval on a memory, and a panel of judges on its answers."""
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.longmemeval import (
+    Finished,
+    LongMemEvalRequest,
+    PreparedLongMemEval,
+    prepare_longmemeval,
+)
+from assay_operations.evaluations.nightly_rules import not_trusted
+from assay_operations.evaluations.nightly_work import expect_trusted_target, require_key
+from assay_operations.evaluations.paid_calls import NoKeyError
+from assay_operations.evaluations.panel import PanelRequest, outcomes, prepare_panel
+from assay_operations.evaluations.target import TargetConfig
+from assay_operations.progress import Unseen
+from assay_schema.settings import Settings
+
+if TYPE_CHECKING:
+    from assay_evals.compare.compare_runs import PairedRuns
+    from assay_evals.nightly import Attempt
+
+#: Level of significance at which a night is worse than the one it is compared with.
+_ALPHA = 0.05
+
+
+def night_name(settings: Settings, at: datetime) -> str:
+    """Return the beginning of the names of a night's files."""
+    from assay_evals.nightly import night_of
+
+    return f"nightly-{night_of(at, settings.evals.hour):%Y%m%d}"
+
+
+@contextmanager
+def _settings_named(names: Mapping[str, str]) -> Iterator[None]:
+    """Name settings instead of options in the errors of an operation."""
+    try:
+        yield
+    except OperationError as error:
+        pattern = "|".join(re.escape(option) for option in sorted(names, key=len, reverse=True))
+        text = re.sub(rf"({pattern})(?![\w-])", lambda found: names[found[1]], str(error))
+        if isinstance(error, NoKeyError):
+            raise NoKeyError(text) from None
+        raise OperationError(error.kind, text) from None
+
+
+@dataclass
+class LongMemEvalNight:
+    """LongMemEval on `nightly_longmemeval.target`.
+
+    Raises `OperationError` for code in a file that was read implicitly.
+    """
+
+    settings: Settings
+
+    def __post_init__(self) -> None:
+        from assay_evals.longmemeval.memory import BM25
+        from assay_evals.nightly import evaluation_of
+
+        of = self.settings.nightly_longmemeval
+        assert of.dataset is not None
+        if of.target != BM25:
+            expect_trusted_target("nightly_longmemeval", of.target)
+        self._dataset = of.dataset
+        self.evaluation = evaluation_of(f"longmemeval-{of.dataset.stem}", of.target)
+
+    def output_of(self, at: datetime) -> Path:
+        """Return the output file of a night: another one if the settings change during the night."""
+        inputs = self.settings.nightly_longmemeval.model_dump_json(include={"dataset", "target", "limit", "judge"})
+        digest = hashlib.sha256(inputs.encode()).hexdigest()[:8]
+        return Path(self.settings.evals.runs_dir) / f"{night_name(self.settings, at)}-longmemeval-{digest}.jsonl"
+
+    def run(self, attempt: "Attempt", attempts: "Sequence[Attempt]") -> "tuple[Attempt, PairedRuns | None]":
+        """Ask the questions that earlier attempts left open, and compare with the last night that passed."""
+        of = self.settings.nightly_longmemeval
+        if of.judge == "anthropic":
+            require_key(self.settings, "nightly_longmemeval.judge")
+        output = self.output_of(attempt.started_at)
+        baseline = of.baseline or _last_output(output.parent, attempts)
+        request = LongMemEvalRequest(
+            self._dataset,
+            TargetConfig(of.target, concurrency=4, deadline_s=600.0),
+            limit=of.limit,
+            retrieval_only=of.judge == "none",
+            judge=None if of.judge == "none" else of.judge,
+            judge_budget=str(of.budget_usd),
+            by_type=True,
+            by_type_floor=None if of.floor is None else str(of.floor),
+            output=output,
+            resume=True,
+            baseline=baseline,
+            spending=output.with_name(f"{night_name(self.settings, attempt.started_at)}-longmemeval.judge.ndjson"),
+        )
+        options = {"--judge-budget": "budget_usd", "--by-type-floor": "floor", "DATASET": "dataset"}
+        options |= {f"--{name}": name for name in ("judge", "target", "limit", "baseline")}
+        with _settings_named({option: f"nightly_longmemeval.{name}" for option, name in options.items()}):
+            prepared = prepare_longmemeval(request)
+            finished = prepared.run(Unseen(), within_s=self.settings.evals.deadline_minutes * 60)
+        attempt = replace(attempt, run_name=output.name, baseline=baseline.name if baseline else "")
+        return _outcome(attempt, prepared, finished), None
+
+
+def _last_output(folder: Path, attempts: "Sequence[Attempt]") -> Path | None:
+    """Return the output of the last night that passed; None without one, or if it was deleted."""
+    from assay_evals.nightly import Outcome
+
+    passed = [each for each in attempts if each.outcome is Outcome.PASS and each.run_name]
+    names = [each.run_name for each in sorted(passed, key=lambda each: each.started_at, reverse=True)]
+    return next((folder / name for name in names if (folder / name).exists()), None)
+
+
+def _outcome(attempt: "Attempt", prepared: PreparedLongMemEval, finished: Finished) -> "Attempt":
+    from assay_evals.longmemeval.summary_text import floor_text
+    from assay_evals.nightly import Outcome, beyond_budget
+
+    results, grader = finished.results, prepared.grader
+    failed = [f"recall of {name}" for name in finished.below]
+    sentences = [f"{len(results):,} questions"]
+    sentences += [floor_text(name, share, prepared.floor or 0.0) for name, share in finished.below.items()]
+    changes = finished.compared.changes if finished.compared else {}
+    for name, change in changes.items():
+        if change.p_holm < _ALPHA and change.change < 0:
+            failed.append(name)
+            sentences.append(f"{name} {change.baseline:.3f} to {change.run:.3f} (p {change.p_holm:.3g})")
+    errored = sum(each.error is not None for each in results)
+    if errored:
+        sentences.append(f"{errored:,} ended in an error, and count as wrong")
+    attempt = replace(
+        attempt, cases=len(results), errored=errored, failed_metrics=failed, detail="; ".join(sentences),
+        outcome=Outcome.FAIL if failed else Outcome.PASS, cost_usd=grader.cost_usd if grader else 0.0,
+    )  # fmt: skip
+    unjudged = sum(each.judge_error is not None for each in results)
+    if grader is not None and grader.skipped:
+        return beyond_budget(attempt, f"{grader.skipped:,} went unjudged: nightly_longmemeval.budget_usd was used up")
+    if unjudged and unjudged == len(results) - errored:
+        return replace(attempt, outcome=Outcome.ERROR, detail="the judge gave no verdict for any answer")
+    return attempt
+
+
+@dataclass
+class CrossModalNight:
+    """A panel's verdict on answers: those of a file, or those of the night's LongMemEval.
+
+    Raises `OperationError` for a panel file that a file named which was read implicitly, and without answers to judge.
+    """
+
+    settings: Settings
+
+    def __post_init__(self) -> None:
+        from assay_evals.nightly import evaluation_of
+        from assay_runtime.config import is_implicit
+
+        of = self.settings.nightly_cross_modal
+        assert of.panel is not None
+        if is_implicit("nightly_cross_modal", "panel"):
+            raise not_trusted("panel", "it names keys, and where they are sent", "nightly_cross_modal")
+        if of.answers is None and self.settings.nightly_longmemeval.dataset is None:
+            raise OperationError(
+                "invalid",
+                "nightly_cross_modal has no answers to judge: set nightly_cross_modal.answers, or nightly_longmemeval.dataset",
+            )
+        self._panel = of.panel
+        self.evaluation = evaluation_of(f"cross-modal-{of.panel.stem}", str(of.answers or "longmemeval"))
+
+    def run(self, attempt: "Attempt", _: "Sequence[Attempt]") -> "tuple[Attempt, PairedRuns | None]":
+        """Have the answers judged, within what earlier attempts of this night left of the budget."""
+        from assay_evals.nightly import Outcome
+
+        of, runs = self.settings.nightly_cross_modal, Path(self.settings.evals.runs_dir)
+        name = f"{night_name(self.settings, attempt.started_at)}-cross-modal"
+        request = PanelRequest(
+            of.answers or self._of_longmemeval(attempt.started_at),
+            self._panel,
+            limit=of.limit,
+            max_usd=of.budget_usd,
+            output=runs / f"{name}.json",
+            spending=runs / f"{name}.judge.ndjson",
+        )
+        options = {"--batch": "answers", "--panel": "panel", "--limit": "limit", "--max-usd": "budget_usd"}
+        with _settings_named({option: f"nightly_cross_modal.{name}" for option, name in options.items()}):
+            prepared = prepare_panel(request)
+            attempt = replace(attempt, run_name=f"{name}.json")
+            if prepared.estimated_usd > prepared.left_usd:
+                asyncio.run(prepared.close())
+                detail = f"judging usually costs ${prepared.estimated_usd:.2f} here, and ${max(0.0, prepared.left_usd):.2f} are left"
+                detail += ": raise nightly_cross_modal.budget_usd, or lower nightly_cross_modal.limit"
+                return replace(attempt, outcome=Outcome.BUDGET_EXCEEDED, detail=detail), None
+
+            async def judge() -> dict[str, object]:
+                async with asyncio.timeout(self.settings.evals.deadline_minutes * 60):
+                    return await prepared.run()
+
+            summary = asyncio.run(judge())
+            prepared.keep(summary)
+        verdict = Outcome(str(summary["verdict"]))
+        if summary["unjudged"] and verdict is Outcome.INCONCLUSIVE:
+            verdict = Outcome.BUDGET_EXCEEDED
+        rate = summary["pass_rate"]
+        said = [", ".join(f"{count:,} {outcome}" for outcome, count in outcomes(summary))]
+        said += (
+            [f"pass rate {rate['value']:.1%} ({rate['low']:.1%} to {rate['high']:.1%})"]
+            if isinstance(rate, dict)
+            else []
+        )
+        return replace(
+            attempt,
+            outcome=verdict,
+            cases=int(str(summary["total"])),
+            errored=sum(int(str(summary[each])) for each in ("error", "upstream_error", "malformed")),
+            failed_metrics=["pass_rate"] if verdict is Outcome.FAIL else [],
+            cost_usd=float(str(summary["cost_usd"])),
+            detail="; ".join(said),
+        ), None
+
+    def _of_longmemeval(self, at: datetime) -> Path:
+        """Return the night's answers. Raises `OperationError` until they are complete."""
+        output = LongMemEvalNight(self.settings).output_of(at)
+        if not output.with_name(f"{output.name}.summary.json").exists():
+            raise OperationError(
+                "unavailable", "LongMemEval has no complete answers of this night: see its own outcome"
+            )
+        return output

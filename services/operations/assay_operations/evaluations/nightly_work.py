@@ -1,0 +1,43 @@
+"""Interface of an evaluation that the nightly worker runs, and the checks of its settings."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from assay_operations.evaluations.nightly_rules import not_trusted
+from assay_operations.evaluations.paid_calls import NoKeyError
+from assay_schema.settings import Settings
+
+if TYPE_CHECKING:
+    from assay_evals.compare.compare_runs import PairedRuns
+    from assay_evals.nightly import Attempt
+
+
+class Work(Protocol):
+    """One evaluation of a night."""
+
+    #: Name of the series of its attempts.
+    evaluation: str
+
+    def run(self, attempt: "Attempt", attempts: "Sequence[Attempt]", /) -> "tuple[Attempt, PairedRuns | None]":
+        """Return the attempt with its outcome, and a comparison with an earlier run if there is one.
+
+        `attempts` are the earlier ones. Raises `NoKeyError`, `TimeoutError` after the deadline, and `OperationError` or
+        `EvalsError` if there is no result.
+        """
+        ...
+
+
+def expect_trusted_target(section: str, target: str) -> None:
+    """Raise `OperationError` if a target is code, and comes from a file that was read implicitly."""
+    from assay_runtime.config import is_implicit
+
+    if is_implicit(section, "target") and not target.startswith(("http://", "https://")):
+        raise not_trusted("target", "it is code to run", section)
+
+
+def require_key(settings: Settings, setting: str) -> None:
+    """Raise `NoKeyError` if the judge of Anthropic's API has no key. `setting` chose it."""
+    from assay_judge.backends import key_of
+
+    if not key_of(settings.judge):
+        raise NoKeyError(f'{setting} is anthropic, and there is no key: set judge.api_key, or {setting} = "lexical"')

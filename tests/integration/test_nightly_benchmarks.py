@@ -1,0 +1,218 @@
+"""Benchmarks of a night with a real store and a real Redis: LongMemEval on a memory, and a panel on its answers."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay_evals.nightly import Attempt, Outcome
+from assay_operations.errors import OperationError
+from assay_operations.evaluations import paid_calls
+from assay_operations.evaluations.nightly import nightly_evaluations
+from assay_schema.alerts import Alert
+from assay_schema.settings import RedisSettings
+from assay_schema.streams import alert_inbox_key
+from tests.support.anthropic_server import KEY
+from tests.support.longmemeval import rows, write
+from tests.support.panel import Panel
+from tests.support.redis import RedisServer
+from tests.support.store import StoreServer
+
+pytestmark = pytest.mark.xdist_group("evaluation-store")
+
+NIGHT = datetime.now(UTC).replace(hour=3, minute=30, second=0, microsecond=0) - timedelta(days=10)
+#: A memory that does as the file `mode` says, and notes what it was asked.
+MEMORY = """
+import asyncio
+from pathlib import Path
+
+KEPT = {}
+
+
+async def memory(query, limit=10, tool_name="query", params=None):
+    if tool_name == "ingest":
+        KEPT[params["memory"]] = params["sessions"]
+        return None
+    mode, thing = Path("mode").read_text(), query.rstrip("?").split()[-1]
+    with Path("asked").open("a") as file:
+        file.write(thing + "\\n")
+    if mode == "hang" and Path("asked").read_text().count("\\n") > 5:
+        await asyncio.sleep(60)
+    found = [each for each in KEPT[params["memory"]] if any(f"my {thing} is" in turn["content"] for turn in each["turns"])]
+    if mode == "bad":
+        found = []
+    return {"results": [each["session_id"] for each in found], "answer": Path("answer").read_text(), "latency_ms": 1.0}
+"""
+
+
+class Nights:
+    """The nightly worker's evaluations, with a clock that is set."""
+
+    def __init__(self, folder: Path, server: StoreServer, redis: RedisServer) -> None:
+        (folder / "night_memory.py").write_text(MEMORY)
+        (folder / "answer").write_text("9")
+        write(folder / "lme.json", rows(24))
+        settings = server.settings("evaluator")
+        evals = settings.evals.model_copy(update={"project": folder.name[-40:]})
+        memory = settings.nightly_longmemeval.model_copy(
+            update={"dataset": folder / "lme.json", "target": "night_memory:memory"}
+        )
+        changes = {"evals": evals, "redis": RedisSettings(url=redis.url), "nightly_longmemeval": memory}
+        self.settings = settings.model_copy(update=changes)
+        self.folder, self.redis, self.now = folder, redis, NIGHT
+
+    def have(self, section: str, **changes: Any) -> None:
+        self.settings = self.settings.model_copy(
+            update={section: getattr(self.settings, section).model_copy(update=changes)}
+        )
+
+    def attempts(self, mode: str = "good", *, days: float = 0) -> list[Attempt]:
+        (self.folder / "mode").write_text(mode)
+        self.now += timedelta(days=days)
+        return [each.attempt() for each in nightly_evaluations(self.settings, lambda: self.now)]
+
+    def outcomes(self, mode: str = "good", *, days: float = 0) -> list[Outcome]:
+        return [each.outcome for each in self.attempts(mode, days=days)]
+
+    def asked(self) -> Counter[str]:
+        return Counter((self.folder / "asked").read_text().split())
+
+    def alerts(self) -> list[tuple[str, str]]:
+        handed_in = [Alert.model_validate_json(data) for data in self.redis.client().lrange(alert_inbox_key(), 0, -1)]
+        mine = {each.transition_id: each for each in handed_in if each.project == self.settings.evals.project}
+        return [(each.kind.value, each.state.value) for each in mine.values()]
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def nights(tmp_path: Path, migrated: StoreServer, redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> Nights:
+    monkeypatch.chdir(tmp_path)
+    sys.modules.pop("night_memory", None)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return Nights(tmp_path, migrated, redis)
+
+
+@pytest.fixture
+def panel(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> Iterator[Panel]:
+    monkeypatch.setattr(paid_calls, "RETRY_S", 0.0)
+    monkeypatch.setattr(paid_calls, "PAUSE_MOST_S", 0.0)
+    monkeypatch.setenv("PANEL_TEST_KEY", KEY)
+    with ExitStack() as stack:
+        made = Panel(nights.folder, stack)
+        nights.have("nightly_longmemeval", judge="lexical")
+        nights.have("nightly_cross_modal", panel=made.file, limit=24)
+        yield made
+
+
+def test_a_night_that_is_significantly_worse_than_the_last_one_that_passed_fails_with_an_alert(nights: Nights) -> None:
+    assert nights.outcomes() == [Outcome.PASS]
+    assert nights.outcomes() == [Outcome.RATE_LIMITED], "once a day"
+    [worse] = nights.attempts("bad", days=1)
+    assert worse.outcome is Outcome.FAIL
+    assert "recall_hit" in worse.failed_metrics
+    assert worse.baseline.startswith(f"nightly-{NIGHT:%Y%m%d}-longmemeval-")
+    assert "recall_hit 1.000 to 0.000 (p " in worse.detail
+    assert nights.outcomes("good", days=1) == [Outcome.PASS]
+    assert nights.alerts() == [("score_drift", "warn"), ("score_drift", "resolved")]
+
+
+def test_a_question_type_below_the_floor_fails_the_first_night(nights: Nights) -> None:
+    nights.have("nightly_longmemeval", floor=0.5)
+    [found] = nights.attempts("bad")
+    assert found.outcome is Outcome.FAIL
+    assert "recall of single-session-user" in found.failed_metrics
+
+
+def test_a_night_beyond_its_deadline_is_continued_and_asks_each_question_once(nights: Nights) -> None:
+    nights.have("evals", deadline_minutes=0.05)
+    [late] = nights.attempts("hang")
+    assert (late.outcome, late.detail) == (
+        Outcome.ERROR,
+        "not done within 0.05 minutes (evals.deadline_minutes)",
+    )
+    done = [json.loads(line) for path in Path("runs").glob("*.jsonl") for line in path.read_text().splitlines()]
+    assert 0 < len(done) < 24
+    answered = {each["question_id"] for each in done}
+    before = nights.asked()
+    nights.have("evals", deadline_minutes=5.0)
+    assert nights.outcomes("good", days=0.1) == [Outcome.PASS]
+    assert all(nights.asked()[name] == before[name] for name in answered), "what is done is not asked again"
+
+
+def test_settings_are_named_in_the_reason_of_an_error(nights: Nights) -> None:
+    nights.have("nightly_longmemeval", baseline=Path("gone.jsonl"))
+    [found] = nights.attempts()
+    assert found.outcome is Outcome.ERROR
+    assert found.detail.startswith("nightly_longmemeval.baseline: gone.jsonl")
+
+
+def test_a_panel_judges_the_answers_of_the_night(nights: Nights, panel: Panel) -> None:
+    memory, judged = nights.attempts()
+    assert memory.outcome is Outcome.PASS
+    assert (judged.outcome, judged.cases) == (Outcome.PASS, 24)
+    assert 0 < judged.cost_usd < 5
+    assert "pass rate 100.0%" in judged.detail
+    summary = json.loads((Path("runs") / judged.run_name).read_text())
+    assert summary["pass"] == 24
+    (nights.folder / "answer").write_text("3")
+    assert nights.outcomes(days=1)[1] is Outcome.FAIL
+    assert nights.alerts() == [("score_drift", "warn")]
+
+
+def test_a_panel_waits_for_complete_answers(nights: Nights, panel: Panel) -> None:
+    nights.have("evals", deadline_minutes=0.05)
+    assert nights.outcomes("hang") == [Outcome.ERROR, Outcome.ERROR]
+    assert panel.asked == 0
+    nights.have("evals", deadline_minutes=5.0)
+    assert nights.outcomes(days=0.1) == [Outcome.PASS, Outcome.PASS]
+
+
+def test_a_panel_that_usually_costs_more_than_its_budget_does_not_begin(nights: Nights, panel: Panel) -> None:
+    nights.have("nightly_cross_modal", budget_usd=0.001)
+    judged = nights.attempts()[1]
+    assert judged.outcome is Outcome.BUDGET_EXCEEDED
+    assert "raise nightly_cross_modal.budget_usd" in judged.detail
+    assert panel.asked == 0
+
+
+def test_the_attempts_of_a_night_share_the_budget_of_the_panel(nights: Nights, panel: Panel) -> None:
+    panel.openai.keys = panel.local.keys = {"another"}  # so that no answer has two families
+    first = nights.attempts()[1]
+    assert first.outcome is Outcome.ERROR
+    assert first.cost_usd > 0
+    panel.openai.keys, panel.local.keys = {KEY}, set()
+    nights.have("nightly_cross_modal", budget_usd=first.cost_usd)
+    again = nights.attempts(days=0.1)[1]
+    assert again.outcome is Outcome.BUDGET_EXCEEDED, "nothing of it is left"
+
+
+def test_a_judge_without_its_key_is_named_and_nothing_is_asked(
+    nights: Nights, panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PANEL_TEST_KEY")
+    judged = nights.attempts()[1]
+    assert judged.outcome is Outcome.NO_JUDGE_KEY
+    assert "PANEL_TEST_KEY" in judged.detail
+    assert panel.asked == 0
+
+
+def test_a_panel_without_answers_is_refused(nights: Nights, panel: Panel) -> None:
+    nights.have("nightly_longmemeval", dataset=None)
+    with pytest.raises(OperationError, match=r"nightly_cross_modal\.answers"):
+        nights.attempts()
+    panel.answers("9", "9")
+    nights.have("nightly_cross_modal", answers=Path("answers.jsonl"))
+    assert nights.outcomes() == [Outcome.PASS]
