@@ -142,9 +142,9 @@ def misjudged(
 def changed(random: Random, resolved: float = 0.4, appeared: float = 0.01) -> tuple[Pairs, Pairs, float]:
     """Judge the same pairs twice: in some queries contradictions were resolved, others appeared."""
     old, rate = clustered(random)
-    mended = random.random(QUERIES) < resolved
+    fixed = random.random(QUERIES) < resolved
     new = [
-        replace(pair, positive=not mended[int(pair.query[1:])] if pair.positive else bool(random.random() < appeared))
+        replace(pair, positive=not fixed[int(pair.query[1:])] if pair.positive else bool(random.random() < appeared))
         for pair in old
     ]
     return old, new, (1 - rate) * appeared - rate * resolved

@@ -4,6 +4,7 @@ A page can say why it is not.
 """
 
 import dataclasses
+import hashlib
 import json
 import os
 import re
@@ -38,6 +39,23 @@ SQL = list(blocks("sql"))
 PYTHON = [block for block in blocks("python") if block.page != "docs/capture.md"]
 #: Ids that pages show in examples. The reader has others.
 LETTER, ANSWER, ALERT, SESSION = "1795304833012-0", "EVENT_ID", "ALERT_ID", "sessions show ID"
+
+
+def gbrains_baseline() -> str:
+    """A baseline as gbrain publishes it."""
+    digest = hashlib.sha256(b"waterproof boots").hexdigest()[:16]
+    metadata = {
+        "schema_version": 1, "_kind": "baseline_metadata", "label": "personal", "published_at": "2026-11-20T01:02:03Z",
+        "source_hash": hashlib.sha256(digest.encode()).hexdigest(), "row_count": 1, "baseline_mean_latency_ms": 12,
+        "thresholds": {"jaccard": 0.85, "top1": 0.8, "latency_multiplier": 2},
+    }  # fmt: skip
+    row = {
+        "schema_version": 1, "id": 1, "tool_name": "query", "query": "waterproof boots", "retrieved_slugs": ["boots/alpine"],
+        "source_ids": ["default"], "latency_ms": 12, "query_hash": digest,
+    }  # fmt: skip
+    return f"{json.dumps(metadata)}\n{json.dumps(row)}\n"
+
+
 #: Files that the pages take for granted: the reader's own program, datasets, labels and logs.
 FILES = {
     "my_service.py": """
@@ -65,6 +83,7 @@ capture.close()
     ),
     "longmemeval_oracle.json": json.dumps(longmemeval.rows(8)),
     "known.json": '{"schema_version": 1, "queries": [{"query": "waterproof boots", "relevant_slugs": ["boots/alpine"]}]}',
+    "personal.baseline.ndjson": gbrains_baseline(),
     "app.log": "mail jo@example.com\n",
     "in.ndjson": '{"note": "EMP-12345"}\n',
     "question.sql": "SELECT count() FROM candidates",

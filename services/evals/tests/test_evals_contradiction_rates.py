@@ -101,6 +101,13 @@ def test_a_pair_counts_by_the_inverse_of_its_probability() -> None:
     assert pair_rate(halved).upper == pytest.approx(pair_rate(rare + common).upper), "only the ratios count"
 
 
+@pytest.mark.parametrize("verdict", [True, False])
+def test_a_pair_may_outweigh_all_others(verdict: bool) -> None:
+    found = pair_rate([pair(0, ("a", "b"), verdict, 1e-20), *table([[not verdict]] * 20)])
+    assert found.estimate == pytest.approx(float(verdict))
+    assert (found.lower, found.upper) == (pytest.approx(0, abs=0.1), pytest.approx(1, abs=0.1)), "it is one pair"
+
+
 def test_pairs_that_were_not_judged_lower_the_coverage_and_nothing_else() -> None:
     judged = table([[True, False, False], [False, False, False], [False, True, False]])
     partial = pair_rate([*judged, *table([[None, None, None]] * 7)])

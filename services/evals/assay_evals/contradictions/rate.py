@@ -1,4 +1,4 @@
-"""Rates of contradictions among judged pairs of documents, with intervals that allow for clusters. Pure.
+"""Rates of contradictions among judged pairs, with intervals that allow for clusters. Pure.
 
 Pairs of one query, and pairs with a document in common, are not independent. Pairs are weighted by the inverse of their inclusion
 probability (Hajek). A pair that was not judged (budget, error) lowers the coverage; it never counts as free of contradictions.
@@ -79,7 +79,7 @@ def pair_rate(pairs: Iterable[JudgedPair]) -> Rate:
 
 
 def query_rate(pairs: Iterable[JudgedPair]) -> Rate:
-    """Return the share of queries with at least one contradictory pair, of the queries whose pairs were all judged.
+    """Return the share of queries with at least one contradictory pair.
 
     Each query counts once. A query with a pair that was not judged is left out, even if a contradiction was found in
     another of its pairs: counting only these would raise the rate, and counting all would lower it. Where the same
@@ -231,7 +231,7 @@ def _share(values: Sequence[bool], sample: _Sample) -> _Share:
     marks = np.array(values, dtype=np.float64)
     value = min(1.0, float(sample.weights @ marks))
     spread = value * (1 - value)
-    if all(values) or not any(values):
+    if all(values) or not any(values) or not spread:
         size = 1 / sample.cluster
     else:
         residuals = sample.weights * (marks - value)

@@ -143,10 +143,10 @@ class Heading:
 
 
 def read_heading(lines: Iterable[str]) -> Heading | None:
-    """Read the heading of a baseline, also of one by gbrain; None for a file of captured rows. Raises `BaselineError`.
+    """Read the heading of a baseline, also of one by gbrain; None for captured rows.
 
-    gbrain's have no `content_hash`. Their number of rows and their hash of the queries are verified, so a baseline that
-    was cut is refused; a change to a slug or a latency cannot be detected.
+    Raises `BaselineError`. Baselines by gbrain have no `content_hash`. Their number of rows and their hash of the
+    queries are verified, so a baseline that was cut is refused; a change to a slug or a latency cannot be detected.
     """
     numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
     first = next(numbered, None)

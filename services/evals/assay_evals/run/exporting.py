@@ -1,7 +1,8 @@
-"""Runs in the formats of other programs: TREC, and the captured rows and relevance judgements (qrels) of gbrain. Pure.
+"""Runs in the formats of other programs: TREC, captured rows, judgements of a gate. Pure.
 
-Lines have no line ends, and are in the order of the run's cases. An id that a format cannot hold raises `RunError`, so that nothing is
-lost or joined. Runs contain the order of results and no scores: a TREC score is the number of results from there on.
+Captured rows and judgements (qrels) are also those of gbrain. Lines have no line ends, and are in the order of the run's cases. An id that
+a format cannot hold raises `RunError`, so that nothing is lost or joined. Runs contain the order of results and no scores: a TREC score is
+the number of results from there on.
 """
 
 import json
@@ -40,7 +41,10 @@ def trec_run(run: Run) -> Exported:
 
 
 def trec_qrels(run: Run, dataset: Dataset) -> Exported:
-    """Return lines `qid 0 docid grade` for the cases of a run. Raises `RunError` for an id with white space."""
+    """Return lines `qid 0 docid grade` for the cases of a run.
+
+    Raises `RunError` for an id with white space.
+    """
     pairs = list(_asked(run, dataset))
     lines = [
         f"{_word(case.id, result)} 0 {_word(document, result)} {grade}"
@@ -52,7 +56,7 @@ def trec_qrels(run: Run, dataset: Dataset) -> Exported:
 
 
 def captured_rows(run: Run, dataset: Dataset) -> Exported:
-    """Return the results as captured retrievals (NDJSON), for `assay replay`, `assay bench publish` and gbrain."""
+    """Return the results as captured retrievals (NDJSON), which a replay and a baseline read."""
     answered = [pair for pair in _asked(run, dataset) if pair[0].error is None]
     lines, mixed = [], 0
     for number, (result, case) in enumerate(answered, start=1):

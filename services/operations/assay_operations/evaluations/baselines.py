@@ -154,7 +154,7 @@ def baseline_of(path: Path) -> "Baseline":
 
 
 def heading_of(source: Path) -> "Heading | None":
-    """Read label and thresholds of a baseline that is published again or imported; None for captured rows.
+    """Read label and thresholds of a baseline to publish again; None for captured rows.
 
     Pipes are not read. Raises `OperationError`.
     """
