@@ -40,6 +40,7 @@ ALLOWED = {
     "evaluations/nightly.py: Nightly._publish.publish": "alerts that eval_outcomes has already; they are added to the inbox",
     "evaluations/run_store.py: apply": "a run that is new to the store or the same replaces no row; the other write is in an attempt",
     "evaluations/contradiction_reads.py: label_pair": "a label is its own record: its row names person and time, and replaces none",
+    "evaluations/contradiction_store.py: expect_store": "it inserts no row: it finds out whether it may",
     "evaluations/contradiction_store.py: store_run": "a run is new to the store: its rows replace none",
     "evaluations/contradictions.py: PreparedContradictions.keep": "it stores the run, as above",
     "sessions/importing.py: _Publisher._append": "an import captures events, as a producer does; it changes nothing that is stored",

@@ -275,7 +275,7 @@ def test_pairs_are_stored_with_scrubbed_texts_by_an_identity_that_cannot_read_th
         connect(rig.store.settings("evaluator").store) as client,
         pytest.raises(Exception, match="Not enough privileges"),
     ):
-        client.query("SELECT count() FROM contradiction_pairs")
+        client.query("SELECT texts FROM contradiction_pairs")
 
 
 @pytest.mark.parametrize(
@@ -560,3 +560,22 @@ def test_a_person_labels_the_queue_in_a_terminal_and_stops_at_any_time(rig: Rig)
     ]
     assert "1 of 2" in on_a_terminal(command, rig.directory, os.environ, "q\n", {0})
     assert "needs a terminal" in rig.run("review", "--queue", "4", code=2).output
+
+
+def with_settings_of(rig: Rig, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_CONFIG", str(rig.directory / f"data/secrets/{role}.toml"))
+
+
+def test_the_evaluator_alone_asks_a_target_and_knows_earlier_findings(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_settings_of(rig, "evaluator", monkeypatch)
+    states = [rig.report(*rig.file("how fast?"), "--top-k", "2")["findings_by_state"] for _ in range(2)]
+    assert [(each["new"], each["persisting"]) for each in states] == [(1, 0), (0, 1)]
+
+
+def test_an_identity_that_may_not_store_is_refused_before_a_call(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_settings_of(rig, "sre", monkeypatch)
+    said = " ".join(rig.run("run", *rig.file("how fast?"), code=2).output.split())
+    assert "the store's user sre may not insert; `evaluator` may; or pass --no-store" in said
+    assert rig.asked == 0

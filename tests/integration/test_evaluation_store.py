@@ -192,6 +192,8 @@ def test_rows_are_not_replaced_if_the_record_has_no_place(evaluator: Client, dat
         "TRUNCATE TABLE assay_base.eval_results",
         "DROP TABLE assay_base.eval_outcomes",
         "SELECT * FROM assay.contradiction_pairs",
+        "SELECT texts FROM assay.contradiction_pairs",
+        "SELECT finding_id FROM assay.contradiction_pairs WHERE query = ''",
         "SELECT * FROM assay.contradiction_labels",
         "ALTER TABLE assay_base.contradiction_labels DELETE WHERE 1",
         "INSERT INTO assay_base.candidates SELECT * FROM assay_base.candidates",

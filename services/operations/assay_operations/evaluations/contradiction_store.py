@@ -1,6 +1,6 @@
 """Store runs that judged pairs for contradictions, and read the findings of earlier ones.
 
-`evaluator` writes them and reads none, because they contain captured text; `sre` reads them.
+`evaluator` writes them. Of pairs, it reads ids and verdicts, to recognize findings, but no text.
 """
 
 import uuid
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from assay_operations.clients import open_store, settings_for
+from assay_operations.errors import OperationError
 
 if TYPE_CHECKING:
     from assay_evals.contradictions.findings import History, State
@@ -44,16 +45,29 @@ ORDER BY seen_ms DESC, finding_id LIMIT {KNOWN_MOST}
 
 
 def expect_store(data: Path) -> None:
-    """Raise `OperationError` unless the store accepts the identity that will write."""
-    with open_store(settings_for("evaluator", data).store):
-        pass
+    """Raise `OperationError` unless the identity that will write may: it inserts no row."""
+    from clickhouse_connect.driver.exceptions import ProgrammingError
+
+    from assay_runtime.store import INSERT_SETTINGS
+
+    settings = settings_for("evaluator", data).store
+    with open_store(settings) as client:
+        for table in ("contradiction_pairs", "contradiction_runs"):
+            try:
+                client.raw_insert(
+                    f"{settings.base_database}.{table}", insert_block=b"\n", fmt="JSONEachRow", settings=INSERT_SETTINGS
+                )
+            except ProgrammingError:  # settings that a reader cannot set
+                raise OperationError(
+                    "refused", f"the store's user {settings.user} may not insert; `evaluator` may"
+                ) from None
 
 
 def known_findings(data: Path, project: str) -> "History":
     """Return the findings of earlier runs of a project."""
     from assay_evals.contradictions.findings import History, Known
 
-    with open_store(settings_for("sre", data).store) as client:
+    with open_store(settings_for("evaluator", data).store) as client:
         rows = client.query(_KNOWN, parameters={"project": project}).result_rows
     return History(
         Known(str(name), str(pair), str(key), _moment(seen), _moment(judged)) for name, pair, key, seen, judged in rows
