@@ -38,6 +38,9 @@ def search(query, limit_=5):
 
 def bare(query):
     return ["a", "b"]
+
+def broken(query):
+    return {"results": [], "contexts": [{"id": "a", "text": limit(5) + "\\udfff"}, {"id": "b", "text": limit(9)}]}
 """
 
 
@@ -139,6 +142,14 @@ def test_captured_questions_are_judged_in_both_orders_and_the_rates_are_of_the_j
     assert finding["documents"] == ["wiki::doc-0", "wiki::doc-1"]
     assert finding["claims"] == ["The limit is 5 requests per second.", "The limit is 9 requests per second."]
     assert report["run_status"] == "completed"
+
+
+def test_half_a_character_of_a_target_reaches_neither_the_judge_nor_a_file(rig: Rig) -> None:
+    report = rig.report("--query", "how fast?", "--target", "system_of_test:broken", "--output", "report.json")
+    assert report["total_contradictions_flagged"] == 1
+    assert report["findings"][0]["documents"] == ["a", "b"]
+    assert json.loads(Path("report.json").read_text()) == report
+    assert Path("report.json").stat().st_mode & 0o077 == 0, "claims quote documents"
 
 
 def test_the_two_orders_see_the_texts_swapped(rig: Rig) -> None:
@@ -296,6 +307,7 @@ def test_pairs_are_stored_with_scrubbed_texts_by_an_identity_that_cannot_read_th
         (("--queries-file", "missing.txt", "--target", "system_of_test:search"), "no file"),
         (("--from-capture", "--since", "yesterday"), "not a duration"),
         (("--from-capture",), "no question with two documents"),
+        (("--from-capture", "--project", "a b"), "is not the name of a project"),
         (("--query", "x", "--target", "system_of_test:search", "--data", "elsewhere"), "; or pass --no-store"),
         (("--query", "x", "--target", "system_of_test:search", "--concurrency", "0"), "--concurrency"),
     ],

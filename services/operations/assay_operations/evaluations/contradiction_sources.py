@@ -167,16 +167,20 @@ def _asked(source: Source) -> Read:
             found.without_pairs[f"not answered ({reply.error})"] += 1
             return
         # What a target returns was not scrubbed, and is stored.
-        passages = [(name, scrubber.scrub(text).text) for name, text in reply.answer.contexts]
+        passages = [(name, scrubber.scrub(_plain(text)).text) for name, text in reply.answer.contexts]
         documents = distinct_documents(passages, source.top_k)
         if len(documents) < 2:
             found.without_pairs["without two documents with text"] += 1
         else:
-            found.questions.append(Question(scrubber.scrub(reply.item).text[:QUERY_CHARS], documents))
+            found.questions.append(Question(scrubber.scrub(_plain(reply.item)).text[:QUERY_CHARS], documents))
 
     source.system.ask(queries, lambda query: targets.Question(query, source.top_k), take)
     found.questions = list({question.query: question for question in found.questions}.values())
     return found
+
+
+def _plain(text: str) -> str:
+    return text.encode(errors="replace").decode()  # without lone surrogates, which no file can contain
 
 
 def _distinct_lines(source: Source) -> Iterable[str]:

@@ -1,6 +1,7 @@
 """Judge pairs of retrieved documents for contradictions, within a budget that is never exceeded."""
 
 import asyncio
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from assay_operations.evaluations.judge_spending import NoMoneyError
 from assay_operations.evaluations.paid_calls import PaidCalls, judge_settings
 from assay_operations.progress import Counts, Unseen
 from assay_runtime.private import write_whole
+from assay_schema.limits import PROJECT_PATTERN
 
 if TYPE_CHECKING:
     from assay_evals.contradictions.findings import History, State
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 _REPLY_TOKENS = 200
 TOP_K_MOST, CONCURRENCY_MOST = 50, 32
 CHARS_LEAST, CHARS_MOST = 100, 50_000
+PAIRS_MOST = 100_000
 #: Why a run ended early.
 BUDGET = "the budget is used up (--budget-usd)"
 
@@ -234,6 +237,11 @@ def prepare_contradictions(request: ContradictionsRequest) -> PreparedContradict
         for question in in_random_order(read.questions, source.seed)
         for pair in pairs_of(question, most=request.pairs_per_query, max_chars=request.max_pair_chars, seed=source.seed)
     ]
+    if len(pairs) > PAIRS_MOST:
+        raise OperationError(
+            "invalid",
+            f"{len(pairs):,} pairs are above {PAIRS_MOST:,}: lower --limit or --top-k, or pass --pairs-per-query",
+        )
     number = "all" if request.pairs_per_query is None else request.pairs_per_query
     sampling = f"top {source.top_k}, {number} pairs a question, {request.max_pair_chars} characters a text"
     judge = replace(calls.judge, prompt_hash="", schema_hash="")  # of the prompt that scores answers
@@ -266,6 +274,8 @@ def _check(request: ContradictionsRequest) -> None:
     ):
         if value is not None and (value < least or (most is not None and value > most)):
             raise OperationError("invalid", f"{option} must be {least} {'or more' if most is None else f'to {most:,}'}")
+    if not re.fullmatch(PROJECT_PATTERN, source.project):
+        raise OperationError("invalid", f"--project: {source.project[:80]!r} is not the name of a project")
     if request.budget_usd < 0:
         raise OperationError("invalid", "--budget-usd: below 0")
     path = request.output
