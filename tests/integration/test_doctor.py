@@ -78,8 +78,8 @@ def test_a_healthy_system_is_all_ok_in_json_and_for_people(system: System) -> No
         "configuration", "redis", "redis version", "redis persistence", "redis memory", "clock of redis",
         "stream capture", "stream spans", "spans", "stream events", "stream failures", "stream dead",
         "stream scores", "stream alerts", "stream ids",
-        "store", "schema", "watermark", "views", "failures in 24 h", "judging", "sessions", "alerts", "nightly evaluation", "operations",
-        "audit log", "clock of the store", "store's process", "store's parts", "spool", "disk", "secrets",
+        "store", "schema", "watermark", "views", "failures in 24 h", "judging", "sessions", "alerts", "nightly evaluation",
+        "contradictions", "operations", "audit log", "clock of the store", "store's process", "store's parts", "spool", "disk", "secrets",
     } == set(found)  # fmt: skip
     done = system.cli.run("doctor", role="owner")
     assert done.returncode == 0

@@ -22,6 +22,8 @@ from tests.support.sample_rows import (
     Json,
     answer,
     candidate,
+    contradiction_label,
+    contradiction_pair,
     dataset_case,
     event_id_at,
     failure,
@@ -42,6 +44,8 @@ TABLES = (
     "scores",
     "labels",
     "capture_failures",
+    "contradiction_pairs",
+    "contradiction_labels",
 )
 DAY_MS = 86_400_000
 #: Copies stay apart: the engine merges nothing, but still rewrites what it is told to.
@@ -51,6 +55,9 @@ UNMERGED = ("max_bytes_to_merge_at_max_space_in_pool = 1", "max_bytes_to_merge_a
 def a_score(_: int, **fields: Any) -> Json:
     """A score, as the others are made."""
     return score(faithfulness=1.0, **fields)
+
+
+MAKERS = (*(MAKE[kind] for kind in SOURCES), a_score, label, failure, contradiction_pair, contradiction_label)
 
 
 class Sink:
@@ -92,7 +99,7 @@ def sink(server: StoreServer, tmp_path: Path) -> Iterator[Sink]:
     """Two rows of every kind, one of today and one ten days old, and as many failures."""
     owner = connect(server.settings().store)
     sink = Sink(owner, Cli(tmp_path, store_url=server.url))
-    for table, make in zip(TABLES, (*(MAKE[kind] for kind in SOURCES), a_score, label, failure), strict=True):
+    for table, make in zip(TABLES, MAKERS, strict=True):
         owner.command(f"TRUNCATE TABLE assay_base.{table}")
         sink.insert(table, make(1, days_old=10), make(2, days_old=0.01))
     yield sink
@@ -206,7 +213,7 @@ def test_what_is_stored_between_the_plan_and_its_application_stays(
     by_table = {table.table: table.stored for table in planned.tables if table.table != "dataset_cases"}
     assert set(by_table.values()) == {1 if age == "5d" else 2}
     time.sleep(0.002)  # the store's clock has milliseconds
-    for table, make in zip(TABLES, (*(MAKE[kind] for kind in SOURCES), a_score, label, failure), strict=True):
+    for table, make in zip(TABLES, MAKERS, strict=True):
         sink.insert(table, make(1, days_old=10), make(7, days_old=10), make(8, days_old=0.01), make(9, days_old=-0.5))
     before = {table: sink.count(table, base=True) for table in TABLES}
     pruned = [table for table in apply(pickle.loads(pickle.dumps(planned)), ANA) if table.table != "dataset_cases"]  # noqa: S301

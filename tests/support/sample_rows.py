@@ -270,6 +270,56 @@ def label(number: int = 0, *, days_old: float = 0, project: str = "default", **f
     }
 
 
+def contradiction_pair(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
+    """Return a pair of documents that was judged a contradiction."""
+    ms = int(time.time() * 1000 - days_old * 86_400_000) + number
+    return {
+        "schema_version": 1,
+        "result_id": str(uuid4()),
+        "run_id": str(uuid4()),
+        "project": project,
+        "started_at": iso(ms),
+        "created_at": iso(ms),
+        "place": number,
+        "pair_id": f"pair-{number}",
+        "pair_key": f"key-{number}",
+        "query": "how fast may I ask?",
+        "documents": ["guides/limits", "guides/old"],
+        "texts": ["The limit is 5.", "The limit is 9."],
+        "stratum": "numbers",
+        "probability": 1.0,
+        "verdict": "contradiction",
+        "severity": "high",
+        "confidence": 0.9,
+        "claims": ["The limit is 5.", "The limit is 9."],
+        "reason": "5 is not 9",
+        "judge_error": "",
+        "finding_id": f"finding-{number}",
+        "state": "new",
+        **fields,
+    }
+
+
+def contradiction_label(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
+    """Return a person's label of a pair of documents."""
+    ms = int(time.time() * 1000 - days_old * 86_400_000) + number
+    return {
+        "schema_version": 1,
+        "label_id": new_event_id(),
+        "result_id": str(uuid4()),
+        "run_id": str(uuid4()),
+        "project": project,
+        "pair_id": f"pair-{number}",
+        "created_at": iso(ms),
+        "label": "confirm",
+        "probability": None,
+        "labeller": "ana",
+        "labelled_at": iso(ms),
+        "note": "",
+        **fields,
+    }
+
+
 def dataset_case(number: int = 0, *, project: str = "default", **fields: Any) -> Json:
     """Return the first version of a reviewed case."""
     return {

@@ -47,14 +47,19 @@ _PARTS = Target("session_parts", "event_id", has_event_time=True)
 FAILURES = Target("capture_failures", "failure_id", has_event_time=False)
 #: A label has the arrival of its answer as `created_at`, so both go at once.
 LABELS = Target("labels", "label_id", has_event_time=True)
+#: Pairs that were judged for contradictions contain texts, and labels of them notes.
+PAIRS = (
+    Target("contradiction_pairs", "result_id", has_event_time=False),
+    Target("contradiction_labels", "label_id", has_event_time=False),
+)
 CASES = Target("dataset_cases", "case_id", has_event_time=False)
 
 
 def targets(kind: Kind | None, *, erases_project: bool = False) -> list[Target]:
     """Return the tables of a kind; without a kind all, failures included.
 
-    Answers and sessions come with their scores, answers also with their labels. Cases of datasets are kept, unless a whole project is
-    erased.
+    Answers and sessions come with their scores, answers also with their labels. Pairs of documents that were judged go with all kinds.
+    Cases of datasets are kept, unless a whole project is erased.
     """
     events = [
         Target(source.view, "event_id", has_event_time=True) for k, source in SOURCES.items() if kind in (None, k)
@@ -67,7 +72,7 @@ def targets(kind: Kind | None, *, erases_project: bool = False) -> list[Target]:
         events.append(LABELS)
     if kind:
         return events
-    return [*events, FAILURES, CASES] if erases_project else [*events, FAILURES]
+    return [*events, FAILURES, *PAIRS, CASES] if erases_project else [*events, FAILURES, *PAIRS]
 
 
 @dataclass(frozen=True)

@@ -182,6 +182,23 @@ def test_nights_that_did_not_pass_or_were_missed_are_warned_of(
     assert (found.status.value, words in found.summary) == (status, True)
 
 
+@pytest.mark.parametrize(
+    ("failed", "rate", "high", "status", "words"),
+    [
+        (False, 0.02, 0, "ok", "shop: 2.0% of pairs (1.0% to 4.0%), 0 high finding(s), 3 h ago"),
+        (False, 0.02, 2, "warn", "2 high finding(s)"),
+        (True, None, 0, "warn", "the judge failed, so there is no rate"),
+    ],
+)
+def test_high_contradictions_and_failed_judges_are_warned_of(
+    failed: bool, rate: float | None, high: int, status: str, words: str
+) -> None:
+    found = checks.contradictions([checks.ContradictionsFacts("shop", failed, rate, 0.01, 0.04, 3.2, high)])
+    assert (found.status.value, words in found.summary) == (status, True)
+    assert "--project shop" in found.hint or not high
+    assert checks.contradictions([]).status is Status.OK
+
+
 def test_shards_after_the_first_are_named() -> None:
     assert checks.stream(EVENTS, DeliverySettings()).check == "stream events"
     assert checks.stream(replace(EVENTS, shard=3), DeliverySettings()).check == "stream events (shard 3)"

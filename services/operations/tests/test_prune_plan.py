@@ -39,6 +39,8 @@ def test_failures_go_with_everything_and_stay_with_one_kind() -> None:
         "scores",
         "labels",
         "capture_failures",
+        "contradiction_pairs",
+        "contradiction_labels",
     ]
     assert [target.name for target in targets(Kind.ANSWER)] == ["answers", "scores", "labels"]
 

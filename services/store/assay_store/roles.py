@@ -16,6 +16,12 @@ VIEW_DATABASE = "assay"
 EVALUATION_TABLES = ("eval_runs", "eval_results", "eval_outcomes")
 """Tables that an evaluator writes, and whose views it reads: nothing captured."""
 
+CONTRADICTION_TABLES = ("contradiction_runs", "contradiction_pairs", "contradiction_labels")
+"""Tables that an evaluator inserts into. Pairs contain captured text, which it cannot read."""
+
+FINDING_COLUMNS = "project, run_id, started_at, pair_id, pair_key, finding_id, verdict"
+"""Columns of `contradiction_pairs` that an evaluator reads, to recognize findings: hashes, and no text."""
+
 REVIEW_TABLES = ("labels", "dataset_cases")
 """Tables that the console writes: people's labels of answers, and cases of golden datasets."""
 
@@ -163,10 +169,10 @@ GRANTS: dict[str, tuple[str, ...]] = {
     ),
     Role.SRE: (f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",),
     Role.EXPORTER: (f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",),
-    Role.EVALUATOR: tuple(
-        grant
-        for table in EVALUATION_TABLES
-        for grant in (f"GRANT INSERT ON {BASE_DATABASE}.{table}", f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.{table}")
+    Role.EVALUATOR: (
+        *(f"GRANT INSERT ON {BASE_DATABASE}.{table}" for table in (*EVALUATION_TABLES, *CONTRADICTION_TABLES)),
+        *(f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.{table}" for table in EVALUATION_TABLES),
+        f"GRANT SELECT({FINDING_COLUMNS}) ON {VIEW_DATABASE}.contradiction_pairs",
     ),
     Role.OPERATOR: (
         f"GRANT INSERT ON {BASE_DATABASE}.{AUDIT_TABLE}",

@@ -13,7 +13,7 @@ from assay_schema.settings import RetentionSettings, SettingsError
 TABLES = (
     "candidates", "answers", "feedback", "tool_calls", "server_events", "session_parts",
     "capture_failures", "scores", "labels", "rollup_minute", "rollup_hour", "rollup_day",
-    "eval_runs", "eval_results", "eval_outcomes",
+    "eval_runs", "eval_results", "eval_outcomes", "contradiction_runs", "contradiction_pairs", "contradiction_labels",
 )  # fmt: skip
 
 _PROJECT = re.compile(PROJECT_PATTERN)

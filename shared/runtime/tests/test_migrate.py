@@ -148,6 +148,7 @@ def test_every_column_of_a_view_has_the_type_and_comment_of_its_table(client: Cl
         ("dataset_cases", "retired"),
         *((f"rollup_{bucket}", "fingerprint") for bucket in ("minute", "hour", "day")),
         *((table, "created_at") for table in ("eval_runs", "eval_results", "eval_outcomes")),
+        ("contradiction_runs", "created_at"),
     }
     summaries = {
         "watermark", "judge_spend", "open_episodes", "quality_by_day", "judging_by_day", "feedback_by_day", "operations",

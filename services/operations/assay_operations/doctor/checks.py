@@ -131,6 +131,41 @@ def nightly_evaluation(configured: bool, outcomes: Sequence[tuple[str, float, st
     )
 
 
+@dataclass(frozen=True)
+class ContradictionsFacts:
+    """The newest run of contradictions in a project; rates are None if it judged nothing."""
+
+    project: str
+    failed: bool
+    rate: float | None
+    low: float | None
+    high: float | None
+    hours_ago: float
+    #: Findings of high severity that no person refuted.
+    high_findings: int
+
+
+def contradictions(runs: Sequence[ContradictionsFacts]) -> Finding:
+    """Check the newest run of each project."""
+    name = "contradictions"
+    if not runs:
+        return Finding(
+            name, Status.OK, "none measured", "to measure them: assay eval contradictions run --from-capture"
+        )
+    words = []
+    for each in runs:
+        found = "the judge failed, so there is no rate"
+        if each.rate is not None:
+            found = f"{each.rate:.1%} of pairs ({each.low or 0:.1%} to {each.high or 0:.1%}), {each.high_findings} high finding(s)"
+        words.append(f"{each.project}: {found}, {each.hours_ago:.0f} h ago")
+    summary = "; ".join(words)
+    if bad := [each for each in runs if each.high_findings]:
+        return Finding(name, Status.WARN, summary, f"see: assay eval contradictions review --project {bad[0].project}")
+    if any(each.failed for each in runs):
+        return Finding(name, Status.WARN, summary, "see judge.model and judge.api_key, and run it again")
+    return Finding(name, Status.OK, summary)
+
+
 #: Seconds after which a session whose parts have not all arrived is a warning: parts of one import follow within seconds.
 INCOMPLETE_S = 300.0
 

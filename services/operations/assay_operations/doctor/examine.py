@@ -218,6 +218,9 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
             hint,
         )
         patient.check(
+            "contradictions", lambda: checks.contradictions(probes.contradictions(client, names.database)), hint
+        )
+        patient.check(
             "operations",
             lambda: _operations(settings, data, probes.unended_operations(client, names.database)),
             hint,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay_operations.doctor.checks import (
     JUDGED_LATELY,
+    ContradictionsFacts,
     FailureFacts,
     GroupFacts,
     MemoryFacts,
@@ -281,6 +282,35 @@ def nightly_outcomes(client: "Store", database: str) -> list[tuple[str, float, s
         f" FROM {database}.eval_outcomes WHERE started_at BETWEEN now() - toIntervalDay(7) AND now() ORDER BY started_at"
     )
     return [(str(outcome), float(hours), str(detail)) for outcome, hours, detail in client.query(query).result_rows]
+
+
+def contradictions(client: "Store", database: str) -> list[ContradictionsFacts]:
+    """Read the newest run of contradictions of each project, of the last 90 days."""
+    query = f"""
+        WITH newest AS
+        (
+            SELECT project, run_id, status, rate, rate_low, rate_high, started_at FROM {database}.contradiction_runs
+            WHERE started_at > now() - toIntervalDay(90) ORDER BY started_at DESC LIMIT 1 BY project
+        )
+        SELECT project, status = 'judge_failed', rate, rate_low, rate_high, dateDiff('second', started_at, now64(3)) / 3600, high.found
+        FROM newest LEFT JOIN
+        (
+            SELECT run_id, uniqExact(finding_id) AS found FROM {database}.contradiction_pairs
+            WHERE run_id IN (SELECT run_id FROM newest) AND severity = 'high' AND finding_id != '' AND (project, finding_id) NOT IN
+            (
+                SELECT of.project, of.finding_id FROM {database}.contradiction_labels AS l
+                INNER JOIN {database}.contradiction_pairs AS of ON of.result_id = l.result_id
+                WHERE of.finding_id != ''
+                GROUP BY of.project, of.finding_id HAVING argMax(l.label, l.labelled_at) = 'refute'
+            )
+            GROUP BY run_id
+        ) AS high ON high.run_id = newest.run_id
+        ORDER BY project
+    """  # noqa: S608 - a checked setting
+    return [
+        ContradictionsFacts(str(project), bool(failed), rate, low, high, float(hours), int(found))
+        for project, failed, rate, low, high, hours, found in client.query(query).result_rows
+    ]
 
 
 def unended_operations(client: "Store", database: str) -> list[tuple[str, str, float]]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.files import lines_of
 from assay_operations.evaluations.judge_spending import NoMoneyError, Spending
-from assay_operations.evaluations.paid_calls import PaidCalls, expect_backend
-from assay_schema.settings import JudgeSettings
+from assay_operations.evaluations.paid_calls import PaidCalls, expect_backend, judge_settings
 
 if TYPE_CHECKING:
     from assay_evals.longmemeval.results import Result
@@ -68,7 +67,7 @@ class Grader:
             )
         if model is not None:
             self._reader = PaidCalls(
-                budget_usd, without_key=f"--model {_NO_KEY}", settings=_reader(model), spending=self._spending
+                budget_usd, without_key=f"--model {_NO_KEY}", settings=judge_settings(model), spending=self._spending
             )
 
     @property
@@ -192,23 +191,6 @@ class Grader:
             f"models cost ${dollars(self._spending.spent):.4f}; {self.skipped} question(s) skipped by the budget, "
             f"{self.failures.total()} call(s) without a reply"
         )
-
-
-def _reader(model: str) -> JudgeSettings:
-    """Return the settings for the model that answers. Raises `OperationError` if its price is not known."""
-    from assay_judge.judge_config import load_judge_config
-    from assay_runtime.config import load_settings
-
-    settings = load_settings().judge
-    if model == settings.model:
-        return settings
-    if settings.backend == "openai" and model not in load_judge_config(settings.rules_file).prices.models:
-        raise OperationError(
-            "invalid",
-            f"--model: {model!r} has no price, so its cost cannot be capped (judge.price_input_usd and judge.price_output_usd are those of "
-            "judge.model): add prices.models to the file named by judge.rules_file (ASSAY_JUDGE_RULES_FILE)",
-        )
-    return settings.model_copy(update={"model": model, "price_input_usd": None, "price_output_usd": None})
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,26 @@ def expect_backend(name: str, option: str = "--judge") -> None:
         )
 
 
+def judge_settings(model: str) -> "JudgeSettings":
+    """Return the settings of the judge for another model of its API.
+
+    Raises `OperationError` if its price is not known.
+    """
+    from assay_judge.judge_config import load_judge_config
+    from assay_runtime.config import load_settings
+
+    settings = load_settings().judge
+    if model == settings.model:
+        return settings
+    if settings.backend == "openai" and model not in load_judge_config(settings.rules_file).prices.models:
+        raise OperationError(
+            "invalid",
+            f"--model: {model!r} has no price, so its cost cannot be capped (judge.price_input_usd and judge.price_output_usd are those of "
+            "judge.model): add prices.models to the file named by judge.rules_file (ASSAY_JUDGE_RULES_FILE)",
+        )
+    return settings.model_copy(update={"model": model, "price_input_usd": None, "price_output_usd": None})
+
+
 class NoKeyError(OperationError):
     """A judge is configured without its key."""
 

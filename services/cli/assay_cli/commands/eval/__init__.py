@@ -16,5 +16,6 @@ eval = lazy_group(  # noqa: A001  (named like its command)
         "cross-modal": f"{__name__}.cross_modal:cross_modal",
         "nightly": f"{__name__}.nightly:nightly",
         "longmemeval": f"{__name__}.longmemeval:longmemeval",
+        "contradictions": f"{__name__}.contradictions:contradictions",
     },
 )

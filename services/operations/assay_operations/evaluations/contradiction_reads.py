@@ -1,0 +1,331 @@
+"""Read stored runs of contradictions: the trend, findings to review, and pairs to label."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from assay_operations.actor import Actor, scrubbed_words
+from assay_operations.clients import open_store, settings_for
+from assay_operations.errors import OperationError
+from assay_schema.ids import new_event_id
+
+if TYPE_CHECKING:
+    from assay_evals.contradictions.rate import JudgedPair, Rate
+    from assay_evals.contradictions.trend import Point, Trend
+    from assay_runtime.store import Client
+
+RUNS_MOST, FINDINGS_MOST = 1_000, 10_000
+NOTE_CHARS = 2_000
+#: Of the pairs in a queue, the share that the judge called contradictions: they are rare, and most errors of the rate are theirs.
+POSITIVE_SHARE = 0.2
+
+_RUNS = f"""
+SELECT toString(run_id) AS run_id, toUnixTimestamp64Milli(started_at) AS started, toString(status) AS status, prompt, model, sampling,
+    scope, rate, rate_low, rate_high, query_rate, query_rate_low, query_rate_high, intended, judged, judge_errors, contradictions,
+    cost_usd, summary
+FROM contradiction_runs
+WHERE project = {{project:String}} AND started_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC')
+ORDER BY started_at DESC, run_id LIMIT {RUNS_MOST}
+"""  # noqa: S608  # constants
+
+#: The label of a pair is that of most people; None if as many confirm as refute.
+_PAIRS = """
+SELECT toString(p.result_id) AS result_id, p.pair_id AS pair_id, p.query AS query, p.documents AS documents, toString(p.stratum) AS stratum,
+    p.probability AS probability, toString(p.verdict) AS verdict, l.confirmed AS confirmed, l.refuted AS refuted
+FROM contradiction_pairs AS p
+LEFT JOIN
+(
+    SELECT result_id, countIf(label = 'confirm') AS confirmed, countIf(label = 'refute') AS refuted FROM contradiction_labels
+    WHERE project = {project:String} AND run_id = {run:UUID} AND isNotNull(probability)
+    GROUP BY result_id
+) AS l ON l.result_id = p.result_id
+WHERE p.project = {project:String} AND p.run_id = {run:UUID}
+ORDER BY p.place
+"""
+
+_FINDINGS = f"""
+WITH
+    judged AS
+    (
+        SELECT pair_key, max(started_at) AS at FROM contradiction_pairs
+        WHERE project = {{project:String}} AND verdict != 'uncertain'
+        GROUP BY pair_key
+    ),
+    labels AS
+    (
+        SELECT of.finding_id AS finding_id, argMax(toString(l.label), l.labelled_at) AS label
+        FROM contradiction_labels AS l
+        INNER JOIN
+        (
+            SELECT result_id, finding_id FROM contradiction_pairs
+            WHERE project = {{project:String}} AND finding_id != ''
+        ) AS of ON of.result_id = l.result_id
+        WHERE l.project = {{project:String}}
+        GROUP BY finding_id
+    )
+SELECT p.finding_id AS finding_id, p.pair_id AS pair_id, toString(p.run_id) AS run_id, toUnixTimestamp64Milli(p.started_at) AS seen,
+    p.query AS query, p.documents AS documents, p.claims AS claims, p.reason AS reason, toString(p.verdict) AS verdict,
+    toString(p.severity) AS severity, p.confidence AS confidence, p.state AS state, judged.at > p.started_at AS resolved,
+    labels.label AS label
+FROM
+(
+    SELECT * FROM contradiction_pairs
+    WHERE project = {{project:String}} AND finding_id != '' AND started_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC')
+    ORDER BY started_at DESC, place LIMIT 1 BY finding_id
+) AS p
+LEFT JOIN judged ON judged.pair_key = p.pair_key
+LEFT JOIN labels ON labels.finding_id = p.finding_id
+ORDER BY p.severity DESC, seen DESC, finding_id LIMIT {FINDINGS_MOST}
+"""  # noqa: S608  # constants
+
+_NEWEST = """
+SELECT toString(run_id) FROM contradiction_runs
+WHERE project = {project:String} AND status != 'judge_failed' ORDER BY started_at DESC, run_id LIMIT 1
+"""
+
+_PAIR = """
+SELECT toString(result_id) AS result_id, toString(run_id) AS run_id, toUnixTimestamp64Milli(created_at) AS created
+FROM contradiction_pairs
+WHERE project = {project:String} AND pair_id = {pair:String} AND isNotNull(verdict)
+ORDER BY started_at DESC LIMIT 1
+"""
+
+_TEXTS = """
+SELECT toString(result_id) AS result, query, documents, texts FROM contradiction_pairs
+WHERE project = {project:String} AND run_id = {run:UUID} AND result_id IN ({results:Array(UUID)})
+"""
+
+_DONE = """
+SELECT toString(result_id) FROM contradiction_labels
+WHERE project = {project:String} AND run_id = {run:UUID} AND labeller = {labeller:String}
+"""
+
+
+def trends(data: Path, project: str, since_ms: int) -> "list[Trend]":
+    """Return the runs of a project by series. Raises `OperationError`."""
+    from assay_evals.contradictions.rate import difference
+    from assay_evals.contradictions.trend import Trend, by_series
+
+    with open_store(settings_for("sre", data).store) as client:
+        rows = client.query(_RUNS, parameters={"project": project, "since": since_ms}).named_results()
+        points = [_point(client, project, dict(row)) for row in rows]
+        found = []
+        for series, of_series in by_series(points):
+            rated = [point for point in of_series if point.rate is not None][-2:]
+            change = None
+            if len(rated) == 2:
+                before, after = (judged_pairs(client, project, point.run_id) for point in rated)
+                change = difference(before, after)
+            found.append(Trend(series, of_series, change))
+        return found
+
+
+def _point(client: "Client", project: str, row: dict[str, Any]) -> "Point":
+    from assay_evals.contradictions.report import Series, Status
+    from assay_evals.contradictions.trend import Point
+
+    summary = orjson.loads(row["summary"])
+    rated = row["rate"] is not None
+    return Point(
+        run_id=row["run_id"],
+        started_at=datetime.fromtimestamp(row["started"] / 1000, UTC),
+        status=Status(row["status"]),
+        series=Series(row["model"], row["sampling"], row["scope"], row["prompt"]),
+        rate=(row["rate"], row["rate_low"], row["rate_high"]) if rated else None,
+        query_rate=(row["query_rate"], row["query_rate_low"], row["query_rate_high"])
+        if row["query_rate"] is not None
+        else None,
+        intended=row["intended"],
+        judged=row["judged"],
+        judge_errors=row["judge_errors"],
+        contradictions=row["contradictions"],
+        cost_usd=row["cost_usd"],
+        findings=summary.get("findings_by_state", {}),
+        verdicts=summary.get("verdict_breakdown", {}),
+        corrected=corrected(client, project, row["run_id"]) if rated else None,
+    )
+
+
+def corrected(client: "Client", project: str, run_id: str) -> "Rate | None":
+    """Return the rate of a run corrected by people's labels of its queue; None without enough of them."""
+    from assay_evals.contradictions.rate import corrected_rate
+
+    if not client.query(
+        "SELECT count() FROM contradiction_labels WHERE project = {project:String} AND run_id = {run:UUID} AND isNotNull(probability)",
+        parameters={"project": project, "run": run_id},
+    ).result_rows[0][0]:
+        return None
+    return corrected_rate(judged_pairs(client, project, run_id))
+
+
+def judged_pairs(client: "Client", project: str, run_id: str) -> "list[JudgedPair]":
+    """Return the pairs of a run with people's labels.
+
+    Labels are given in a random order within each verdict, so those given so far are a random sample: the share that has one is the
+    probability of a label.
+    """
+    from assay_evals.contradictions.rate import JudgedPair
+
+    rows = client.query(_PAIRS, parameters={"project": project, "run": run_id}).named_results()
+    pairs = [
+        JudgedPair(
+            row["query"],
+            (row["documents"][0], row["documents"][1]),
+            row["stratum"],
+            row["probability"],
+            None if row["verdict"] is None else row["verdict"] == "contradiction",
+            None if row["confirmed"] == row["refuted"] else row["confirmed"] > row["refuted"],
+        )
+        for row in rows
+    ]
+    shares = {}
+    for positive in (True, False):
+        of_verdict = [pair.label is not None for pair in pairs if pair.positive is positive]
+        shares[positive] = sum(of_verdict) / len(of_verdict) if of_verdict else 0.0
+    return [
+        replace(pair, label_probability=shares[pair.positive])
+        if pair.positive is not None and pair.label is not None
+        else pair
+        for pair in pairs
+    ]
+
+
+def findings(data: Path, project: str, since_ms: int, *, every: bool = False) -> list[dict[str, Any]]:
+    """Return the findings of a project since a time, the most severe first, each as it was last seen.
+
+    `every`: also those that a person refuted, and those that are resolved.
+    """
+    from assay_evals.contradictions.judging import NEXT_STEP, Verdict
+
+    with open_store(settings_for("sre", data).store) as client:
+        rows = [
+            dict(row)
+            for row in client.query(_FINDINGS, parameters={"project": project, "since": since_ms}).named_results()
+        ]
+    found = []
+    for row in rows:
+        resolved, label = bool(row.pop("resolved")), row.pop("label") or None
+        if every or not (resolved or label == "refute"):
+            seen = datetime.fromtimestamp(row.pop("seen") / 1000, UTC).isoformat(timespec="milliseconds")
+            row["state"] = "resolved" if resolved else row["state"]
+            found.append(row | {"last_seen": seen, "label": label, "next_step": NEXT_STEP[Verdict(row["verdict"])]})
+    return found
+
+
+@dataclass(frozen=True)
+class ToLabel:
+    """A pair to label without the judge's verdict."""
+
+    pair_id: str
+    query: str
+    documents: Sequence[str]
+    texts: Sequence[str]
+
+
+def queue(data: Path, project: str, count: int, labeller: str) -> list[ToLabel]:
+    """Return the unlabelled pairs of a sample of the newest run: `count` pairs, drawn by verdict."""
+    with open_store(settings_for("sre", data).store) as client:
+        run = _newest(client, project)
+        sample = _sample(_verdicts(client, project, run), run, count)
+        wanted = {"project": project, "run": run}
+        done = {str(row[0]) for row in client.query(_DONE, parameters={**wanted, "labeller": labeller}).result_rows}
+        left = [result for result in sample if result not in done]
+        rows = client.query(_TEXTS, parameters={**wanted, "results": left}).named_results() if left else ()
+        texts = {row["result"]: row for row in map(dict, rows)}
+    return [
+        ToLabel(sample[each].pair_id, texts[each]["query"], texts[each]["documents"], texts[each]["texts"])
+        for each in left
+    ]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    pair_id: str
+    probability: float
+
+
+def _newest(client: "Client", project: str) -> str:
+    rows = client.query(_NEWEST, parameters={"project": project}).result_rows
+    if not rows:
+        raise OperationError(
+            "not_found", f"no run of project {project} is stored", "start one: assay eval contradictions run"
+        )
+    return str(rows[0][0])
+
+
+def _verdicts(client: "Client", project: str, run: str) -> dict[str, tuple[str, bool]]:
+    """Return the judged pairs of a run: their pair id, and whether they are contradictions."""
+    rows = client.query(_PAIRS, parameters={"project": project, "run": run}).named_results()
+    return {
+        row["result_id"]: (row["pair_id"], row["verdict"] == "contradiction")
+        for row in rows
+        if row["verdict"] is not None
+    }
+
+
+def _sample(judged: Mapping[str, tuple[str, bool]], run: str, count: int) -> dict[str, _Drawn]:
+    """Draw pairs at random within each verdict, in an order that does not tell the verdict.
+
+    A sample of more pairs contains one of fewer.
+    """
+    order = sorted(judged, key=lambda each: sha256(f"{run}/{each}".encode()).digest())
+    positives = [each for each in order if judged[each][1]]
+    negatives = [each for each in order if not judged[each][1]]
+    first = min(len(positives), max(1, round(count * POSITIVE_SHARE)))
+    rest = min(len(negatives), count - first)
+    first = min(len(positives), count - rest)
+    drawn = {each: first / len(positives) for each in positives[:first]}
+    drawn |= {each: rest / len(negatives) for each in negatives[:rest]}
+    return {each: _Drawn(judged[each][0], drawn[each]) for each in order if each in drawn}
+
+
+def label_pair(
+    data: Path, project: str, pair_id: str, label: str, actor: Actor, *, in_queue: int | None = None, note: str = ""
+) -> None:
+    """Store a person's label of a pair, which replaces an earlier one by the same person.
+
+    `in_queue`: the size of the sample that the pair was labelled in, blind: only such labels correct the rate. Raises `OperationError`.
+    """
+    from assay_runtime.store import insert_json_rows
+
+    if len(note) > NOTE_CHARS:
+        raise OperationError("invalid", f"--note: at most {NOTE_CHARS:,} characters")
+    with open_store(settings_for("sre", data).store) as client:
+        rows = list(client.query(_PAIR, parameters={"project": project, "pair": pair_id}).named_results())
+        if not rows:
+            raise OperationError("not_found", f"no judged pair {pair_id[:80]!r} is stored in project {project}")
+        pair, probability = dict(rows[0]), None
+        if in_queue is not None:
+            run = _newest(client, project)
+            drawn = _sample(_verdicts(client, project, run), run, in_queue).get(pair["result_id"])
+            if drawn is None:
+                raise OperationError(
+                    "invalid", f"the pair {pair_id[:80]} is not in the queue of {in_queue} of the newest run"
+                )
+            probability = drawn.probability
+    settings = settings_for("evaluator", data).store
+    row = {
+        "schema_version": 1,
+        "label_id": new_event_id(),
+        "result_id": pair["result_id"],
+        "run_id": pair["run_id"],
+        "project": project,
+        "pair_id": pair_id,
+        "created_at": _iso(datetime.fromtimestamp(pair["created"] / 1000, UTC), "milliseconds"),
+        "label": label,
+        "probability": probability,
+        "labeller": actor.name,
+        "labelled_at": _iso(datetime.now(UTC), "microseconds"),
+        "note": scrubbed_words(note)[:NOTE_CHARS],
+    }
+    with open_store(settings) as client:
+        insert_json_rows(client, f"{settings.base_database}.contradiction_labels", orjson.dumps(row), 1)
+
+
+def _iso(time: datetime, precision: str) -> str:
+    return time.isoformat(timespec=precision).replace("+00:00", "Z")
