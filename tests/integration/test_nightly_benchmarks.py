@@ -34,7 +34,8 @@ SEARCH = """
 from tests.support.contradictions import limit
 
 def search(query, limit_=5):
-    return {"results": ["a", "b"], "contexts": [{"id": "a", "text": limit(5)}, {"id": "b", "text": limit(5 if "agree" in query else 9)}]}
+    ids = [f"{name} for {query}" for name in ("a", "b")]
+    return {"results": ids, "contexts": [{"id": ids[0], "text": limit(5)}, {"id": ids[1], "text": limit(9)}]}
 """
 NIGHT = datetime.now(UTC).replace(hour=3, minute=30, second=0, microsecond=0) - timedelta(days=10)
 #: A memory that does as the file `mode` says, and notes what it was asked.

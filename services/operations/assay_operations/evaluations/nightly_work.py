@@ -56,7 +56,10 @@ def night_name(settings: Settings, at: datetime) -> str:
 
 @contextmanager
 def settings_named(names: Mapping[str, str]) -> Iterator[None]:
-    """Name settings instead of options in the errors of an operation: `names` has the setting of each option."""
+    """Name settings instead of options in the errors of an operation.
+
+    `names` has the setting of each option.
+    """
     try:
         yield
     except OperationError as error:
