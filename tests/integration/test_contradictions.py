@@ -589,5 +589,5 @@ def test_the_evaluator_alone_asks_a_target_and_knows_earlier_findings(
 def test_an_identity_that_may_not_store_is_refused_before_a_call(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     with_settings_of(rig, "sre", monkeypatch)
     said = " ".join(rig.run("run", *rig.file("how fast?"), code=2).output.split())
-    assert "the store's user sre may not insert; `evaluator` may; or pass --no-store" in said
+    assert "the store's user sre cannot insert; `evaluator` can; or pass --no-store" in said
     assert rig.asked == 0

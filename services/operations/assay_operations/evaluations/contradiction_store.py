@@ -59,7 +59,7 @@ def expect_store(data: Path) -> None:
                 )
             except ProgrammingError:  # settings that a reader cannot set
                 raise OperationError(
-                    "refused", f"the store's user {settings.user} may not insert; `evaluator` may"
+                    "refused", f"the store's user {settings.user} cannot insert; `evaluator` can"
                 ) from None
 
 
