@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ import pytest
 from assay_auditor import log
 from assay_auditor.keys import KEY_FILE, NEXT_FILE, PUBLIC_FILE, ROTATION_FILE, prepare_signer
 from assay_auditor.notes import Checkpoint, Signer, Verifier
+from assay_auditor.rotation import OPERATION, target_of
 from assay_operations import audit_expire
 from assay_operations.audit_reads import standing
 from assay_runtime.store import connect
-from tests.support.audited import ORIGIN, TABLES, Audited
+from tests.support.audited import ORIGIN, TABLES, Audited, operation
 from tests.support.cli import Cli, called
+from tests.support.sample_rows import iso
 from tests.support.store import StoreServer
 from tests.support.witness import OwnWitness
 
@@ -48,6 +51,18 @@ def cli(audited: Audited, tmp_path: Path) -> Callable[..., "subprocess.Completed
 
 def vkey(audited: Audited) -> str:
     return (audited.directory / PUBLIC_FILE).read_text().strip()
+
+
+def record(audited: Audited, old: Verifier, **fields: Any) -> None:
+    """Insert the record of a rotation to `NEW`, as the command does."""
+    target = orjson.dumps(target_of(old, NEW.verifier)).decode()
+    audited.insert("operations_audit", operation(operation=OPERATION, target=target, **fields))
+
+
+def prepare(audited: Audited, **fields: Any) -> None:
+    """Record a rotation, and give the auditor its key."""
+    record(audited, Verifier.parsed(vkey(audited)), **fields)
+    prepare_signer(audited.directory, NEW)
 
 
 def grow(audited: Audited, start: int) -> None:
@@ -101,7 +116,7 @@ def test_a_rotation_is_a_leaf_and_a_checkpoint_of_both_keys_and_every_key_verifi
 
 def test_the_chain_is_in_the_store_and_in_the_file_and_either_is_enough(audited: Audited, cli: Any) -> None:
     old = vkey(audited)
-    prepare_signer(audited.directory, NEW)
+    prepare(audited)
     grow(audited, 50)
     grow(audited, 60)
     file = audited.directory / ROTATION_FILE
@@ -117,9 +132,80 @@ def test_the_chain_is_in_the_store_and_in_the_file_and_either_is_enough(audited:
     assert set(kinds(cli, "--vkey", old)) == {"checkpoint"}
 
 
-def test_a_reader_whose_settings_name_the_old_key_sees_a_valid_signature_in_the_console(audited: Audited) -> None:
+def test_a_new_key_without_the_leaf_that_records_it_is_a_mismatch_for_readers_of_either_key(
+    audited: Audited, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = Verifier.parsed(vkey(audited))
+    prepare_signer(audited.directory, NEW)
+    with monkeypatch.context() as forged:  # as somebody who has the old key and the store
+        forged.setattr(log.Log, "_expect_record", lambda *_: None)
+        grow(audited, 50)
+    assert vkey(audited) == NEW.verifier.vkey
+    for key in (old.vkey, NEW.verifier.vkey):
+        assert kinds(cli, "--vkey", key) == ["checkpoint"]
+    done = cli("verify")
+    assert f"the key {old.id.hex()} was replaced by {NEW.verifier.id.hex()} at" in done.stdout.decode()
+    record(audited, old)
+    grow(audited, 60)  # a record that was made afterwards explains nothing
+    assert kinds(cli) == ["checkpoint"]
+
+
+def test_a_record_whose_keys_or_whose_row_were_deleted_explains_no_new_key(audited: Audited, cli: Any) -> None:
+    prepare(audited)
+    grow(audited, 50)
+    assert kinds(cli) == []
+    [[place]] = audited.query(f"SELECT max(leaf_index) FROM assay.audit_rows WHERE tool_name = '{OPERATION}'")
+    for table, expected in (("audit_disclosures", ["checkpoint"]), ("audit_rows", ["missing_row", "checkpoint"])):
+        audited.owner.command(
+            f"ALTER TABLE assay_base.{table} DELETE WHERE leaf_index = {place}", settings={"mutations_sync": 2}
+        )
+        assert kinds(cli) == expected
+
+
+def test_the_auditor_takes_no_key_whose_change_is_not_recorded(audited: Audited, cli: Any) -> None:
     old = vkey(audited)
     prepare_signer(audited.directory, NEW)
+    audited.calls(3, start=50)
+    stopped = audited.auditor()
+    stopped.step()
+    stopped.close()
+    assert (NEXT_FILE in stopped.problem, "run assay audit rotate-key" in stopped.problem) == (True, True)
+    assert vkey(audited) == old
+    (audited.directory / NEXT_FILE).unlink()
+    grow(audited, 60)
+    assert kinds(cli) == []
+
+
+def test_the_record_of_a_rotation_outlives_the_retention_of_rows_without_its_person(
+    empty_store: StoreServer, tmp_path: Path
+) -> None:
+    with connect(empty_store.settings().store) as owner:
+        audited = Audited(empty_store, owner, tmp_path / "log")
+        audited.calls(5, days_old=60)
+        audited.watermark()
+        audited.audit()
+        prepare(audited, at=iso(time.time_ns() // 1_000_000 - 60 * 86_400_000))
+        audited.audit()
+        grow(audited, 5)
+        command = Cli(tmp_path, store_url=empty_store.url)
+        own = f'[auditor]\norigin = "{ORIGIN}"\ndirectory = "{audited.directory}"\ncheckpoint_s = 0.1\n[retention]\naudit_days = 30\n'
+        with audited.auditing():
+            done = command.call("audit", "expire", "--yes", "--data", str(tmp_path), role="owner", extra=own)
+        assert done.stdout == b"deleted 5 row(s) of the audit log\n", done.stderr
+        done = command.call("audit", "expire", "--dry-run", role="owner", extra=own)
+        assert b"would delete 0 row(s)" in done.stderr
+        done = command.call("audit", "verify", "--full", role="sre", extra=own)
+        assert (done.returncode, b"; 5 row(s) expired" in done.stdout) == (0, True), done.stdout
+        shown = orjson.loads(command.call("audit", "show", "5", "--json", role="sre", extra=own).stdout)
+        opened = {name for name, value in shown["disclosed"].items() if value is not None}
+        assert (shown["tool_name"], opened) == (OPERATION, {"target"})
+        erase = ("audit", "erase", "--subject", shown["disclosed"]["target"], "--yes", "--data", str(tmp_path))
+        assert command.call(*erase, role="owner", extra=own).stdout == b"erased 0 value(s)\n"
+
+
+def test_a_reader_whose_settings_name_the_old_key_sees_a_valid_signature_in_the_console(audited: Audited) -> None:
+    old = vkey(audited)
+    prepare(audited)
     grow(audited, 50)
     grow(audited, 60)
     for key, expected in ((old, "valid"), (Signer(ORIGIN, b"z" * 32).verifier.vkey, "bad")):
@@ -132,7 +218,7 @@ def test_a_reader_whose_settings_name_the_old_key_sees_a_valid_signature_in_the_
 
 def test_the_old_key_signs_nothing_any_more(audited: Audited, cli: Any) -> None:
     old = audited.auditor().signer
-    prepare_signer(audited.directory, NEW)
+    prepare(audited)
     grow(audited, 50)
     grow(audited, 60)
     [[size, root]] = audited.query("SELECT size, root FROM assay.audit_checkpoints ORDER BY size DESC LIMIT 1")
@@ -156,7 +242,7 @@ def test_a_rotation_that_was_killed_between_two_steps_is_completed_by_the_next_s
     audited: Audited, cli: Any, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, number: int, after: bool
 ) -> None:
     old = vkey(audited)
-    prepare_signer(audited.directory, NEW)
+    prepare(audited)
     step, calls = getattr(owner, name), []
 
     def killed(*arguments: Any, **options: Any) -> Any:
@@ -187,7 +273,7 @@ def test_a_rotation_that_was_killed_between_two_steps_is_completed_by_the_next_s
 
 def test_a_public_key_that_an_interrupted_rotation_left_is_replaced_at_the_next_start(audited: Audited) -> None:
     old = vkey(audited)
-    prepare_signer(audited.directory, NEW)
+    prepare(audited)
     audited.audit()
     (audited.directory / PUBLIC_FILE).write_text(old + "\n")
     audited.auditor()
@@ -196,7 +282,7 @@ def test_a_public_key_that_an_interrupted_rotation_left_is_replaced_at_the_next_
 
 def test_an_auditor_that_stood_by_takes_the_new_key(audited: Audited, cli: Any) -> None:
     standing = audited.auditor()
-    prepare_signer(audited.directory, NEW)
+    prepare(audited)
     audited.audit()
     audited.calls(2, start=70)
     audited.watermark()
@@ -212,7 +298,7 @@ def test_a_witness_takes_what_both_keys_signed_and_the_new_one_alone_once_it_kno
     witness = OwnWitness({ORIGIN: vkey(audited)})
     try:
         assert audited.anchor(witnesses=witness.setting).problems == []
-        prepare_signer(audited.directory, NEW)
+        prepare(audited)
         grow(audited, 50)
         assert audited.anchor(witnesses=witness.setting).problems == []
         grow(audited, 60)

@@ -7,6 +7,7 @@ Deleting a disclosure erases the value and leaves every proof intact.
 import base64
 import hashlib
 import hmac
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import orjson
@@ -44,6 +45,12 @@ def opened(disclosure: str) -> tuple[str, str] | None:
     if isinstance(found, list) and len(found) == 3 and all(isinstance(each, str) for each in found):
         return found[1], found[2]
     return None
+
+
+def opened_of(digests: Collection[str], disclosures: Iterable[str]) -> dict[str, str]:
+    """Return the fields of a row by name: those of its disclosures that its digests confirm."""
+    found = (opened(text) for text in disclosures if digest_of(text) in digests)
+    return dict(field for field in found if field is not None)
 
 
 def _encoded(data: bytes) -> str:

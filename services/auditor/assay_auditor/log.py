@@ -13,10 +13,20 @@ from typing import Any
 import orjson
 
 from assay_auditor.chain import GENESIS, is_hash
-from assay_auditor.keys import CHECKPOINT_FILE, KEY_FILE, ROTATION_FILE, append_checkpoint, last_notes, replace_signer
+from assay_auditor.disclosures import opened
+from assay_auditor.keys import (
+    CHECKPOINT_FILE,
+    KEY_FILE,
+    NEXT_FILE,
+    ROTATION_FILE,
+    KeyFileError,
+    append_checkpoint,
+    last_notes,
+    replace_signer,
+)
 from assay_auditor.merkle import Tree
 from assay_auditor.notes import Checkpoint, NoteError, Signed, Signer
-from assay_auditor.rotation import Rotation, signed_by_both
+from assay_auditor.rotation import KEYS_FIELD, OPERATION, Rotation, signed_by_both, target_of
 from assay_auditor.rows import Leaf, Source, leaf_of
 from assay_auditor.sources import EVENT_KINDS, Sources
 from assay_runtime.store import Client, insert_json_rows
@@ -121,9 +131,11 @@ class Log:
     def rotate(self, new: Signer) -> None:
         """Replace the key: state it, sign a checkpoint with both keys, remove the old private key.
 
-        Raises `OSError` too. After an interruption at any point, the next start does all of it again.
+        Raises `KeyFileError` if no leaf records it, and `OSError` too. After an interruption at any point, the next start does all of it
+        again.
         """
         old = self._signer
+        self._expect_record(target_of(old.verifier, new.verifier))
         checkpoint = Checkpoint(self.origin, self.tree.size, self.tree.root())
         statement = signed_by_both(Rotation(checkpoint, old.verifier, new.verifier).text, old, new)
         append_checkpoint(self._directory, statement, ROTATION_FILE)
@@ -134,6 +146,18 @@ class Log:
         self._signer = new
         self.checkpoint_size, self.covered_at = checkpoint.size, time.time()
         self.newest = Signed(checkpoint, note)
+
+    def _expect_record(self, target: dict[str, str]) -> None:
+        """Raise `KeyFileError` if no leaf records the change of the key: `assay audit verify` would never accept it."""
+        rows = self._client.query(
+            "SELECT disclosure FROM audit_disclosures WHERE log = {log:String} AND leaf_index IN (SELECT leaf_index FROM audit_rows "
+            "WHERE log = {log:String} AND leaf_index < {size:UInt64} AND kind = 'operation' AND tool_name = {operation:String})",
+            parameters={"log": self.origin, "size": self.tree.size, "operation": OPERATION},
+        ).result_rows
+        if (KEYS_FIELD, orjson.dumps(target).decode()) not in {opened(text) for (text,) in rows}:
+            raise KeyFileError(
+                f"no leaf records the change to the key in {self._directory / NEXT_FILE}: remove it, and run assay audit rotate-key"
+            )
 
     def _record(
         self, checkpoint: Checkpoint, note: str, tree: Tree, places: dict[str, int], rotation: str = ""
