@@ -109,6 +109,27 @@ def test_small_batches_and_large_ones_give_the_same_leaves_of_events(audited: Au
     assert audited.query(f"SELECT {events} ORDER BY place") == small != []
 
 
+def test_events_that_are_deleted_between_two_batches_hold_up_no_later_ones(audited: Audited) -> None:
+    calls = audited.calls(30)
+    audited.watermark()
+    auditor = audited.auditor(batch_rows=2)
+    assert [auditor.step() for _ in range(3)] == [True] * 3  # the ends of the next batches are known by now
+    gone = ", ".join(str(call["id"]) for call in calls[6:17])
+    audited.owner.command(
+        f"ALTER TABLE assay_base.tool_calls DELETE WHERE id IN ({gone})", settings={"mutations_sync": 2}
+    )
+    for _ in range(20):
+        auditor.step()
+    auditor.close()
+    assert auditor.problem == ""
+    logged = [
+        row[0]
+        for row in rows(audited, "toString(source_id), leaf_index")
+        if row[0] in {each["event_id"] for each in calls}
+    ]
+    assert logged == [call["event_id"] for call in (*calls[:6], *calls[17:])]
+
+
 def test_an_event_that_is_delivered_twice_is_one_leaf(audited: Audited) -> None:
     [call] = audited.calls(1)
     audited.watermark()
@@ -238,12 +259,12 @@ def test_a_write_that_breaks_off_between_any_two_steps_changes_nothing_in_the_en
         inserted = 0
         insert = Log._insert
 
-        def broken(self: Log, table: str, rows: Any, after: bool = after, insert: Any = insert) -> None:
+        def broken(self: Log, *arguments: Any, after: bool = after, insert: Any = insert) -> None:
             nonlocal inserted
             inserted += 1
             if inserted == failing and not after:
                 raise OSError("killed")
-            insert(self, table, rows)
+            insert(self, *arguments)
             if inserted == failing:
                 raise OSError("killed")
 

@@ -18,6 +18,9 @@ OVERLAP_S = 3_600
 #: Kinds of rows whose place is the id of an event.
 EVENT_KINDS = ("tool_call", "server_event")
 _EVENT_TABLES = ("tool_calls", "server_events")
+_NEXT = "WHERE id > {after:UInt64} AND id <= {upto:UInt64} ORDER BY id LIMIT {most:UInt64}"
+#: Batches whose ends are looked up at once.
+_BATCHES = 20
 #: Ids of events that belong to one hour.
 _HOUR = 3_600_000 * PLACES
 #: Identifiers that one query names. A server refuses a parameter of more than 128 KiB, and each takes 39 bytes.
@@ -135,6 +138,9 @@ class Sources:
     def __init__(self, client: Client, log: str) -> None:
         self._client = client
         self._log = log
+        #: True if the last batch of events was full, and the ids at which the next batches end, the last one first.
+        self._many = False
+        self._ends: list[int] = []
         #: Ids of each kind that have a leaf, of those that the last pass read: they are not looked for again.
         self._known: dict[str, set[str]] = {"lost": set(), "operation": set()}
         #: What the window of each kind had when all of it had leaves: it is not read again while it has the same.
@@ -162,12 +168,27 @@ class Sources:
         """Return the next events with `after < id <= upto`, in their order."""
         if after >= upto:
             return []
-        wanted = {"after": after, "upto": upto, "most": most}
+        wanted = {"after": after, "upto": min(upto, self._end(after, upto, most)), "most": most}
         found: list[Source] = []
         for query in (_CALLS, _SERVER_EVENTS):
-            where = "WHERE id > {after:UInt64} AND id <= {upto:UInt64} ORDER BY id LIMIT {most:UInt64}"
-            found += [_event(row) for row in self._client.query(query + where, parameters=wanted).result_rows]
+            found += [_event(row) for row in self._client.query(query + _NEXT, parameters=wanted).result_rows]
+        self._many = len(found) >= most
+        if not self._many:
+            self._ends = []  # events may have been deleted meanwhile
         return sorted(found, key=_order)[:most]
+
+    def _end(self, after: int, upto: int, most: int) -> int:
+        """Return the id of the last event of a batch, if many follow: so that the store does not read all later ones for each batch."""
+        while self._ends and self._ends[-1] <= after:
+            self._ends.pop()
+        if self._many and not self._ends:
+            wanted = {"after": after, "upto": upto, "most": most * _BATCHES}
+            ids: list[int] = []
+            for table in _EVENT_TABLES:
+                rows = self._client.query(f"SELECT id FROM {table} {_NEXT}", parameters=wanted).result_rows  # noqa: S608 - constants
+                ids += [each for (each,) in rows]
+            self._ends = sorted(ids)[: most * _BATCHES][most - 1 :: most][::-1]
+        return self._ends[-1] if self._ends else upto
 
     def late_events(self, after: int, upto: int, most: int) -> list[Source]:
         """Return events with `after < id <= upto` that were stored after the log had passed them.
