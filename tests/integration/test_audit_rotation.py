@@ -1,6 +1,9 @@
 """`assay audit rotate-key` on a real store: recorded, signed by both keys, and whole again after an interruption at any point."""
 
+import multiprocessing
+import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -10,13 +13,15 @@ from typing import Any
 import orjson
 import pytest
 
-from assay_auditor import log
+from assay_auditor import keys, log
+from assay_auditor.auditor import Auditor
 from assay_auditor.keys import KEY_FILE, NEXT_FILE, PUBLIC_FILE, ROTATION_FILE, prepare_signer
 from assay_auditor.notes import Checkpoint, Signer, Verifier
 from assay_auditor.rotation import OPERATION, target_of
 from assay_operations import audit_expire
 from assay_operations.audit_reads import standing
 from assay_runtime.store import connect
+from assay_schema.settings import Settings
 from tests.support.audited import ORIGIN, TABLES, Audited, operation
 from tests.support.cli import Cli, called
 from tests.support.sample_rows import iso
@@ -24,10 +29,6 @@ from tests.support.store import StoreServer
 from tests.support.witness import OwnWitness
 
 NEW = Signer(ORIGIN, b"n" * 32)
-
-
-class KilledError(BaseException):
-    """The process ends here."""
 
 
 @pytest.fixture
@@ -81,26 +82,26 @@ def kinds(cli: Any, *arguments: str) -> list[str]:
 def test_a_rotation_is_a_leaf_and_a_checkpoint_of_both_keys_and_every_key_verifies_the_log(
     audited: Audited, cli: Any, tmp_path: Path
 ) -> None:
-    keys = [vkey(audited)]
+    vkeys = [vkey(audited)]
     early = cli("prove", "0").stdout
     for number in range(2):
         with audited.auditing():
             done = cli("rotate-key", "--yes", "--comment", "yearly", role="owner")
         assert done.returncode == 0, done.stderr
-        keys.append(done.stdout.decode().strip())
+        vkeys.append(done.stdout.decode().strip())
         grow(audited, 100 * (number + 1))
-    assert len(set(keys)) == 3
-    assert vkey(audited) == keys[-1] == cli("key").stdout.decode().strip()
+    assert len(set(vkeys)) == 3
+    assert vkey(audited) == vkeys[-1] == cli("key").stdout.decode().strip()
     assert not (audited.directory / NEXT_FILE).exists()
-    assert Signer.parsed((audited.directory / KEY_FILE).read_text().strip()).verifier.vkey == keys[-1]
+    assert Signer.parsed((audited.directory / KEY_FILE).read_text().strip()).verifier.vkey == vkeys[-1]
     rows = [orjson.loads(line) for line in cli("list", "--tool", "audit rotate-key", "--json").stdout.splitlines()]
     assert [row["status"] for row in rows] == ["done", "started"] * 2
     # The record is below the checkpoint that both keys signed.
     sizes = audited.query("SELECT size FROM assay.audit_checkpoints WHERE rotation != '' ORDER BY size")
     assert [size > row["leaf_index"] for (size,), row in zip(sizes, [rows[3], rows[1]], strict=True)] == [True, True]
     late = cli("prove", str(audited.size() - 1)).stdout
-    assert orjson.loads(late)["vkey"] == keys[-1]
-    for key in keys:
+    assert orjson.loads(late)["vkey"] == vkeys[-1]
+    for key in vkeys:
         assert kinds(cli, "--vkey", key) == []
         assert [
             each["problem"] for each in map(orjson.loads, cli("anchors", "--json", "--vkey", key).stdout.splitlines())
@@ -108,7 +109,7 @@ def test_a_rotation_is_a_leaf_and_a_checkpoint_of_both_keys_and_every_key_verifi
         (tmp_path / "late.json").write_bytes(late)
         assert called("audit", "check", str(tmp_path / "late.json"), "--vkey", key).returncode == 0
     (tmp_path / "early.json").write_bytes(early)
-    assert called("audit", "check", str(tmp_path / "early.json"), "--vkey", keys[0]).returncode == 0
+    assert called("audit", "check", str(tmp_path / "early.json"), "--vkey", vkeys[0]).returncode == 0
     stranger = Signer(ORIGIN, b"z" * 32).verifier.vkey
     assert set(kinds(cli, "--vkey", stranger)) == {"checkpoint"}
     assert called("audit", "check", str(tmp_path / "late.json"), "--vkey", stranger).returncode == 1
@@ -227,43 +228,48 @@ def test_the_old_key_signs_nothing_any_more(audited: Audited, cli: Any) -> None:
     assert "checkpoint" in kinds(cli)
 
 
-#: What a rotation does, in its order: where it is interrupted, before or after.
-STEPS = [
+#: What a rotation does, in its order: the process is killed before or after the call of this number.
+STEPS: list[tuple[Any, str, int]] = [
     (log, "append_checkpoint", 1),
     (log, "append_checkpoint", 2),
     (log.Log, "_record", 1),
     (log, "replace_signer", 1),
+    (keys, "_publish", 3),  # the others are at the start
 ]
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize(("owner", "name", "number"), STEPS)
-def test_a_rotation_that_was_killed_between_two_steps_is_completed_by_the_next_start(
-    audited: Audited, cli: Any, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, number: int, after: bool
-) -> None:
-    old = vkey(audited)
-    prepare(audited)
+def killed_at(settings: Settings, where: int, after: bool) -> None:
+    """Run a pass of an auditor in this process, which the kernel kills (`SIGKILL`) before or after one of `STEPS`."""
+    owner, name, number = STEPS[where]
     step, calls = getattr(owner, name), []
 
     def killed(*arguments: Any, **options: Any) -> Any:
         calls.append(name)
         if len(calls) == number and not after:
-            raise KilledError
+            os.kill(os.getpid(), signal.SIGKILL)
         result = step(*arguments, **options)
         if len(calls) == number:
-            raise KilledError
+            os.kill(os.getpid(), signal.SIGKILL)
         return result
 
-    first = audited.auditor()
-    monkeypatch.setattr(owner, name, killed)
-    with pytest.raises(KilledError):
-        first.step()
-    monkeypatch.setattr(owner, name, step)
-    first._lock.release()  # as the kernel does
+    setattr(owner, name, killed)
+    Auditor(settings).step()
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("where", range(len(STEPS)), ids=[f"{name}-{number}" for _, name, number in STEPS])
+def test_a_rotation_that_was_killed_between_two_steps_is_completed_by_the_next_start(
+    audited: Audited, cli: Any, where: int, after: bool
+) -> None:
+    old, name = vkey(audited), STEPS[where][1]
+    prepare(audited)
+    process = multiprocessing.get_context("spawn").Process(target=killed_at, args=(audited.settings(), where, after))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
     has_key = Signer.parsed((audited.directory / KEY_FILE).read_text().strip())
-    assert (has_key.verifier == NEW.verifier) == (
-        name == "replace_signer" and after
-    )  # not before the new one has signed
+    is_replaced = name == "_publish" or (name == "replace_signer" and after)
+    assert (has_key.verifier == NEW.verifier) == is_replaced  # not before the new one has signed
     grow(audited, 50)
     assert vkey(audited) == NEW.verifier.vkey
     assert not (audited.directory / NEXT_FILE).exists()
