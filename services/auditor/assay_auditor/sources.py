@@ -1,4 +1,4 @@
-"""Sources of rows, read from the views: tool calls, server events, losses, operations.
+"""Sources of rows, read from the views: tool calls, server events, losses, operations, saved cases of datasets.
 
 Arguments, results and messages are not read: the store hashes them, however long they are.
 """
@@ -36,7 +36,7 @@ SELECT
     'tool_call', toString(event_id), id, {time_sql("occurred_at")}, {time_sql("created_at")}, toString(project), service,
     toString(tool_name), toString(status), server_session_id, toUInt64(least(round(duration_ms * 1000), 9e15)), toString(error_kind),
     CAST(pii_attempted, 'Array(String)'), CAST(pii_blocked, 'Array(String)'), toString(agent_name), {_digest("args_summary")},
-    {_digest("result_summary")}, NULL
+    {_digest("result_summary")}, NULL, toString(policy)
 FROM tool_calls
 """  # noqa: S608 - constants
 _SERVER_EVENTS = f"""
@@ -44,7 +44,7 @@ SELECT
     'server_event', toString(event_id), id, {time_sql("occurred_at")}, {time_sql("created_at")}, toString(project), service,
     toString(event_subtype), 'success', server_session_id, NULL, NULL,
     CAST(pii_attempted, 'Array(String)'), CAST(pii_blocked, 'Array(String)'), toString(agent_name), {_digest("args_summary")},
-    {_digest("result_summary")}, {_digest("toNullable(message)")}
+    {_digest("result_summary")}, {_digest("toNullable(message)")}, toString(policy)
 FROM server_events
 """  # noqa: S608 - constants
 _LOST = f"""
@@ -55,17 +55,33 @@ SELECT
 FROM capture_failures
 WHERE isNotNull(entry_id) AND stage IN {{stages:Array(String)}}
 """  # noqa: S608 - constants
+#: A version of a case of a dataset is its own record, made by its reviewer: it is read like one. Its question and answers are not.
 _OPERATIONS = f"""
 SELECT
-    toString(operation_id), toString(outcome), toUnixTimestamp64Micro(stored_at), {time_sql("at")}, toString(operation), actor,
-    toString(error_kind), host, toString(identity), target, comment, toString(planned), toString(changed)
-FROM operations_audit
+    operation_id, outcome, toUnixTimestamp64Micro(stored_at), {time_sql("at")}, operation, actor, error_kind, host, identity, target,
+    comment, planned, changed
+FROM (
+    SELECT
+        toString(operation_id) AS operation_id, toString(outcome) AS outcome, stored_at, at, toString(operation) AS operation,
+        toString(actor) AS actor, toString(error_kind) AS error_kind, toString(host) AS host, toString(identity) AS identity, target,
+        comment, toString(planned) AS planned, toString(changed) AS changed
+    FROM operations_audit
+    UNION ALL
+    SELECT
+        concat(project, '/', dataset, '/', toString(version), '/', case_id), 'done', stored_at, at,
+        if(retired, 'dataset retire', 'dataset save'), reviewer, '', '', 'console',
+        concat(
+            '{{"project":', toJSONString(toString(project)), ',"dataset":', toJSONString(toString(dataset)), ',"case_id":',
+            toJSONString(case_id), ',"version":', toString(version), '}}'
+        ), '', '1', '1'
+    FROM dataset_case_versions
+) AS records
 """  # noqa: S608 - constants
 
 
 def _event(row: Sequence[Any], *, late: bool = False) -> Source:
     kind, event_id, place, occurred, created, project, service, tool, status, session, duration, error = row[:12]
-    attempted, blocked, agent, arguments, result, message = row[12:]
+    attempted, blocked, agent, arguments, result, message, policy = row[12:]
     return Source(
         kind=kind,
         source_id=event_id,
@@ -82,7 +98,12 @@ def _event(row: Sequence[Any], *, late: bool = False) -> Source:
         pii_attempted=attempted,
         pii_blocked=blocked,
         caller_id=agent,
-        personal={"args_sha256": arguments, "result_sha256": result, "message_sha256": message},
+        personal={
+            "args_sha256": arguments,
+            "result_sha256": result,
+            "message_sha256": message,
+            "policy": policy or None,
+        },
         late=late,
     )
 
