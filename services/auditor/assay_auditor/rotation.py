@@ -1,4 +1,4 @@
-"""Rotation of the signer's key: its record, a statement that both keys sign, and the chain of keys. Pure.
+"""Rotation of the signer's key: its record, the statement of both keys, the chain of keys. Pure.
 
 The old key names its successor, and the new one vouches for its predecessor. So a reader who trusts either verifies the whole log. The
 record is an operation like any other: a leaf below the checkpoint that both keys sign, which says who replaced the key and why.
@@ -38,7 +38,10 @@ class Record:
 
 
 def record_of(row: Mapping[str, Any], disclosures: Iterable[str]) -> Record | None:
-    """Return the record of a rotation in a row; None without one, or if its digests do not confirm its keys."""
+    """Return the record of a rotation in a row.
+
+    None without one, or if its digests do not confirm its keys.
+    """
     if (row["kind"], row["tool_name"], row["status"]) != ("operation", OPERATION, "started"):
         return None
     try:
@@ -124,7 +127,10 @@ class KeyChain:
             self.problems.append(f"the key {found.old.id.hex()} was replaced by {len(others)} different keys")
 
     def unrecorded(self, records: Iterable[Record]) -> list[str]:
-        """Return what is wrong with rotations that none of the records explains. `records`: those whose leaves are in the log."""
+        """Return the rotations that none of the records explains, as sentences.
+
+        `records`: those whose leaves are in the log.
+        """
         known = list(records)
         return [
             f"the key {old.id.hex()} was replaced by {new.id.hex()} at {size} leaves, and none of these records it"

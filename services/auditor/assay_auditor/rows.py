@@ -145,7 +145,10 @@ _END = canonical({"v": VERSION})[1:]
 
 
 def stored_row(leaf: Leaf, log: str) -> bytes:
-    """Return the row of a leaf in the table, as JSON: its document without the version, the log and its hash."""
+    """Return the row of a leaf in the table, as JSON.
+
+    It has the columns of the document, the log and the hash of the leaf.
+    """
     return leaf.data.removesuffix(_END) + orjson.dumps({"log": log, "leaf_hash": leaf.hash.hex()})[1:]
 
 

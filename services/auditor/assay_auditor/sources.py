@@ -1,4 +1,4 @@
-"""Sources of rows, read from the views: tool calls, server events, losses, operations, saved cases of datasets.
+"""Sources of rows, read from the views: tool calls, server events, losses, what people changed.
 
 Arguments, results and messages are not read: the store hashes them, however long they are.
 """
