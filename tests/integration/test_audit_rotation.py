@@ -110,6 +110,7 @@ def test_a_rotation_is_a_leaf_and_a_checkpoint_of_both_keys_and_every_key_verifi
         assert called("audit", "check", str(tmp_path / "late.json"), "--vkey", key).returncode == 0
     (tmp_path / "early.json").write_bytes(early)
     assert called("audit", "check", str(tmp_path / "early.json"), "--vkey", vkeys[0]).returncode == 0
+    assert kinds(cli, "--since", "1s") == []
     stranger = Signer(ORIGIN, b"z" * 32).verifier.vkey
     assert set(kinds(cli, "--vkey", stranger)) == {"checkpoint"}
     assert called("audit", "check", str(tmp_path / "late.json"), "--vkey", stranger).returncode == 1

@@ -151,10 +151,14 @@ class Log:
 
     def _expect_record(self, target: dict[str, str]) -> None:
         """Raise `KeyFileError` if no leaf records the change of the key: `assay audit verify` would never accept it."""
-        rows = self._client.query(
-            "SELECT disclosure FROM audit_disclosures WHERE log = {log:String} AND leaf_index IN (SELECT leaf_index FROM audit_rows "
-            "WHERE log = {log:String} AND leaf_index < {size:UInt64} AND kind = 'operation' AND tool_name = {operation:String})",
+        records = self._client.query(
+            "SELECT leaf_index FROM audit_rows "
+            "WHERE log = {log:String} AND leaf_index < {size:UInt64} AND kind = 'operation' AND tool_name = {operation:String}",
             parameters={"log": self.origin, "size": self.tree.size, "operation": OPERATION},
+        ).result_rows
+        rows = self._client.query(
+            "SELECT disclosure FROM audit_disclosures WHERE log = {log:String} AND leaf_index IN {places:Array(UInt64)}",
+            parameters={"log": self.origin, "places": sorted({int(place) for (place,) in records})},
         ).result_rows
         if (KEYS_FIELD, orjson.dumps(target).decode()) not in {opened(text) for (text,) in rows}:
             raise KeyFileError(
