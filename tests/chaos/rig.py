@@ -199,7 +199,15 @@ class Rig:
 
     def start_redis(self, directory: Path) -> None:
         """(Re)start Redis in a directory, as `assay up` configures it."""
-        command = [RedisServer.usual_binary, "--port", str(self.redis_port), "--bind", "127.0.0.1", "--dir", str(directory)]
+        command = [
+            RedisServer.usual_binary,
+            "--port",
+            str(self.redis_port),
+            "--bind",
+            "127.0.0.1",
+            "--dir",
+            str(directory),
+        ]
         command += [
             "--appendonly",
             "yes",

@@ -15,17 +15,28 @@ from assay_evals.nightly import Attempt, Outcome
 from assay_operations.errors import OperationError
 from assay_operations.evaluations import paid_calls
 from assay_operations.evaluations.nightly import nightly_evaluations
+from assay_runtime.store import connect
 from assay_schema.alerts import Alert
 from assay_schema.settings import RedisSettings
 from assay_schema.streams import alert_inbox_key
 from tests.support.anthropic_server import KEY
+from tests.support.contradictions import judge
 from tests.support.longmemeval import rows, write
+from tests.support.openai_server import OpenAiServer, settings_toml
 from tests.support.panel import Panel
 from tests.support.redis import RedisServer
-from tests.support.store import StoreServer
+from tests.support.store import PASSWORD, StoreServer
 
 pytestmark = pytest.mark.xdist_group("evaluation-store")
 
+#: A system whose documents state limits, and its questions.
+SEARCH = """
+from tests.support.contradictions import limit
+
+def search(query, limit_=5):
+    ids = [f"{name} for {query}" for name in ("a", "b")]
+    return {"results": ids, "contexts": [{"id": ids[0], "text": limit(5)}, {"id": ids[1], "text": limit(9)}]}
+"""
 NIGHT = datetime.now(UTC).replace(hour=3, minute=30, second=0, microsecond=0) - timedelta(days=10)
 #: A memory that does as the file `mode` says, and notes what it was asked.
 MEMORY = """
@@ -216,3 +227,63 @@ def test_a_panel_without_answers_is_refused(nights: Nights, panel: Panel) -> Non
     panel.answers("9", "9")
     nights.have("nightly_cross_modal", answers=Path("answers.jsonl"))
     assert nights.outcomes() == [Outcome.PASS]
+
+
+@pytest.fixture
+def documents(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAiServer]:
+    monkeypatch.setattr(paid_calls, "RETRY_S", 0.0)
+    sys.modules.pop("night_search", None)
+    (nights.folder / "night_search.py").write_text(SEARCH)
+    with OpenAiServer(reply=judge) as api:
+        file = nights.folder / "evaluator.toml"
+        store = f'[store]\nurl = "{nights.settings.store.url}"\nuser = "evaluator"\npassword = "{PASSWORD}"\n'
+        file.write_text(settings_toml(api.url, KEY) + store)
+        file.chmod(0o600)
+        monkeypatch.setenv("ASSAY_CONFIG", str(file))
+        nights.have("nightly_longmemeval", dataset=None)
+        nights.have("nightly_contradictions", queries=Path("questions.txt"), target="night_search:search")
+        yield api
+
+
+def test_a_night_of_contradictions_is_stored_and_fails_above_its_rate_or_for_a_severe_finding(
+    nights: Nights, documents: OpenAiServer, migrated: StoreServer
+) -> None:
+    Path("questions.txt").write_text("".join(f"how fast may I ask, {number}?\n" for number in range(12)))
+    [found] = nights.attempts()
+    assert (found.outcome, found.cases) == (Outcome.PASS, 12)
+    assert "12 pairs judged" in found.detail
+    assert "100.0% of questions contradict" in found.detail
+    assert found.cost_usd == pytest.approx(documents.nano / 1e9)
+    with connect(migrated.settings("sre").store) as client:
+        [[stored]] = client.query(
+            "SELECT count() FROM contradiction_runs WHERE project = {project:String}",
+            {"project": nights.settings.evals.project},
+        ).result_rows
+    assert stored == 1
+    nights.have("nightly_contradictions", max_rate=0.5)
+    [above] = nights.attempts(days=1)
+    assert (above.outcome, above.failed_metrics) == (Outcome.FAIL, ["contradictions"])
+    nights.have("nightly_contradictions", max_rate=None, fail_on="high")
+    assert nights.outcomes(days=1) == [Outcome.PASS], "their severity is low"
+    nights.have("nightly_contradictions", fail_on="low")
+    [severe] = nights.attempts(days=1)
+    assert (severe.outcome, severe.failed_metrics) == (Outcome.FAIL, ["findings"])
+
+
+def test_the_attempts_of_a_night_share_the_budget_of_contradictions(nights: Nights, documents: OpenAiServer) -> None:
+    Path("questions.txt").write_text("how fast may I ask?\n")
+    documents.reply = lambda _: "no JSON"
+    [first] = nights.attempts()
+    assert first.outcome is Outcome.ERROR
+    assert first.cost_usd > 0
+    documents.reply = judge
+    nights.have("nightly_contradictions", budget_usd=first.cost_usd)
+    [again] = nights.attempts(days=0.1)
+    assert again.outcome is Outcome.BUDGET_EXCEEDED
+    assert "nightly_contradictions.budget_usd" in again.detail
+
+
+def test_questions_without_a_system_are_refused(nights: Nights, documents: OpenAiServer) -> None:
+    nights.have("nightly_contradictions", target=None)
+    with pytest.raises(OperationError, match=r"nightly_contradictions\.target"):
+        nights.attempts()

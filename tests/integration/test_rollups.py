@@ -248,6 +248,28 @@ def test_a_refresh_that_wrote_only_a_part_is_completed_by_the_hourly_comparison(
     assert_rollups_hold(owner, rows)
 
 
+def test_a_repair_counts_the_newest_hours_first_with_a_bounded_number_of_events(owner: Client) -> None:
+    at = "toDateTime64(toStartOfHour(now('UTC')) - toIntervalHour(2 + intDiv(number, 300000)), 3, 'UTC')"
+    event_id = (
+        "reinterpretAsUUID(bitOr(bitShiftLeft(toUInt128(bitOr(bitShiftLeft(toUInt64(2), 62), number)), 64),"
+        " toUInt128(bitOr(bitShiftLeft(toUInt64(toUnixTimestamp64Milli(at)), 16), 28672))))"
+    )
+    owner.command(
+        "INSERT INTO assay_base.server_events (schema_version, id, created_at, event_id, project, service, occurred_at,"
+        f" timestamp, event_subtype, stored_at) SELECT 1, number + 1, {at} AS at, {event_id}, 'p', 's', at, at, 'server_start', at"
+        " FROM numbers(900000)"
+    )
+    differing = "SELECT count() FROM assay_base.rollup_minute_differing"
+    counted = "SELECT sum(events) FROM rollup_minute"
+    [[hours]] = owner.query(differing).result_rows
+    assert hours == 2, "the hour that begins below half a million events is the last one"
+    refresh_rollups(owner, ("rollup_minute_repair",))
+    assert owner.query(counted).result_rows == [(600_000,)]
+    refresh_rollups(owner, ("rollup_minute_repair",))
+    assert owner.query(counted).result_rows == [(900_000,)]
+    assert owner.query(differing).result_rows == [(0,)]
+
+
 def test_a_store_killed_in_the_middle_of_a_refresh_catches_up_on_its_own_clock(tables: Path, tmp_path: Path) -> None:
     rows, chance = sample(6), random.Random(7)
     server = StoreServer(tmp_path, tables=tables).start()

@@ -4040,6 +4040,56 @@ FROM
 )
 COMMENT 'Labels of people on pairs of documents: the latest of each labeller for each pair of a run.';
 
+CREATE OR REPLACE VIEW `assay_base_local`.rollup_minute_differing ON CLUSTER '{cluster}'
+DEFINER = owner SQL SECURITY DEFINER
+AS SELECT CAST(kind, 'Enum8(\'retrieval\' = 1, \'answer\' = 2, \'feedback\' = 3, \'failure\' = 4, \'tool_call\' = 5, \'server_event\' = 6)') AS kind, project, hour
+FROM
+(
+    SELECT kind, project, hour, sum(held) OVER (ORDER BY hour DESC, kind, project ROWS UNBOUNDED PRECEDING) - held AS before
+    FROM
+    (
+        SELECT kind, project, hour, sum(held) AS held
+        FROM
+        (
+            SELECT 'retrieval' AS kind, project, toStartOfHour(event_time) AS hour, sum(reinterpretAsInt64(cityHash64(id))) AS difference, count() AS held
+            FROM `assay_base_local`.candidates FINAL
+            GROUP BY project, hour
+            UNION ALL
+            SELECT 'answer' AS kind, project, toStartOfHour(event_time) AS hour, sum(reinterpretAsInt64(cityHash64(id))) AS difference, count() AS held
+            FROM `assay_base_local`.answers FINAL
+            GROUP BY project, hour
+            UNION ALL
+            SELECT 'feedback' AS kind, project, toStartOfHour(event_time) AS hour, sum(reinterpretAsInt64(cityHash64(id))) AS difference, count() AS held
+            FROM `assay_base_local`.feedback FINAL
+            GROUP BY project, hour
+            UNION ALL
+            SELECT 'tool_call' AS kind, project, toStartOfHour(event_time) AS hour, sum(reinterpretAsInt64(cityHash64(id))) AS difference, count() AS held
+            FROM `assay_base_local`.tool_calls FINAL
+            GROUP BY project, hour
+            UNION ALL
+            SELECT 'server_event' AS kind, project, toStartOfHour(event_time) AS hour, sum(reinterpretAsInt64(cityHash64(id))) AS difference, count() AS held
+            FROM `assay_base_local`.server_events FINAL
+            GROUP BY project, hour
+            UNION ALL
+            SELECT
+                'failure' AS kind, project, toStartOfHour(created_at) AS hour,
+                sum(reinterpretAsInt64(cityHash64(failure_id, created_at))) AS difference, count() AS held
+            FROM `assay_base_local`.capture_failures FINAL
+            GROUP BY project, hour
+            UNION ALL
+            SELECT
+                toString(kind) AS kind, project, toStartOfHour(minute) AS hour,
+                toInt64(countIf(NOT isFinite(latency_ms_sum + top_score_sum))) - sum(fingerprint) AS difference, toUInt64(0) AS held
+            FROM `assay_base_local`.rollup_minute FINAL
+            GROUP BY kind, project, hour
+        )
+        GROUP BY kind, project, hour
+        HAVING sum(difference) != 0
+    )
+)
+WHERE before < 500000
+COMMENT 'The newest hours of rollup_minute in which something else was counted than the tables hold, with at most about half a million events. Reads all of both.';
+
 CREATE DATABASE IF NOT EXISTS `assay_base` ON CLUSTER '{cluster}';
 
 CREATE DATABASE IF NOT EXISTS `assay` ON CLUSTER '{cluster}';
@@ -5665,3 +5715,5 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (22,
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (23, '0023_events.sql', '6228277752137ce3acd0976c123affd33c9de44ef2b907cbd20fa478267b3ed1');
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (24, '0024_contradictions.sql', 'c077b6dcc882ec009e550441b3733286df29dfb2549daf86e981562f348af7ca');
+
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (25, '0025_rollup_repair.sql', 'e7b0580d29a80566f9c0a1db1061fe86d488fd95d0a8289beba4792b6902ea00');

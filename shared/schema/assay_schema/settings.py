@@ -949,6 +949,36 @@ class NightlyCrossModalSettings(Section):
     budget_usd: float = Field(5.0, ge=0, allow_inf_nan=False, description="Maximum cost of one night, in US dollars.")
 
 
+class NightlyContradictionsSettings(Section):
+    """Contradictions among retrieved documents in `assay eval nightly`. Off without questions.
+
+    Hour, runs folder, project and deadline are those of `[evals]`; the judge is that of `[judge]`.
+    """
+
+    queries: Path | None = Field(
+        None, examples=["/etc/assay/questions.txt"], description="Questions, plain lines or JSON lines with `query`."
+    )
+    target: str | None = Field(
+        None,
+        examples=["http://search:8080/v1/search"],
+        description="System that returns the documents with their texts, as for `evals.target`.",
+    )
+    limit: int = Field(50, ge=1, le=10_000, description="Maximum number of distinct questions.")
+    top_k: int = Field(5, ge=2, le=50, description="Number of documents of each question, the first ones.")
+    max_rate: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        examples=[0.1],
+        description="The night fails if the share of questions with a contradiction is significantly above this.",
+    )
+    fail_on: Literal["", "info", "low", "medium", "high"] = Field(
+        "", description="The night fails if a finding has this severity or a higher one; empty: none does."
+    )
+    budget_usd: float = Field(1.0, ge=0, allow_inf_nan=False, description="Maximum cost of one night, in US dollars.")
+
+
 class RetentionSettings(Section):
     """Retention of rows in the tables. `assay prune` removes rows earlier."""
 
@@ -1001,13 +1031,16 @@ class Settings(Section):
     evals: EvalsSettings = EvalsSettings()
     nightly_longmemeval: NightlyLongMemEvalSettings = NightlyLongMemEvalSettings()
     nightly_cross_modal: NightlyCrossModalSettings = NightlyCrossModalSettings()
+    nightly_contradictions: NightlyContradictionsSettings = NightlyContradictionsSettings()
     retention: RetentionSettings = RetentionSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 
     @property
     def has_nightly_evaluation(self) -> bool:
         """True if `assay eval nightly` has something to run."""
-        named = self.evals.dataset, self.nightly_longmemeval.dataset, self.nightly_cross_modal.panel
+        named = (
+            self.evals.dataset, self.nightly_longmemeval.dataset, self.nightly_cross_modal.panel, self.nightly_contradictions.queries
+        )  # fmt: skip
         return any(each is not None for each in named)
 
 

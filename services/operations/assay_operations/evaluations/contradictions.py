@@ -42,6 +42,8 @@ BUDGET = "the budget is used up (--budget-usd)"
 class ContradictionsRequest:
     """The source, the pairs, the judge and its limits.
 
+    `spending`: file of the cost of all runs that share the budget; None: only this one.
+
     `pairs_per_query`: None for all pairs. `max_pair_chars`: of each text. `cached_in`: None to pay for every reply again. `store`: False
     to store nothing, and to know nothing of earlier runs.
     """
@@ -54,6 +56,7 @@ class ContradictionsRequest:
     concurrency: int = 4
     cached_in: Path | None = None
     output: Path | None = None
+    spending: Path | None = None
     store: bool = True
     data: Path = DEFAULT_DATA
 
@@ -78,19 +81,28 @@ class PreparedContradictions:
     calls: PaidCalls
     series: "Series"
     history: "History"
-    #: Usual cost in US dollars.
+    #: Usual cost, and the part of the budget that earlier runs left, in US dollars.
     estimated_usd: float
+    left_usd: float
     #: Why no further pair is judged; empty while pairs are.
     _stopped: str = ""
 
-    def run(self, counter: Counts | None = None) -> Finished:
-        """Judge the pairs. This calls the API and costs money; the caller stores the result."""
+    def run(self, counter: Counts | None = None, *, within_s: float | None = None) -> Finished:
+        """Judge the pairs. This calls the API and costs money; the caller stores the result.
+
+        Raises `TimeoutError` after `within_s` seconds.
+        """
         from assay_evals.contradictions.findings import states
         from assay_evals.contradictions.report import Facts, report_of
         from assay_judge.pricing import dollars
 
         started = datetime.now(UTC)
-        results = asyncio.run(self._judge_all(counter or Unseen()))
+
+        async def judge() -> "list[Result]":
+            async with asyncio.timeout(within_s):
+                return await self._judge_all(counter or Unseen())
+
+        results = asyncio.run(judge())
         source, request = self.request.source, self.request
         facts = Facts(
             run_id=str(uuid.uuid4()),
@@ -249,7 +261,10 @@ def prepare_contradictions(request: ContradictionsRequest) -> PreparedContradict
     nano = sum(
         calls.expected(_prompt(pair, swapped=swapped), _REPLY_TOKENS) for pair in pairs for swapped in (False, True)
     )
-    return PreparedContradictions(request, read, pairs, calls, series, history, dollars(nano))
+    if request.spending is not None:
+        calls.spending.keep_in(request.spending)
+    left_usd = request.budget_usd - dollars(calls.spent)
+    return PreparedContradictions(request, read, pairs, calls, series, history, dollars(nano), left_usd)
 
 
 def _history(request: ContradictionsRequest) -> "History":

@@ -17,9 +17,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay_operations.clients import open_store
+from assay_operations.clients import DEFAULT_DATA, open_store
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.nightly_benchmarks import CrossModalNight, LongMemEvalNight
+from assay_operations.evaluations.nightly_contradictions import ContradictionsNight
 from assay_operations.evaluations.nightly_golden import GoldenNight
 from assay_operations.evaluations.nightly_work import Work
 from assay_operations.evaluations.paid_calls import NoKeyError
@@ -46,13 +47,14 @@ def nightly_evaluations(
     rules: Path | None = None,
     scorers: list[str] | None = None,
     source: str = "the settings",
+    data: Path = DEFAULT_DATA,
 ) -> "list[Nightly]":
     """Return the configured evaluations in the order in which they run.
 
     Raises `OperationError` if there is none.
 
     `now` is the clock, in UTC. `rules`: a file that replaces the one of the settings. `scorers`: values of `--scorer`.
-    `source`: the file that the settings came from, for messages.
+    `source`: the file that the settings came from, for messages. `data`: the directory of the identities.
     """
     found: list[Work] = []
     if settings.evals.dataset is not None and settings.evals.target:
@@ -61,6 +63,8 @@ def nightly_evaluations(
         found.append(LongMemEvalNight(settings))
     if settings.nightly_cross_modal.panel is not None:
         found.append(CrossModalNight(settings))
+    if settings.nightly_contradictions.queries is not None:
+        found.append(ContradictionsNight(settings, data))
     if not found:
         raise OperationError(
             "invalid",

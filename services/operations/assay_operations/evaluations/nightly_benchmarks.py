@@ -2,9 +2,7 @@
 
 import asyncio
 import hashlib
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,8 +16,7 @@ from assay_operations.evaluations.longmemeval import (
     prepare_longmemeval,
 )
 from assay_operations.evaluations.nightly_rules import not_trusted
-from assay_operations.evaluations.nightly_work import expect_trusted_target, require_key
-from assay_operations.evaluations.paid_calls import NoKeyError
+from assay_operations.evaluations.nightly_work import expect_trusted_target, night_name, require_key, settings_named
 from assay_operations.evaluations.panel import PanelRequest, outcomes, prepare_panel
 from assay_operations.evaluations.target import TargetConfig
 from assay_operations.progress import Unseen
@@ -31,26 +28,6 @@ if TYPE_CHECKING:
 
 #: Level of significance at which a night is worse than the one it is compared with.
 _ALPHA = 0.05
-
-
-def night_name(settings: Settings, at: datetime) -> str:
-    """Return the beginning of the names of a night's files."""
-    from assay_evals.nightly import night_of
-
-    return f"nightly-{night_of(at, settings.evals.hour):%Y%m%d}"
-
-
-@contextmanager
-def _settings_named(names: Mapping[str, str]) -> Iterator[None]:
-    """Name settings instead of options in the errors of an operation."""
-    try:
-        yield
-    except OperationError as error:
-        pattern = "|".join(re.escape(option) for option in sorted(names, key=len, reverse=True))
-        text = re.sub(rf"({pattern})(?![\w-])", lambda found: names[found[1]], str(error))
-        if isinstance(error, NoKeyError):
-            raise NoKeyError(text) from None
-        raise OperationError(error.kind, text) from None
 
 
 @dataclass
@@ -102,7 +79,7 @@ class LongMemEvalNight:
         )
         options = {"--judge-budget": "budget_usd", "--by-type-floor": "floor", "DATASET": "dataset"}
         options |= {f"--{name}": name for name in ("judge", "target", "limit", "baseline")}
-        with _settings_named({option: f"nightly_longmemeval.{name}" for option, name in options.items()}):
+        with settings_named({option: f"nightly_longmemeval.{name}" for option, name in options.items()}):
             prepared = prepare_longmemeval(request)
             finished = prepared.run(Unseen(), within_s=self.settings.evals.deadline_minutes * 60)
         attempt = replace(attempt, run_name=output.name, baseline=baseline.name if baseline else "")
@@ -186,7 +163,7 @@ class CrossModalNight:
             spending=runs / f"{name}.judge.ndjson",
         )
         options = {"--batch": "answers", "--panel": "panel", "--limit": "limit", "--max-usd": "budget_usd"}
-        with _settings_named({option: f"nightly_cross_modal.{name}" for option, name in options.items()}):
+        with settings_named({option: f"nightly_cross_modal.{name}" for option, name in options.items()}):
             prepared = prepare_panel(request)
             attempt = replace(attempt, run_name=f"{name}.json")
             if prepared.estimated_usd > prepared.left_usd:

@@ -1,8 +1,12 @@
 """Interface of an evaluation that the nightly worker runs, and the checks of its settings."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from assay_operations.errors import OperationError
 from assay_operations.evaluations.nightly_rules import not_trusted
 from assay_operations.evaluations.paid_calls import NoKeyError
 from assay_schema.settings import Settings
@@ -41,3 +45,26 @@ def require_key(settings: Settings, setting: str) -> None:
 
     if not key_of(settings.judge):
         raise NoKeyError(f'{setting} is anthropic, and there is no key: set judge.api_key, or {setting} = "lexical"')
+
+
+def night_name(settings: Settings, at: datetime) -> str:
+    """Return the beginning of the names of a night's files."""
+    from assay_evals.nightly import night_of
+
+    return f"nightly-{night_of(at, settings.evals.hour):%Y%m%d}"
+
+
+@contextmanager
+def settings_named(names: Mapping[str, str]) -> Iterator[None]:
+    """Name settings instead of options in the errors of an operation.
+
+    `names` has the setting of each option.
+    """
+    try:
+        yield
+    except OperationError as error:
+        pattern = "|".join(re.escape(option) for option in sorted(names, key=len, reverse=True))
+        text = re.sub(rf"({pattern})(?![\w-])", lambda found: names[found[1]], str(error))
+        if isinstance(error, NoKeyError):
+            raise NoKeyError(text) from None
+        raise OperationError(error.kind, text) from None

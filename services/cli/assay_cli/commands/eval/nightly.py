@@ -25,12 +25,14 @@ def nightly(
     scorer: Scorers = None,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """Run the evaluations of \\[evals], \\[nightly_longmemeval] and \\[nightly_cross_modal] once a day.
+    """Run the evaluations of \\[evals] and of the \\[nightly_...] sections once a day.
 
     With --once, exit code 0 if all passed (or none is due), 1 if one failed, 2 without a result, 3 inconclusive.
     """
     settings, source = settings_and_source("evaluator", data)
-    evaluations = nightly_evaluations(settings, lambda: datetime.now(UTC), rules=rules, scorers=scorer, source=source)
+    evaluations = nightly_evaluations(
+        settings, lambda: datetime.now(UTC), rules=rules, scorers=scorer, source=source, data=data
+    )
     if once:
         codes = []
         for each in evaluations:

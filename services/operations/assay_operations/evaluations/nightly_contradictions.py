@@ -1,0 +1,116 @@
+"""Contradictions of a night: how often documents that a system retrieves contradict each other."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay_operations.errors import OperationError
+from assay_operations.evaluations.contradiction_sources import Source
+from assay_operations.evaluations.contradictions import BUDGET, ContradictionsRequest, prepare_contradictions
+from assay_operations.evaluations.nightly_work import expect_trusted_target, night_name, settings_named
+from assay_operations.evaluations.target import TargetConfig
+from assay_schema.settings import Settings
+
+if TYPE_CHECKING:
+    from assay_evals.compare.compare_runs import PairedRuns
+    from assay_evals.nightly import Attempt
+
+SECTION = "nightly_contradictions"
+_OPTIONS = {
+    "--queries-file": "queries",
+    "--target": "target",
+    "--limit": "limit",
+    "--top-k": "top_k",
+    "--budget-usd": "budget_usd",
+}
+
+
+@dataclass
+class ContradictionsNight:
+    """The rate of contradictions of `nightly_contradictions.queries`.
+
+    `data`: the directory of the identities. Raises `OperationError` without a target, and for code in a file that was read implicitly.
+    """
+
+    settings: Settings
+    data: Path
+
+    def __post_init__(self) -> None:
+        from assay_evals.nightly import evaluation_of
+
+        of = self.settings.nightly_contradictions
+        assert of.queries is not None
+        if not of.target:
+            raise OperationError("invalid", f"{SECTION}.queries needs {SECTION}.target, which returns the documents")
+        expect_trusted_target(SECTION, of.target)
+        self._queries, self._target = of.queries, of.target
+        self.evaluation = evaluation_of(f"contradictions-{of.queries.stem}", of.target)
+
+    def run(self, attempt: "Attempt", _: "Sequence[Attempt]") -> "tuple[Attempt, PairedRuns | None]":
+        """Judge the pairs, within what earlier attempts of this night left of the budget, and store the run."""
+        from assay_evals.nightly import Outcome
+
+        of, evals = self.settings.nightly_contradictions, self.settings.evals
+        name, runs = f"{night_name(self.settings, attempt.started_at)}-contradictions", Path(evals.runs_dir)
+        source = Source(
+            queries_file=self._queries,
+            system=TargetConfig(self._target),
+            project=evals.project,
+            limit=of.limit,
+            top_k=of.top_k,
+        )
+        request = ContradictionsRequest(
+            source,
+            budget_usd=of.budget_usd,
+            output=runs / f"{name}.json",
+            spending=runs / f"{name}.judge.ndjson",
+            data=self.data,
+        )
+        attempt = replace(attempt, run_name=f"{name}.json")
+        with settings_named({option: f"{SECTION}.{setting}" for option, setting in _OPTIONS.items()}):
+            prepared = prepare_contradictions(request)
+            if prepared.estimated_usd > prepared.left_usd:
+                asyncio.run(prepared.calls.close())
+                detail = f"judging usually costs ${prepared.estimated_usd:.2f} here, and ${max(0.0, prepared.left_usd):.2f} are left"
+                detail += f": raise {SECTION}.budget_usd, or lower {SECTION}.limit"
+                return replace(attempt, outcome=Outcome.BUDGET_EXCEEDED, detail=detail), None
+            done = prepared.run(within_s=evals.deadline_minutes * 60)
+            prepared.keep(done)
+        return self._outcome(attempt, done.report), None
+
+    def _outcome(self, attempt: "Attempt", report: dict[str, Any]) -> "Attempt":
+        from assay_evals.contradictions.judging import SEVERITIES
+        from assay_evals.nightly import Outcome, beyond_budget
+
+        of, rate = self.settings.nightly_contradictions, report["rates"]["queries"]
+        attempt = replace(
+            attempt,
+            cases=report["pairs_intended"],
+            errored=report["judge_errors"]["total"],
+            cost_usd=report["cost_usd"],
+        )
+        if report["run_status"] == "judge_failed" or report["stopped_by"] not in (None, BUDGET):
+            detail = report["stopped_by"] or "the judge gave no verdict on any pair"
+            return replace(attempt, outcome=Outcome.ERROR, detail=detail)
+        severities = [each.value for each in SEVERITIES]
+        severe = severities[severities.index(of.fail_on) :] if of.fail_on else []
+        failed = (
+            ["contradictions"]
+            if of.max_rate is not None and rate["lower"] is not None and rate["lower"] > of.max_rate
+            else []
+        )
+        failed += ["findings"] if any(each["severity"] in severe for each in report["findings"]) else []
+        detail = f"{report['pairs_judged']:,} pairs judged, {len(report['findings']):,} findings"
+        if rate["estimate"] is not None:
+            detail += f"; {rate['estimate']:.1%} of questions contradict ({rate['lower']:.1%} to {rate['upper']:.1%})"
+        attempt = replace(
+            attempt, detail=detail, failed_metrics=failed, outcome=Outcome.FAIL if failed else Outcome.PASS
+        )
+        if report["stopped_by"]:
+            left = report["pairs_intended"] - report["pairs_judged"]
+            return beyond_budget(
+                replace(attempt, errored=0), f"{left:,} pairs went unjudged: {SECTION}.budget_usd was used up"
+            )
+        return attempt
