@@ -293,13 +293,14 @@ def contradictions(client: "Store", database: str) -> list[ContradictionsFacts]:
             WHERE started_at > now() - toIntervalDay(90) ORDER BY started_at DESC LIMIT 1 BY project
         )
         SELECT project, status = 'judge_failed', rate, rate_low, rate_high, dateDiff('second', started_at, now64(3)) / 3600, high.found
-        FROM newest LEFT JOIN
+        FROM newest GLOBAL LEFT JOIN
         (
             SELECT run_id, uniqExact(finding_id) AS found FROM {database}.contradiction_pairs
-            WHERE run_id IN (SELECT run_id FROM newest) AND severity = 'high' AND finding_id != '' AND (project, finding_id) NOT IN
+            WHERE run_id GLOBAL IN (SELECT run_id FROM newest) AND severity = 'high' AND finding_id != ''
+                AND (project, finding_id) GLOBAL NOT IN
             (
                 SELECT of.project, of.finding_id FROM {database}.contradiction_labels AS l
-                INNER JOIN {database}.contradiction_pairs AS of ON of.result_id = l.result_id
+                GLOBAL INNER JOIN {database}.contradiction_pairs AS of ON of.result_id = l.result_id
                 WHERE of.finding_id != ''
                 GROUP BY of.project, of.finding_id HAVING argMax(l.label, l.labelled_at) = 'refute'
             )

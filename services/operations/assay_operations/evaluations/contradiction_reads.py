@@ -1,6 +1,6 @@
 """Read stored runs of contradictions: the trend, findings to review, and pairs to label."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -15,7 +15,7 @@ from assay_operations.errors import OperationError
 from assay_schema.ids import new_event_id
 
 if TYPE_CHECKING:
-    from assay_evals.contradictions.rate import JudgedPair, Rate
+    from assay_evals.contradictions.rate import JudgedPair
     from assay_evals.contradictions.trend import Point, Trend
     from assay_runtime.store import Client
 
@@ -33,12 +33,17 @@ WHERE project = {{project:String}} AND started_at >= fromUnixTimestamp64Milli({{
 ORDER BY started_at DESC, run_id LIMIT {RUNS_MOST}
 """  # noqa: S608  # constants
 
+#: Runs with labels that correct their rate.
+_LABELLED = """
+SELECT DISTINCT toString(run_id) FROM contradiction_labels WHERE project = {project:String} AND isNotNull(probability)
+"""
+
 #: The label of a pair is that of most people; None if as many confirm as refute.
 _PAIRS = """
 SELECT toString(p.result_id) AS result_id, p.pair_id AS pair_id, p.query AS query, p.documents AS documents, toString(p.stratum) AS stratum,
     p.probability AS probability, toString(p.verdict) AS verdict, l.confirmed AS confirmed, l.refuted AS refuted
 FROM contradiction_pairs AS p
-LEFT JOIN
+GLOBAL LEFT JOIN
 (
     SELECT result_id, countIf(label = 'confirm') AS confirmed, countIf(label = 'refute') AS refuted FROM contradiction_labels
     WHERE project = {project:String} AND run_id = {run:UUID} AND isNotNull(probability)
@@ -60,7 +65,7 @@ WITH
     (
         SELECT of.finding_id AS finding_id, argMax(toString(l.label), l.labelled_at) AS label
         FROM contradiction_labels AS l
-        INNER JOIN
+        GLOBAL INNER JOIN
         (
             SELECT result_id, finding_id FROM contradiction_pairs
             WHERE project = {{project:String}} AND finding_id != ''
@@ -78,8 +83,8 @@ FROM
     WHERE project = {{project:String}} AND finding_id != '' AND started_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC')
     ORDER BY started_at DESC, place LIMIT 1 BY finding_id
 ) AS p
-LEFT JOIN judged ON judged.pair_key = p.pair_key
-LEFT JOIN labels ON labels.finding_id = p.finding_id
+GLOBAL LEFT JOIN judged ON judged.pair_key = p.pair_key
+GLOBAL LEFT JOIN labels ON labels.finding_id = p.finding_id
 ORDER BY p.severity DESC, seen DESC, finding_id LIMIT {FINDINGS_MOST}
 """  # noqa: S608  # constants
 
@@ -113,7 +118,8 @@ def trends(data: Path, project: str, since_ms: int) -> "list[Trend]":
 
     with open_store(settings_for("sre", data).store) as client:
         rows = client.query(_RUNS, parameters={"project": project, "since": since_ms}).named_results()
-        points = [_point(client, project, dict(row)) for row in rows]
+        labelled = {str(row[0]) for row in client.query(_LABELLED, parameters={"project": project}).result_rows}
+        points = [_point(client, project, dict(row), labelled) for row in rows]
         found = []
         for series, of_series in by_series(points):
             rated = [point for point in of_series if point.rate is not None][-2:]
@@ -125,7 +131,8 @@ def trends(data: Path, project: str, since_ms: int) -> "list[Trend]":
         return found
 
 
-def _point(client: "Client", project: str, row: dict[str, Any]) -> "Point":
+def _point(client: "Client", project: str, row: dict[str, Any], labelled: Collection[str]) -> "Point":
+    from assay_evals.contradictions.rate import corrected_rate
     from assay_evals.contradictions.report import Series, Status
     from assay_evals.contradictions.trend import Point
 
@@ -147,20 +154,8 @@ def _point(client: "Client", project: str, row: dict[str, Any]) -> "Point":
         cost_usd=row["cost_usd"],
         findings=summary.get("findings_by_state", {}),
         verdicts=summary.get("verdict_breakdown", {}),
-        corrected=corrected(client, project, row["run_id"]) if rated else None,
+        corrected=corrected_rate(judged_pairs(client, project, row["run_id"])) if row["run_id"] in labelled else None,
     )
-
-
-def corrected(client: "Client", project: str, run_id: str) -> "Rate | None":
-    """Return the rate of a run corrected by people's labels of its queue; None without enough of them."""
-    from assay_evals.contradictions.rate import corrected_rate
-
-    if not client.query(
-        "SELECT count() FROM contradiction_labels WHERE project = {project:String} AND run_id = {run:UUID} AND isNotNull(probability)",
-        parameters={"project": project, "run": run_id},
-    ).result_rows[0][0]:
-        return None
-    return corrected_rate(judged_pairs(client, project, run_id))
 
 
 def judged_pairs(client: "Client", project: str, run_id: str) -> "list[JudgedPair]":

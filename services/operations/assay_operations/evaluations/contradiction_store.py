@@ -39,7 +39,7 @@ WITH
     )
 SELECT finding_id, last_pair, last_key, toUnixTimestamp64Milli(seen) AS seen_ms,
     toUnixTimestamp64Milli(greatest(judged.at, seen)) AS judged_ms
-FROM found LEFT JOIN judged ON judged.pair_key = found.last_key
+FROM found GLOBAL LEFT JOIN judged ON judged.pair_key = found.last_key
 ORDER BY seen_ms DESC, finding_id LIMIT {KNOWN_MOST}
 """  # noqa: S608  # a constant
 
