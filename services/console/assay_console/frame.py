@@ -20,13 +20,15 @@ log = logging.getLogger(__name__)
 
 #: Seconds that Redis has to name the newest event; the store's count says it otherwise.
 _REDIS_S = 1.0
+#: Seconds without an event after which the counts are said to stand still because of that.
+IDLE_S = 120
 
 
 @dataclass(frozen=True)
 class Frame:
     """Content of the frame. `newest_age_s`: None without an event; `problem`: why nothing is known.
 
-    `idle`: no event came since the counts were made.
+    `idle`: no event came since the counts were made, for `IDLE_S`.
     """
 
     projects: tuple[str, ...] = ()
@@ -49,7 +51,7 @@ async def frame_of(ask: Ask) -> Frame:
             at for at in (await newest_ms, stored.newest_at.timestamp() * 1000 if stored.newest_at else None) if at
         ]
         age = max(0.0, time.time() - max(known) / 1000) if known else None
-        idle = bool(known and counted.value and max(known) < counted.value.timestamp() * 1000)
+        idle = bool(known and counted.value and max(known) < counted.value.timestamp() * 1000 and (age or 0) > IDLE_S)
         return Frame(stored.projects, age, counted.value, stored.open_alerts, idle=idle)
     except BusyError:
         return Frame(problem="the console is busy")
