@@ -547,17 +547,13 @@ def newest_note(log: AuditLog) -> str:
     return notes[0].note
 
 
-def listed(
-    log: AuditLog, *, tool: str = "", status: str = "", project: str = "", since_ms: int = 0, limit: int = 50
-) -> list[dict[str, Any]]:
-    """Return rows, newest first. Every filter that is given must hold."""
-    wanted = {"tool": tool, "status": status, "project": project, "since": since_ms, "limit": limit}
-    query = _ROWS + (
-        " AND occurred_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC') AND ({tool:String} = '' OR tool_name = {tool:String})"
-        " AND ({status:String} = '' OR status = {status:String}) AND ({project:String} = '' OR project = {project:String})"
-        " ORDER BY leaf_index DESC LIMIT {limit:UInt64}"
-    )
-    return [dict(zip(_COLUMNS, row, strict=True)) for row in log.query(query, **wanted)]
+def whole_rows(log: AuditLog, places: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return rows with every column, by the index of their leaf."""
+    if not places:
+        return {}
+    rows = log.query(_ROWS + " AND leaf_index IN {places:Array(UInt64)}", places=list(places))
+    found = (dict(zip(_COLUMNS, row, strict=True)) for row in rows)
+    return {each["leaf_index"]: each for each in found}
 
 
 def found_row(log: AuditLog, name: str) -> dict[str, Any]:
@@ -581,8 +577,9 @@ def _absent(log: AuditLog, name: str, where: str, wanted: dict[str, Any]) -> Ope
     query = "SELECT leaf_index FROM audit_leaves WHERE log = {log:String}"
     leaves = log.query(query + where + " ORDER BY leaf_index LIMIT 1", **wanted)
     if not leaves:
-        what = f"no row {name} in the log {log.own.origin!r}"
-        return OperationError("not_found", what, "it is not written yet; see assay doctor")
+        what = f"no row {name} in the log {log.own.origin!r}, which has {log.size():,} rows"
+        known = "leaf 0 is the first row" if name.isdigit() else "is its event stored, and is the auditor running?"
+        return OperationError("not_found", what, f"{known}; see assay audit list and assay doctor")
     index = int(leaves[0][0])
     for each in log.expiries():
         if each.before <= index:
