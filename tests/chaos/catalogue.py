@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tests.chaos import clocks, commits, destinations, faults, forgetting, front_door, refusals, replicated
+from tests.chaos import auditing, clocks, commits, destinations, faults, forgetting, front_door, refusals, replicated
 from tests.chaos.rig import Rig
 from tests.chaos.scenario import Scenario
 
@@ -18,6 +18,7 @@ SCENARIOS: dict[type[Rig], tuple[Scenario, ...]] = {
     ),
     **forgetting.APART,
     **clocks.SCENARIOS,
+    **auditing.SCENARIOS,
     **replicated.SCENARIOS,
 }
 

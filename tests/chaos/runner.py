@@ -32,6 +32,7 @@ RSS_LIMITS = {
     "writer": 150 << 20,
     "gateway": 150 << 20,
     "assembler": 200 << 20,
+    "auditor": 150 << 20,
     "store": 3 << 30,
 }
 #: Entries of a drained events stream: the history for live tail, and some batches, since it is trimmed in steps.

@@ -1,12 +1,14 @@
-"""Which tests run with the PATH of a bare machine: the first case of each that starts Redis, however it comes to it, and those that run
-nowhere else. Which `make check` leaves out: those that start any process."""
+"""Which tests run with the PATH of a bare machine: one of each module that starts Redis, however it comes to it, and those that run nowhere
+else. Which `make check` leaves out: those that start any process."""
 
 import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.support.redis import EACH_SERVER, RedisServer
+from tests.support.redis import EACH_SERVER, SERVERS, RedisServer, usual_binary
 
 
 def begun(directory: Path) -> RedisServer:
@@ -28,14 +30,24 @@ def test_a_helper_that_names_redis_marks_the_test(request: pytest.FixtureRequest
 
 
 def test_so_does_a_fixture_that_a_helper_is_behind(request: pytest.FixtureRequest, server: RedisServer) -> None:
-    assert marks(request) == {"redis", "server", "bare"}
+    assert marks(request) - {"bare"} == {"redis", "server"}
 
 
-@pytest.mark.parametrize("case", ["first", "second"])
-def test_of_the_cases_of_a_test_the_first_runs_there(
-    request: pytest.FixtureRequest, server: RedisServer, case: str
-) -> None:
-    assert marks(request) == {"redis", "server"} | ({"bare"} if case == "first" else set())
+def test_one_test_of_each_module_runs_there_and_each_test_of_the_whole_system_once() -> None:
+    modules = __file__, "tests/e2e/test_up.py"
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "bare and not bare_only"]
+    said = subprocess.run([*command, *modules], capture_output=True, text=True, check=True).stdout
+    names = [line.partition("[")[0] for line in said.splitlines() if "::" in line]
+    found = Counter(Path(name.partition("::")[0]).name for name in names)
+    assert found[Path(__file__).name] == 1
+    assert found["test_up.py"] > 1
+    assert len(names) == len(set(names)), "the first case of each"
+
+
+def test_half_of_the_modules_use_each_redis() -> None:
+    programs = Counter(usual_binary(path) for path in Path().glob("*/**/test_*.py") if ".venv" not in path.parts)
+    assert set(programs) == {server.path for server in SERVERS.values()}
+    assert max(programs.values()) < 1.5 * programs.total() / len(SERVERS)
 
 
 @pytest.mark.bare_only

@@ -8,17 +8,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from assay_auditor.disclosures import opened
 from assay_auditor.log import Log
 from assay_auditor.notes import Checkpoint, Verifier
 from assay_auditor.sources import Sources
+from assay_operations.audit_log import AuditLog, disclosed, found_row
+from assay_operations.golden.save import Review, retire_case, save_case
 from assay_runtime.store import connect
 from assay_schema.settings import FILE_VARIABLE
 from tests.support.audited import ORIGIN, TABLES, Audited, failure, operation
 from tests.support.ports import free_port
-from tests.support.sample_rows import server_event, tool_call
+from tests.support.sample_rows import candidate, server_event, tool_call
 from tests.support.store import PASSWORD, StoreServer
 from tests.support.wait import until
 
@@ -26,7 +29,15 @@ from tests.support.wait import until
 @pytest.fixture
 def audited(migrated: StoreServer, tmp_path: Path) -> Iterator[Audited]:
     with connect(migrated.settings().store) as owner:
-        for table in (*TABLES, "tool_calls", "server_events", "capture_failures", "watermarks"):
+        for table in (
+            *TABLES,
+            "tool_calls",
+            "server_events",
+            "capture_failures",
+            "watermarks",
+            "candidates",
+            "dataset_cases",
+        ):
             owner.command(f"TRUNCATE TABLE assay_base.{table}")
         yield Audited(migrated, owner, tmp_path / "log")
 
@@ -85,6 +96,31 @@ def test_a_refused_call_shows_what_was_attempted_and_what_was_blocked(audited: A
     assert row == ("refused", "pii_blocked", "refused", "contact,health", ["contact", "health"], ["health"], 47_500, 0)
 
 
+def test_each_version_of_a_saved_case_is_one_leaf_with_its_reviewer_and_without_its_question(audited: Audited) -> None:
+    question = candidate(query="rotate signing keys", pii_families={})
+    audited.insert("candidates", question)
+    settings = audited.settings("console").store
+    with connect(settings) as console:
+        saved = save_case(
+            console, settings, "default", "golden", Review(["doc/a"]), "ana", event_id=question["event_id"]
+        )
+        retire_case(console, settings, "default", "golden", saved.case_id, "bob", base_version=saved.version)
+    for _ in range(2):
+        audited.audit()
+        found = [row for row in rows(audited, "tool_name, status, leaf_index") if row[0].startswith("dataset ")]
+        assert [row[:2] for row in found] == [("dataset save", "done"), ("dataset retire", "done")]
+    log = AuditLog(audited.owner, audited.settings().auditor)
+    for (_, _, index), person, version in zip(found, ("ana", "bob"), (1, 2), strict=True):
+        opened = disclosed(log, found_row(log, str(index)))
+        target = {"project": "default", "dataset": "golden", "case_id": saved.case_id, "version": version}
+        assert (opened["caller_id"], orjson.loads(opened["target"] or "")) == (person, target)
+        assert not any("signing" in (value or "") or "doc/a" in (value or "") for value in opened.values())
+    with connect(audited.settings().store) as client:
+        for column in ("query", "expected_slugs", "expected_answer", "*"):
+            with pytest.raises(Exception, match=r"ACCESS_DENIED|Not enough privileges"):
+                client.query(f"SELECT {column} FROM assay.dataset_case_versions")
+
+
 def test_the_log_never_passes_the_watermark_and_continues_when_it_moves(audited: Audited) -> None:
     calls = audited.calls(5)
     audited.watermark(calls[2]["id"])
@@ -107,6 +143,27 @@ def test_small_batches_and_large_ones_give_the_same_leaves_of_events(audited: Au
     (audited.directory / "checkpoints.txt").unlink()
     audited.audit(batch_rows=1_000)
     assert audited.query(f"SELECT {events} ORDER BY place") == small != []
+
+
+def test_events_that_are_deleted_between_two_batches_hold_up_no_later_ones(audited: Audited) -> None:
+    calls = audited.calls(30)
+    audited.watermark()
+    auditor = audited.auditor(batch_rows=2)
+    assert [auditor.step() for _ in range(3)] == [True] * 3  # the ends of the next batches are known by now
+    gone = ", ".join(str(call["id"]) for call in calls[6:17])
+    audited.owner.command(
+        f"ALTER TABLE assay_base.tool_calls DELETE WHERE id IN ({gone})", settings={"mutations_sync": 2}
+    )
+    for _ in range(20):
+        auditor.step()
+    auditor.close()
+    assert auditor.problem == ""
+    logged = [
+        row[0]
+        for row in rows(audited, "toString(source_id), leaf_index")
+        if row[0] in {each["event_id"] for each in calls}
+    ]
+    assert logged == [call["event_id"] for call in (*calls[:6], *calls[17:])]
 
 
 def test_an_event_that_is_delivered_twice_is_one_leaf(audited: Audited) -> None:
@@ -199,6 +256,7 @@ def test_disclosures_open_the_digests_of_the_rows(audited: Audited) -> None:
         "caller_id",
         "args_sha256",
         "result_sha256",
+        "policy",
     }
 
 
@@ -238,12 +296,12 @@ def test_a_write_that_breaks_off_between_any_two_steps_changes_nothing_in_the_en
         inserted = 0
         insert = Log._insert
 
-        def broken(self: Log, table: str, rows: Any, after: bool = after, insert: Any = insert) -> None:
+        def broken(self: Log, *arguments: Any, after: bool = after, insert: Any = insert) -> None:
             nonlocal inserted
             inserted += 1
             if inserted == failing and not after:
                 raise OSError("killed")
-            insert(self, table, rows)
+            insert(self, *arguments)
             if inserted == failing:
                 raise OSError("killed")
 
@@ -260,12 +318,17 @@ def test_a_write_that_breaks_off_between_any_two_steps_changes_nothing_in_the_en
         assert {row["event_id"] for row in (*calls, *later)} <= set(stored)
 
 
-def test_of_two_auditors_of_a_directory_one_writes_and_the_other_takes_over(audited: Audited) -> None:
+def test_of_two_auditors_of_a_directory_one_writes_and_the_other_takes_over(
+    audited: Audited, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     audited.calls(2)
     audited.watermark()
     first, second = audited.auditor(), audited.auditor()
     first.step()
-    second.step()
+    for _ in range(3):
+        second.step()
+    assert caplog.text.count("standing by") == 1
     size = audited.size()
     assert size == 2 + recorded_operations(audited)
     first.close()

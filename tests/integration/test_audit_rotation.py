@@ -1,7 +1,11 @@
 """`assay audit rotate-key` on a real store: recorded, signed by both keys, and whole again after an interruption at any point."""
 
+import multiprocessing
+import os
 import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,22 +13,22 @@ from typing import Any
 import orjson
 import pytest
 
-from assay_auditor import log
+from assay_auditor import keys, log
+from assay_auditor.auditor import Auditor
 from assay_auditor.keys import KEY_FILE, NEXT_FILE, PUBLIC_FILE, ROTATION_FILE, prepare_signer
 from assay_auditor.notes import Checkpoint, Signer, Verifier
+from assay_auditor.rotation import OPERATION, target_of
 from assay_operations import audit_expire
 from assay_operations.audit_reads import standing
 from assay_runtime.store import connect
-from tests.support.audited import ORIGIN, TABLES, Audited
+from assay_schema.settings import Settings
+from tests.support.audited import ORIGIN, TABLES, Audited, operation
 from tests.support.cli import Cli, called
+from tests.support.sample_rows import iso
 from tests.support.store import StoreServer
 from tests.support.witness import OwnWitness
 
 NEW = Signer(ORIGIN, b"n" * 32)
-
-
-class KilledError(BaseException):
-    """The process ends here."""
 
 
 @pytest.fixture
@@ -50,6 +54,18 @@ def vkey(audited: Audited) -> str:
     return (audited.directory / PUBLIC_FILE).read_text().strip()
 
 
+def record(audited: Audited, old: Verifier, **fields: Any) -> None:
+    """Insert the record of a rotation to `NEW`, as the command does."""
+    target = orjson.dumps(target_of(old, NEW.verifier)).decode()
+    audited.insert("operations_audit", operation(operation=OPERATION, target=target, **fields))
+
+
+def prepare(audited: Audited, **fields: Any) -> None:
+    """Record a rotation, and give the auditor its key."""
+    record(audited, Verifier.parsed(vkey(audited)), **fields)
+    prepare_signer(audited.directory, NEW)
+
+
 def grow(audited: Audited, start: int) -> None:
     audited.calls(3, start=start)
     audited.watermark()
@@ -66,26 +82,26 @@ def kinds(cli: Any, *arguments: str) -> list[str]:
 def test_a_rotation_is_a_leaf_and_a_checkpoint_of_both_keys_and_every_key_verifies_the_log(
     audited: Audited, cli: Any, tmp_path: Path
 ) -> None:
-    keys = [vkey(audited)]
+    vkeys = [vkey(audited)]
     early = cli("prove", "0").stdout
     for number in range(2):
         with audited.auditing():
             done = cli("rotate-key", "--yes", "--comment", "yearly", role="owner")
         assert done.returncode == 0, done.stderr
-        keys.append(done.stdout.decode().strip())
+        vkeys.append(done.stdout.decode().strip())
         grow(audited, 100 * (number + 1))
-    assert len(set(keys)) == 3
-    assert vkey(audited) == keys[-1] == cli("key").stdout.decode().strip()
+    assert len(set(vkeys)) == 3
+    assert vkey(audited) == vkeys[-1] == cli("key").stdout.decode().strip()
     assert not (audited.directory / NEXT_FILE).exists()
-    assert Signer.parsed((audited.directory / KEY_FILE).read_text().strip()).verifier.vkey == keys[-1]
+    assert Signer.parsed((audited.directory / KEY_FILE).read_text().strip()).verifier.vkey == vkeys[-1]
     rows = [orjson.loads(line) for line in cli("list", "--tool", "audit rotate-key", "--json").stdout.splitlines()]
     assert [row["status"] for row in rows] == ["done", "started"] * 2
     # The record is below the checkpoint that both keys signed.
     sizes = audited.query("SELECT size FROM assay.audit_checkpoints WHERE rotation != '' ORDER BY size")
     assert [size > row["leaf_index"] for (size,), row in zip(sizes, [rows[3], rows[1]], strict=True)] == [True, True]
     late = cli("prove", str(audited.size() - 1)).stdout
-    assert orjson.loads(late)["vkey"] == keys[-1]
-    for key in keys:
+    assert orjson.loads(late)["vkey"] == vkeys[-1]
+    for key in vkeys:
         assert kinds(cli, "--vkey", key) == []
         assert [
             each["problem"] for each in map(orjson.loads, cli("anchors", "--json", "--vkey", key).stdout.splitlines())
@@ -93,7 +109,8 @@ def test_a_rotation_is_a_leaf_and_a_checkpoint_of_both_keys_and_every_key_verifi
         (tmp_path / "late.json").write_bytes(late)
         assert called("audit", "check", str(tmp_path / "late.json"), "--vkey", key).returncode == 0
     (tmp_path / "early.json").write_bytes(early)
-    assert called("audit", "check", str(tmp_path / "early.json"), "--vkey", keys[0]).returncode == 0
+    assert called("audit", "check", str(tmp_path / "early.json"), "--vkey", vkeys[0]).returncode == 0
+    assert kinds(cli, "--since", "1s") == []
     stranger = Signer(ORIGIN, b"z" * 32).verifier.vkey
     assert set(kinds(cli, "--vkey", stranger)) == {"checkpoint"}
     assert called("audit", "check", str(tmp_path / "late.json"), "--vkey", stranger).returncode == 1
@@ -101,7 +118,7 @@ def test_a_rotation_is_a_leaf_and_a_checkpoint_of_both_keys_and_every_key_verifi
 
 def test_the_chain_is_in_the_store_and_in_the_file_and_either_is_enough(audited: Audited, cli: Any) -> None:
     old = vkey(audited)
-    prepare_signer(audited.directory, NEW)
+    prepare(audited)
     grow(audited, 50)
     grow(audited, 60)
     file = audited.directory / ROTATION_FILE
@@ -117,9 +134,80 @@ def test_the_chain_is_in_the_store_and_in_the_file_and_either_is_enough(audited:
     assert set(kinds(cli, "--vkey", old)) == {"checkpoint"}
 
 
-def test_a_reader_whose_settings_name_the_old_key_sees_a_valid_signature_in_the_console(audited: Audited) -> None:
+def test_a_new_key_without_the_leaf_that_records_it_is_a_mismatch_for_readers_of_either_key(
+    audited: Audited, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = Verifier.parsed(vkey(audited))
+    prepare_signer(audited.directory, NEW)
+    with monkeypatch.context() as forged:  # as somebody who has the old key and the store
+        forged.setattr(log.Log, "_expect_record", lambda *_: None)
+        grow(audited, 50)
+    assert vkey(audited) == NEW.verifier.vkey
+    for key in (old.vkey, NEW.verifier.vkey):
+        assert kinds(cli, "--vkey", key) == ["checkpoint"]
+    done = cli("verify")
+    assert f"the key {old.id.hex()} was replaced by {NEW.verifier.id.hex()} at" in done.stdout.decode()
+    record(audited, old)
+    grow(audited, 60)  # a record that was made afterwards explains nothing
+    assert kinds(cli) == ["checkpoint"]
+
+
+def test_a_record_whose_keys_or_whose_row_were_deleted_explains_no_new_key(audited: Audited, cli: Any) -> None:
+    prepare(audited)
+    grow(audited, 50)
+    assert kinds(cli) == []
+    [[place]] = audited.query(f"SELECT max(leaf_index) FROM assay.audit_rows WHERE tool_name = '{OPERATION}'")
+    for table, expected in (("audit_disclosures", ["checkpoint"]), ("audit_rows", ["missing_row", "checkpoint"])):
+        audited.owner.command(
+            f"ALTER TABLE assay_base.{table} DELETE WHERE leaf_index = {place}", settings={"mutations_sync": 2}
+        )
+        assert kinds(cli) == expected
+
+
+def test_the_auditor_takes_no_key_whose_change_is_not_recorded(audited: Audited, cli: Any) -> None:
     old = vkey(audited)
     prepare_signer(audited.directory, NEW)
+    audited.calls(3, start=50)
+    stopped = audited.auditor()
+    stopped.step()
+    stopped.close()
+    assert (NEXT_FILE in stopped.problem, "run assay audit rotate-key" in stopped.problem) == (True, True)
+    assert vkey(audited) == old
+    (audited.directory / NEXT_FILE).unlink()
+    grow(audited, 60)
+    assert kinds(cli) == []
+
+
+def test_the_record_of_a_rotation_outlives_the_retention_of_rows_without_its_person(
+    empty_store: StoreServer, tmp_path: Path
+) -> None:
+    with connect(empty_store.settings().store) as owner:
+        audited = Audited(empty_store, owner, tmp_path / "log")
+        audited.calls(5, days_old=60)
+        audited.watermark()
+        audited.audit()
+        prepare(audited, at=iso(time.time_ns() // 1_000_000 - 60 * 86_400_000))
+        audited.audit()
+        grow(audited, 5)
+        command = Cli(tmp_path, store_url=empty_store.url)
+        own = f'[auditor]\norigin = "{ORIGIN}"\ndirectory = "{audited.directory}"\ncheckpoint_s = 0.1\n[retention]\naudit_days = 30\n'
+        with audited.auditing():
+            done = command.call("audit", "expire", "--yes", "--data", str(tmp_path), role="owner", extra=own)
+        assert done.stdout == b"deleted 5 row(s) of the audit log\n", done.stderr
+        done = command.call("audit", "expire", "--dry-run", role="owner", extra=own)
+        assert b"would delete 0 row(s)" in done.stderr
+        done = command.call("audit", "verify", "--full", role="sre", extra=own)
+        assert (done.returncode, b"; 5 row(s) expired" in done.stdout) == (0, True), done.stdout
+        shown = orjson.loads(command.call("audit", "show", "5", "--json", role="sre", extra=own).stdout)
+        opened = {name for name, value in shown["disclosed"].items() if value is not None}
+        assert (shown["tool_name"], opened) == (OPERATION, {"target"})
+        erase = ("audit", "erase", "--subject", shown["disclosed"]["target"], "--yes", "--data", str(tmp_path))
+        assert command.call(*erase, role="owner", extra=own).stdout == b"erased 0 value(s)\n"
+
+
+def test_a_reader_whose_settings_name_the_old_key_sees_a_valid_signature_in_the_console(audited: Audited) -> None:
+    old = vkey(audited)
+    prepare(audited)
     grow(audited, 50)
     grow(audited, 60)
     for key, expected in ((old, "valid"), (Signer(ORIGIN, b"z" * 32).verifier.vkey, "bad")):
@@ -132,7 +220,7 @@ def test_a_reader_whose_settings_name_the_old_key_sees_a_valid_signature_in_the_
 
 def test_the_old_key_signs_nothing_any_more(audited: Audited, cli: Any) -> None:
     old = audited.auditor().signer
-    prepare_signer(audited.directory, NEW)
+    prepare(audited)
     grow(audited, 50)
     grow(audited, 60)
     [[size, root]] = audited.query("SELECT size, root FROM assay.audit_checkpoints ORDER BY size DESC LIMIT 1")
@@ -141,43 +229,48 @@ def test_the_old_key_signs_nothing_any_more(audited: Audited, cli: Any) -> None:
     assert "checkpoint" in kinds(cli)
 
 
-#: What a rotation does, in its order: where it is interrupted, before or after.
-STEPS = [
+#: What a rotation does, in its order: the process is killed before or after the call of this number.
+STEPS: list[tuple[Any, str, int]] = [
     (log, "append_checkpoint", 1),
     (log, "append_checkpoint", 2),
     (log.Log, "_record", 1),
     (log, "replace_signer", 1),
+    (keys, "_publish", 3),  # the others are at the start
 ]
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize(("owner", "name", "number"), STEPS)
-def test_a_rotation_that_was_killed_between_two_steps_is_completed_by_the_next_start(
-    audited: Audited, cli: Any, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, number: int, after: bool
-) -> None:
-    old = vkey(audited)
-    prepare_signer(audited.directory, NEW)
+def killed_at(settings: Settings, where: int, after: bool) -> None:
+    """Run a pass of an auditor in this process, which the kernel kills (`SIGKILL`) before or after one of `STEPS`."""
+    owner, name, number = STEPS[where]
     step, calls = getattr(owner, name), []
 
     def killed(*arguments: Any, **options: Any) -> Any:
         calls.append(name)
         if len(calls) == number and not after:
-            raise KilledError
+            os.kill(os.getpid(), signal.SIGKILL)
         result = step(*arguments, **options)
         if len(calls) == number:
-            raise KilledError
+            os.kill(os.getpid(), signal.SIGKILL)
         return result
 
-    first = audited.auditor()
-    monkeypatch.setattr(owner, name, killed)
-    with pytest.raises(KilledError):
-        first.step()
-    monkeypatch.setattr(owner, name, step)
-    first._lock.release()  # as the kernel does
+    setattr(owner, name, killed)
+    Auditor(settings).step()
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("where", range(len(STEPS)), ids=[f"{name}-{number}" for _, name, number in STEPS])
+def test_a_rotation_that_was_killed_between_two_steps_is_completed_by_the_next_start(
+    audited: Audited, cli: Any, where: int, after: bool
+) -> None:
+    old, name = vkey(audited), STEPS[where][1]
+    prepare(audited)
+    process = multiprocessing.get_context("spawn").Process(target=killed_at, args=(audited.settings(), where, after))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
     has_key = Signer.parsed((audited.directory / KEY_FILE).read_text().strip())
-    assert (has_key.verifier == NEW.verifier) == (
-        name == "replace_signer" and after
-    )  # not before the new one has signed
+    is_replaced = name == "_publish" or (name == "replace_signer" and after)
+    assert (has_key.verifier == NEW.verifier) == is_replaced  # not before the new one has signed
     grow(audited, 50)
     assert vkey(audited) == NEW.verifier.vkey
     assert not (audited.directory / NEXT_FILE).exists()
@@ -187,7 +280,7 @@ def test_a_rotation_that_was_killed_between_two_steps_is_completed_by_the_next_s
 
 def test_a_public_key_that_an_interrupted_rotation_left_is_replaced_at_the_next_start(audited: Audited) -> None:
     old = vkey(audited)
-    prepare_signer(audited.directory, NEW)
+    prepare(audited)
     audited.audit()
     (audited.directory / PUBLIC_FILE).write_text(old + "\n")
     audited.auditor()
@@ -196,7 +289,7 @@ def test_a_public_key_that_an_interrupted_rotation_left_is_replaced_at_the_next_
 
 def test_an_auditor_that_stood_by_takes_the_new_key(audited: Audited, cli: Any) -> None:
     standing = audited.auditor()
-    prepare_signer(audited.directory, NEW)
+    prepare(audited)
     audited.audit()
     audited.calls(2, start=70)
     audited.watermark()
@@ -212,7 +305,7 @@ def test_a_witness_takes_what_both_keys_signed_and_the_new_one_alone_once_it_kno
     witness = OwnWitness({ORIGIN: vkey(audited)})
     try:
         assert audited.anchor(witnesses=witness.setting).problems == []
-        prepare_signer(audited.directory, NEW)
+        prepare(audited)
         grow(audited, 50)
         assert audited.anchor(witnesses=witness.setting).problems == []
         grow(audited, 60)

@@ -1,6 +1,9 @@
 """The console's pages of the audit log on a real log: its state, its rows, one row, and what they never show."""
 
+import html
 import json
+import re
+import shlex
 import shutil
 import time
 from collections.abc import Iterator
@@ -221,6 +224,30 @@ async def test_a_row_shows_what_was_asked_by_whom_and_what_refused_it(log: Log) 
         document, page = await both(pages, "/audit?kind=operation&actor=ana")
         [row] = document["listed"]["value"]["rows"]
         assert (row["who"], row["tool_name"], row["comment"]) == (PERSON, "prune", "asked by jo")
+        assert row["target"] == json.loads(log.record["target"])
+
+
+async def test_the_command_of_the_page_has_its_filter_and_prints_the_same_rows(log: Log) -> None:
+    asked = f"project=shop&kind=tool_call&status=refused&tool=refund&actor={AGENT}&session={log.session}"
+    async with console(log.settings()) as pages:
+        document, _ = await both(pages, f"/audit?{asked}&t=30d")
+        [command] = re.findall(
+            r"assay (audit list [^<]*--since 30d)", html.unescape(await pages.html(f"/audit?{asked}&t=30d"))
+        )
+        assert "audit list --since" in await pages.html("/audit")
+    arguments = shlex.split(command)
+    assert arguments == shlex.split(
+        f"audit list --project shop --kind tool_call --status refused --tool refund --actor {AGENT} "
+        f"--session {log.session} --since 30d"
+    )
+    own = f'[auditor]\norigin = "{ORIGIN}"\ndirectory = "{log.audited.directory}"\n'
+    done = log.cli.run(*arguments, "--json", role="sre", extra=own)
+    [printed] = [json.loads(line) for line in done.stdout.splitlines()]
+    [shown_row] = document["listed"]["value"]["rows"]
+    assert (printed["leaf_index"], printed["by"]) == (shown_row["leaf_index"], AGENT)
+    everything = log.cli.run("audit", "list", "--json", "--limit", "500", role="sre", extra=own).stdout.splitlines()
+    assert len(everything) == log.audited.size()
+    assert b"lost event" in log.cli.run("audit", "list", "--help", role="sre").stdout
 
 
 @pytest.mark.parametrize(
@@ -324,6 +351,8 @@ async def test_a_row_that_is_not_there_says_whether_its_leaf_is(log: Log) -> Non
     log.command("ALTER TABLE assay_base.audit_rows DELETE WHERE leaf_index = 5")
     async with console(log.settings()) as pages:
         assert "assay audit show 5" in (await pages.json("/audit/5", 404))["error"]["fix"]
+        error = (await pages.json("/audit/999999", 404))["error"]
+        assert f"it has {log.audited.size():,} rows" in json.dumps(error)
         for name in ("999999", "9" * 400, new_event_id()):
             assert (await pages.json(f"/audit/{name}", 404))["error"]["fix"]
         await pages.json("/audit/nothing", 422)
@@ -384,15 +413,20 @@ async def test_a_recorded_verification_is_the_first_line_and_a_row_of_the_log(ow
         document, page = await both(pages, "/audit")
         state = document["standing"]["value"]
         assert state["state"] == "good", state
-        assert "The log is whole up to 20" in page
         verified = state["verified"]
+        assert re.search(rf"The log is whole up to 20.* ago by {re.escape(verified['by'])}\.", page), "who checked it"
         assert (verified["intact"], verified["complete"], verified["leaves"]) == (True, True, log.audited.size())
     log.audited.audit()
     async with console(log.settings()) as pages:
         document, page = await both(pages, "/audit")
         row = document["listed"]["value"]["rows"][0]
         assert (row["kind"], row["tool_name"], row["status"]) == ("operation", "audit verify", "done")
-        assert "row was written since" in page or "rows were written since" in page
+        assert "Since then only that check was recorded." in page
+    log.audited.calls(1, 500)
+    log.audited.watermark()
+    log.audited.audit()
+    async with console(log.settings()) as pages:
+        assert "2 rows were written since." in (await both(pages, "/audit"))[1]
     log.command("ALTER TABLE assay_base.audit_rows UPDATE tool_name = 'read' WHERE leaf_index = 5")
     assert log.audit("verify", role="owner") == 1
     async with console(log.settings()) as pages:

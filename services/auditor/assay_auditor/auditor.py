@@ -35,6 +35,7 @@ class Auditor:
         self._log: Log | None = None
         self._sources: Sources | None = None
         self._signed_at = self._late_at = 0.0
+        self._stands_by = False
         #: Why the log is not written; empty while it is.
         self.problem = ""
         #: The newest signed checkpoint, for the anchors; None while this auditor does not write the log.
@@ -49,6 +50,7 @@ class Auditor:
             if not self._lock.held():
                 self._stand_by("another auditor of this directory writes the log")
                 return False
+            self._stands_by = False
             log, sources = self._resumed()
             more = self._append(log, sources)
             if log.tree.size and (new := next_signer(self._directory, log.origin)):
@@ -130,8 +132,9 @@ class Auditor:
         metrics.AUDIT_WRITES.set(0)
 
     def _stand_by(self, why: str) -> None:
-        if self._log is not None or not self.problem:
+        if not self._stands_by:
             logger.info("standing by: %s", why)
+        self._stands_by = True
         self._disconnect()
         metrics.AUDIT_WRITES.set(0)
 

@@ -7,11 +7,14 @@ Deleting a disclosure erases the value and leaves every proof intact.
 import base64
 import hashlib
 import hmac
+from binascii import b2a_base64
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import orjson
 
 _SALT_BYTES = 16
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 def salt_of(secret: bytes, source: str, name: str) -> str:
@@ -46,5 +49,11 @@ def opened(disclosure: str) -> tuple[str, str] | None:
     return None
 
 
+def opened_of(digests: Collection[str], disclosures: Iterable[str]) -> dict[str, str]:
+    """Return the fields of a row by name: those of its disclosures that its digests confirm."""
+    found = (opened(text) for text in disclosures if digest_of(text) in digests)
+    return dict(field for field in found if field is not None)
+
+
 def _encoded(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+    return b2a_base64(data, newline=False).translate(_URL_SAFE).rstrip(b"=").decode()

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from assay_auditor.chain import is_hash
-from assay_auditor.disclosures import digest_of, opened
+from assay_auditor.disclosures import opened_of
 from assay_auditor.merkle import leaf_hash
 from assay_auditor.rows import leaf_data
 
@@ -45,11 +45,7 @@ def expiry_of(log: str, row: Mapping[str, Any], disclosures: Iterable[str]) -> E
     """
     if (row["kind"], row["tool_name"], row["status"]) != ("operation", OPERATION, "started"):
         return None
-    fields = {}
-    for text in disclosures:
-        field = opened(text)
-        if field is not None and digest_of(text) in row["sd"]:
-            fields[field[0]] = field[1]
+    fields = opened_of(row["sd"], disclosures)
     try:
         computed = leaf_hash(leaf_data(row)).hex()
         target = orjson.loads(fields[RANGE_FIELD])

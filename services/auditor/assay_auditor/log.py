@@ -6,18 +6,27 @@ interrupted batch has rows without leaves; they are made again from their source
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from assay_auditor.chain import GENESIS, is_hash
-from assay_auditor.keys import CHECKPOINT_FILE, KEY_FILE, ROTATION_FILE, append_checkpoint, last_notes, replace_signer
+from assay_auditor.disclosures import opened
+from assay_auditor.keys import (
+    CHECKPOINT_FILE,
+    KEY_FILE,
+    NEXT_FILE,
+    ROTATION_FILE,
+    KeyFileError,
+    append_checkpoint,
+    last_notes,
+    replace_signer,
+)
 from assay_auditor.merkle import Tree
 from assay_auditor.notes import Checkpoint, NoteError, Signed, Signer
-from assay_auditor.rotation import Rotation, signed_by_both
-from assay_auditor.rows import Leaf, Source, leaf_of
+from assay_auditor.rotation import KEYS_FIELD, OPERATION, Rotation, signed_by_both, target_of
+from assay_auditor.rows import Leaf, Source, leaf_of, stored_row
 from assay_auditor.sources import EVENT_KINDS, Sources
 from assay_runtime.store import Client, insert_json_rows
 
@@ -25,6 +34,9 @@ log = logging.getLogger(__name__)
 
 #: Leaves that one query reads.
 _PAGE = 100_000
+#: Columns of what is inserted as lists of values, which the store reads faster than objects.
+_DISCLOSURE = ("log", "leaf_index", "digest", "disclosure", "project", "created_at")
+_LEAF = ("log", "leaf_hash", "place", "leaf_index", "chain_hash", "kind", "source_id")
 
 
 class LogDamagedError(RuntimeError):
@@ -121,9 +133,11 @@ class Log:
     def rotate(self, new: Signer) -> None:
         """Replace the key: state it, sign a checkpoint with both keys, remove the old private key.
 
-        Raises `OSError` too. After an interruption at any point, the next start does all of it again.
+        Raises `KeyFileError` if no leaf records it, and `OSError` too. After an interruption at any point, the next start does all of it
+        again.
         """
         old = self._signer
+        self._expect_record(target_of(old.verifier, new.verifier))
         checkpoint = Checkpoint(self.origin, self.tree.size, self.tree.root())
         statement = signed_by_both(Rotation(checkpoint, old.verifier, new.verifier).text, old, new)
         append_checkpoint(self._directory, statement, ROTATION_FILE)
@@ -134,6 +148,22 @@ class Log:
         self._signer = new
         self.checkpoint_size, self.covered_at = checkpoint.size, time.time()
         self.newest = Signed(checkpoint, note)
+
+    def _expect_record(self, target: dict[str, str]) -> None:
+        """Raise `KeyFileError` if no leaf records the change of the key: `assay audit verify` would never accept it."""
+        records = self._client.query(
+            "SELECT leaf_index FROM audit_rows "
+            "WHERE log = {log:String} AND leaf_index < {size:UInt64} AND kind = 'operation' AND tool_name = {operation:String}",
+            parameters={"log": self.origin, "size": self.tree.size, "operation": OPERATION},
+        ).result_rows
+        rows = self._client.query(
+            "SELECT disclosure FROM audit_disclosures WHERE log = {log:String} AND leaf_index IN {places:Array(UInt64)}",
+            parameters={"log": self.origin, "places": sorted({int(place) for (place,) in records})},
+        ).result_rows
+        if (KEYS_FIELD, orjson.dumps(target).decode()) not in {opened(text) for (text,) in rows}:
+            raise KeyFileError(
+                f"no leaf records the change to the key in {self._directory / NEXT_FILE}: remove it, and run assay audit rotate-key"
+            )
 
     def _record(
         self, checkpoint: Checkpoint, note: str, tree: Tree, places: dict[str, int], rotation: str = ""
@@ -148,7 +178,7 @@ class Log:
             "places": places,
             "rotation": rotation,
         }
-        self._insert("audit_checkpoints", [row])
+        self._insert("audit_checkpoints", [orjson.dumps(row)])
 
     def _size(self, start: int) -> int:
         """Return the number of leaves.
@@ -291,30 +321,26 @@ class Log:
     def _write(self, leaves: Sequence[Leaf]) -> None:
         if not leaves:
             return
-        hidden, rows, hashes = [], [], []
-        for leaf in leaves:
-            row = leaf.row
-            common = {"log": self.origin, "leaf_index": row["leaf_index"]}
-            hidden += [
-                common
-                | {"digest": digest, "disclosure": text, "project": row["project"], "created_at": row["created_at"]}
-                for digest, text in leaf.disclosures
-            ]
-            rows.append({"log": self.origin} | row | {"leaf_hash": leaf.hash.hex()})
-            hashes.append(
-                common
-                | {"leaf_hash": leaf.hash.hex(), "chain_hash": row["chain_hash"], "kind": row["kind"]}
-                | {"source_id": row["source_id"], "place": leaf.place}
-            )
-        self._insert("audit_disclosures", hidden)
-        self._insert("audit_rows", rows)
-        self._insert("audit_leaves", hashes)
+        origin = self.origin
+        hidden = (
+            [origin, leaf.row["leaf_index"], digest, text, leaf.row["project"], leaf.row["created_at"]]
+            for leaf in leaves
+            for digest, text in leaf.disclosures
+        )
+        hashes = ([origin, leaf.hash.hex(), leaf.place, *map(leaf.row.get, _LEAF[3:])] for leaf in leaves)
+        self._insert("audit_disclosures", map(orjson.dumps, hidden), _DISCLOSURE)
+        self._insert("audit_rows", (stored_row(leaf, origin) for leaf in leaves))
+        self._insert("audit_leaves", map(orjson.dumps, hashes), _LEAF)
         for leaf in leaves:
             self.tree.append(leaf.hash)
             kind = "event" if leaf.row["kind"] in EVENT_KINDS else leaf.row["kind"]
             self.places[kind] = max(self.places.get(kind, 0), leaf.place)
         self._previous = leaves[-1].chain_hash
 
-    def _insert(self, table: str, rows: Sequence[dict[str, Any]]) -> None:
-        payload = b"\n".join(map(orjson.dumps, rows))
-        insert_json_rows(self._client, f"{self._base}.{table}", payload, len(rows))
+    def _insert(self, table: str, lines: Iterable[bytes], columns: Sequence[str] = ()) -> None:
+        payload, rows = bytearray(), 0
+        for line in lines:  # one after another: each result of orjson has a buffer of kilobytes
+            payload += line
+            payload += b"\n"
+            rows += 1
+        insert_json_rows(self._client, f"{self._base}.{table}", bytes(payload), rows, columns)

@@ -1,18 +1,54 @@
-"""Rotation of the signer's key: a statement that both keys sign, and the chain of keys. Pure.
+"""Rotation of the signer's key: its record, the statement of both keys, the chain of keys. Pure.
 
-The old key names its successor, and the new one vouches for its predecessor. So a reader who trusts either verifies the whole log.
+The old key names its successor, and the new one vouches for its predecessor. So a reader who trusts either verifies the whole log. The
+record is an operation like any other: a leaf below the checkpoint that both keys sign, which says who replaced the key and why.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import orjson
+
+from assay_auditor.disclosures import opened_of
+from assay_auditor.merkle import leaf_hash
 from assay_auditor.notes import Checkpoint, NoteError, Signer, Verifier, parts_of, verified_text
+from assay_auditor.rows import leaf_data
 
 _HEAD = "assay/key-rotation"
-#: The operation whose record is the leaf before a rotation.
+#: The operation whose record is a leaf before a rotation, and the field of the record that names the keys.
 OPERATION = "audit rotate-key"
+KEYS_FIELD = "target"
 #: Above every size.
 _NEVER = 2**64
+
+
+def target_of(old: Verifier, new: Verifier) -> dict[str, str]:
+    """Return what the record of a rotation names: the log, and both public keys without its name."""
+    return {"log": old.name, "old": old.vkey.partition("+")[2], "new": new.vkey.partition("+")[2]}
+
+
+@dataclass(frozen=True)
+class Record:
+    """The record of a rotation. It counts only if the log has this leaf."""
+
+    leaf_index: int
+    leaf_hash: str
+    target: Mapping[str, Any]
+
+
+def record_of(row: Mapping[str, Any], disclosures: Iterable[str]) -> Record | None:
+    """Return the record of a rotation in a row.
+
+    None without one, or if its digests do not confirm its keys.
+    """
+    if (row["kind"], row["tool_name"], row["status"]) != ("operation", OPERATION, "started"):
+        return None
+    try:
+        target = orjson.loads(opened_of(row["sd"], disclosures)[KEYS_FIELD])
+        return Record(row["leaf_index"], leaf_hash(leaf_data(row)).hex(), target)
+    except (ValueError, KeyError):
+        return None
 
 
 def signed_by_both(text: str, old: Signer, new: Signer) -> str:
@@ -66,6 +102,8 @@ class KeyChain:
         self.rotations: list[str] = []
         #: What contradicts itself: a key that was replaced by two others.
         self.problems: list[str] = []
+        #: The smallest size at which a key was replaced by another. An interrupted rotation is stated again, at the same size or a larger.
+        self.replaced: dict[tuple[Verifier, Verifier], int] = {}
         self._last: dict[Verifier, int] = {}
         self._first: dict[Verifier, int] = {}
         left = [each for each in map(_parsed, dict.fromkeys(notes)) if each is not None]
@@ -80,12 +118,25 @@ class KeyChain:
         for key in (found.old, found.new):
             if key not in self.verifiers:
                 self.verifiers.append(key)
-        # A rotation that was interrupted is stated again, at the same size or a larger one.
+        pair = (found.old, found.new)
+        self.replaced[pair] = min(self.replaced.get(pair, size), size)
         self._last[found.old] = max(self._last.get(found.old, 0), size)
         self._first[found.new] = min(self._first.get(found.new, _NEVER), size)
-        others = {each.new for each in map(Rotation.parsed, self.rotations) if each.old == found.old}
+        others = {new for old, new in self.replaced if old == found.old}
         if len(others) > 1:
             self.problems.append(f"the key {found.old.id.hex()} was replaced by {len(others)} different keys")
+
+    def unrecorded(self, records: Iterable[Record]) -> list[str]:
+        """Return the rotations that none of the records explains, as sentences.
+
+        `records`: those whose leaves are in the log.
+        """
+        known = list(records)
+        return [
+            f"the key {old.id.hex()} was replaced by {new.id.hex()} at {size} leaves, and none of these records it"
+            for (old, new), size in self.replaced.items()
+            if not any(each.leaf_index < size and each.target == target_of(old, new) for each in known)
+        ]
 
     def verified(self, note: str, origin: str) -> Checkpoint:
         """Read the checkpoint of a log that a trusted key signed while it counted. Raises `NoteError`."""

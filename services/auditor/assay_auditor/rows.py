@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import orjson
+
 from assay_auditor.canonical import canonical
 from assay_auditor.chain import FINGERPRINT_VERSION, REFUSAL_REASONS, chain_hash, fingerprint
 from assay_auditor.disclosures import digest_of, disclosure_of, salt_of
@@ -55,9 +57,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A row with its hash and the disclosures of its personal fields."""
+    """A row with its canonical document, the hash of this and the disclosures of its personal fields."""
 
     row: Row
+    data: bytes
     hash: bytes
     chain_hash: bytes
     disclosures: tuple[tuple[str, str], ...]
@@ -133,7 +136,20 @@ def leaf_of(source: Source, index: int, previous: bytes, secret: bytes) -> Leaf:
     }
     chained = chain_hash(previous, row)
     row["chain_hash"] = chained.hex()
-    return Leaf(row, leaf_hash(leaf_data(row)), chained, tuple(disclosures), source.place)
+    data = leaf_data(row)
+    return Leaf(row, data, leaf_hash(data), chained, tuple(disclosures), source.place)
+
+
+#: The end of every document: `v` is the last of its keys.
+_END = canonical({"v": VERSION})[1:]
+
+
+def stored_row(leaf: Leaf, log: str) -> bytes:
+    """Return the row of a leaf in the table, as JSON.
+
+    It has the columns of the document, the log and the hash of the leaf.
+    """
+    return leaf.data.removesuffix(_END) + orjson.dumps({"log": log, "leaf_hash": leaf.hash.hex()})[1:]
 
 
 def leaf_data(row: Mapping[str, Any]) -> bytes:

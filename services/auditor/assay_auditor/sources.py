@@ -1,4 +1,4 @@
-"""Sources of rows, read from the views: tool calls, server events, losses, operations.
+"""Sources of rows, read from the views: tool calls, server events, losses, what people changed.
 
 Arguments, results and messages are not read: the store hashes them, however long they are.
 """
@@ -18,6 +18,9 @@ OVERLAP_S = 3_600
 #: Kinds of rows whose place is the id of an event.
 EVENT_KINDS = ("tool_call", "server_event")
 _EVENT_TABLES = ("tool_calls", "server_events")
+_NEXT = "WHERE id > {after:UInt64} AND id <= {upto:UInt64} ORDER BY id LIMIT {most:UInt64}"
+#: Batches whose ends are looked up at once.
+_BATCHES = 20
 #: Ids of events that belong to one hour.
 _HOUR = 3_600_000 * PLACES
 #: Identifiers that one query names. A server refuses a parameter of more than 128 KiB, and each takes 39 bytes.
@@ -33,7 +36,7 @@ SELECT
     'tool_call', toString(event_id), id, {time_sql("occurred_at")}, {time_sql("created_at")}, toString(project), service,
     toString(tool_name), toString(status), server_session_id, toUInt64(least(round(duration_ms * 1000), 9e15)), toString(error_kind),
     CAST(pii_attempted, 'Array(String)'), CAST(pii_blocked, 'Array(String)'), toString(agent_name), {_digest("args_summary")},
-    {_digest("result_summary")}, NULL
+    {_digest("result_summary")}, NULL, toString(policy)
 FROM tool_calls
 """  # noqa: S608 - constants
 _SERVER_EVENTS = f"""
@@ -41,7 +44,7 @@ SELECT
     'server_event', toString(event_id), id, {time_sql("occurred_at")}, {time_sql("created_at")}, toString(project), service,
     toString(event_subtype), 'success', server_session_id, NULL, NULL,
     CAST(pii_attempted, 'Array(String)'), CAST(pii_blocked, 'Array(String)'), toString(agent_name), {_digest("args_summary")},
-    {_digest("result_summary")}, {_digest("toNullable(message)")}
+    {_digest("result_summary")}, {_digest("toNullable(message)")}, toString(policy)
 FROM server_events
 """  # noqa: S608 - constants
 _LOST = f"""
@@ -52,17 +55,33 @@ SELECT
 FROM capture_failures
 WHERE isNotNull(entry_id) AND stage IN {{stages:Array(String)}}
 """  # noqa: S608 - constants
+#: A version of a case of a dataset is its own record, made by its reviewer: it is read like one. Its question and answers are not.
 _OPERATIONS = f"""
 SELECT
-    toString(operation_id), toString(outcome), toUnixTimestamp64Micro(stored_at), {time_sql("at")}, toString(operation), actor,
-    toString(error_kind), host, toString(identity), target, comment, toString(planned), toString(changed)
-FROM operations_audit
+    operation_id, outcome, toUnixTimestamp64Micro(stored_at), {time_sql("at")}, operation, actor, error_kind, host, identity, target,
+    comment, planned, changed
+FROM (
+    SELECT
+        toString(operation_id) AS operation_id, toString(outcome) AS outcome, stored_at, at, toString(operation) AS operation,
+        toString(actor) AS actor, toString(error_kind) AS error_kind, toString(host) AS host, toString(identity) AS identity, target,
+        comment, toString(planned) AS planned, toString(changed) AS changed
+    FROM operations_audit
+    UNION ALL
+    SELECT
+        concat(project, '/', dataset, '/', toString(version), '/', case_id), 'done', stored_at, at,
+        if(retired, 'dataset retire', 'dataset save'), reviewer, '', '', 'console',
+        concat(
+            '{{"project":', toJSONString(toString(project)), ',"dataset":', toJSONString(toString(dataset)), ',"case_id":',
+            toJSONString(case_id), ',"version":', toString(version), '}}'
+        ), '', '1', '1'
+    FROM dataset_case_versions
+) AS records
 """  # noqa: S608 - constants
 
 
 def _event(row: Sequence[Any], *, late: bool = False) -> Source:
     kind, event_id, place, occurred, created, project, service, tool, status, session, duration, error = row[:12]
-    attempted, blocked, agent, arguments, result, message = row[12:]
+    attempted, blocked, agent, arguments, result, message, policy = row[12:]
     return Source(
         kind=kind,
         source_id=event_id,
@@ -79,7 +98,12 @@ def _event(row: Sequence[Any], *, late: bool = False) -> Source:
         pii_attempted=attempted,
         pii_blocked=blocked,
         caller_id=agent,
-        personal={"args_sha256": arguments, "result_sha256": result, "message_sha256": message},
+        personal={
+            "args_sha256": arguments,
+            "result_sha256": result,
+            "message_sha256": message,
+            "policy": policy or None,
+        },
         late=late,
     )
 
@@ -135,6 +159,9 @@ class Sources:
     def __init__(self, client: Client, log: str) -> None:
         self._client = client
         self._log = log
+        #: True if the last batch of events was full, and the ids at which the next batches end, the last one first.
+        self._many = False
+        self._ends: list[int] = []
         #: Ids of each kind that have a leaf, of those that the last pass read: they are not looked for again.
         self._known: dict[str, set[str]] = {"lost": set(), "operation": set()}
         #: What the window of each kind had when all of it had leaves: it is not read again while it has the same.
@@ -162,12 +189,27 @@ class Sources:
         """Return the next events with `after < id <= upto`, in their order."""
         if after >= upto:
             return []
-        wanted = {"after": after, "upto": upto, "most": most}
+        wanted = {"after": after, "upto": min(upto, self._end(after, upto, most)), "most": most}
         found: list[Source] = []
         for query in (_CALLS, _SERVER_EVENTS):
-            where = "WHERE id > {after:UInt64} AND id <= {upto:UInt64} ORDER BY id LIMIT {most:UInt64}"
-            found += [_event(row) for row in self._client.query(query + where, parameters=wanted).result_rows]
+            found += [_event(row) for row in self._client.query(query + _NEXT, parameters=wanted).result_rows]
+        self._many = len(found) >= most
+        if not self._many:
+            self._ends = []  # events may have been deleted meanwhile
         return sorted(found, key=_order)[:most]
+
+    def _end(self, after: int, upto: int, most: int) -> int:
+        """Return the id of the last event of a batch, if many follow: so that the store does not read all later ones for each batch."""
+        while self._ends and self._ends[-1] <= after:
+            self._ends.pop()
+        if self._many and not self._ends:
+            wanted = {"after": after, "upto": upto, "most": most * _BATCHES}
+            ids: list[int] = []
+            for table in _EVENT_TABLES:
+                rows = self._client.query(f"SELECT id FROM {table} {_NEXT}", parameters=wanted).result_rows  # noqa: S608 - constants
+                ids += [each for (each,) in rows]
+            self._ends = sorted(ids)[: most * _BATCHES][most - 1 :: most][::-1]
+        return self._ends[-1] if self._ends else upto
 
     def late_events(self, after: int, upto: int, most: int) -> list[Source]:
         """Return events with `after < id <= upto` that were stored after the log had passed them.

@@ -18,7 +18,7 @@ from assay_auditor.disclosures import digest_of, opened
 from assay_auditor.expiry import Absences, Expiry
 from assay_auditor.merkle import HASH_BYTES, Tree, leaf_hash
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
-from assay_auditor.rotation import KeyChain
+from assay_auditor.rotation import KeyChain, Record
 from assay_auditor.rows import KEYS, leaf_data
 from assay_auditor.sources import EVENT_KINDS
 
@@ -71,10 +71,16 @@ class Note:
 class Verification:
     """Verifies leaves from the first to the last.
 
-    `keys`: those that are trusted. `expiries`: records of absent rows.
+    `keys`: those that are trusted. `expiries`: records of absent rows. `records`: those of rotations of the key.
     """
 
-    def __init__(self, origin: str, keys: KeyChain | Sequence[Verifier], expiries: Sequence[Expiry] = ()) -> None:
+    def __init__(
+        self,
+        origin: str,
+        keys: KeyChain | Sequence[Verifier],
+        expiries: Sequence[Expiry] = (),
+        records: Sequence[Record] = (),
+    ) -> None:
         self.tree = Tree()
         #: Absent rows that a signed record explains, known after the last page.
         self.expired = 0
@@ -82,6 +88,8 @@ class Verification:
         self.confirmed = 0
         self._origin, self._keys = origin, keys if isinstance(keys, KeyChain) else KeyChain(keys)
         self._absences = Absences(expiries)
+        self._records = {each.leaf_index: each for each in records}
+        self._in_log: list[Record] = []
         self._places: dict[str, int] = {}
         self._previous: bytes | None = GENESIS
 
@@ -169,6 +177,8 @@ class Verification:
                     places[kind] = leaf.place
                 if index in self._absences.places:
                     self._absences.confirm(index, leaf.leaf_hash)
+                if index in self._records and self._records[index].leaf_hash == leaf.leaf_hash:
+                    self._in_log.append(self._records[index])
             if index + 1 in signed:
                 self.tree.extend(hashes)
                 hashes = []
@@ -265,6 +275,14 @@ class Verification:
                 yield Mismatch("leaf", leaf.leaf_index, what, source, str(row["place"]), str(leaf.place))
             if previous is not None:
                 yield from _chain(leaf, row, previous)
+
+    def rotations(self) -> Iterator[Mismatch]:
+        """Return the rotations of the key that no leaf records.
+
+        Call it after the last page.
+        """
+        for problem in self._keys.unrecorded(self._in_log):
+            yield Mismatch("checkpoint", None, problem)
 
     def absences(self) -> Iterator[Mismatch]:
         """Return the absent rows that no signed record in the log explains.

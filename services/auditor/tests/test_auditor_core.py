@@ -45,7 +45,7 @@ from assay_auditor.merkle import (
     root_of,
 )
 from assay_auditor.notes import NOTE_BYTES, Checkpoint, NoteError, Signer, Verifier, verified_text
-from assay_auditor.rows import HASHED, Source, leaf_data, leaf_of, record_id
+from assay_auditor.rows import HASHED, Source, leaf_data, leaf_of, record_id, stored_row
 from assay_auditor.sources import NAMED_AT_ONCE
 
 SECRET = b"s" * 32
@@ -430,6 +430,12 @@ def test_personal_fields_are_in_the_leaf_as_digests_only() -> None:
     }
     assert leaf.row["sd"] == sorted(digest_of(disclosure) for _, disclosure in leaf.disclosures)
     assert leaf.row["caller_id"] in leaf.row["sd"]
+
+
+def test_the_row_in_the_table_is_the_document_that_is_hashed() -> None:
+    leaf = leaf_of(SOURCE, 3, GENESIS, SECRET)
+    assert leaf.data == leaf_data(leaf.row)
+    assert orjson.loads(stored_row(leaf, "a log")) == {"log": "a log", "leaf_hash": leaf.hash.hex()} | leaf.row
 
 
 def test_the_same_source_at_the_same_place_is_the_same_leaf() -> None:

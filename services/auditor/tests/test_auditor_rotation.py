@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
+import orjson
 import pytest
 
 from assay_auditor.notes import Checkpoint, NoteError, Signer, Verifier
-from assay_auditor.rotation import KeyChain, Rotation, signed_by_both
+from assay_auditor.rotation import KeyChain, Record, Rotation, record_of, signed_by_both, target_of
+from assay_auditor.rows import Source, leaf_of
 
 ORIGIN = "example.com/audit"
 FIRST, SECOND, THIRD, STRANGER = (Signer(ORIGIN, letter * 32) for letter in (b"a", b"b", b"c", b"z"))
@@ -97,3 +99,42 @@ def test_a_key_that_two_others_replaced_is_a_problem() -> None:
 def test_without_rotations_every_given_key_counts() -> None:
     keys = KeyChain([FIRST.verifier, Verifier.parsed(SECOND.verifier.vkey)])
     assert keys.verified(note(3, SECOND), ORIGIN).size == 3
+
+
+@pytest.mark.parametrize(
+    ("index", "old", "new", "explains"),
+    [(9, FIRST, SECOND, True), (10, FIRST, SECOND, False), (9, SECOND, FIRST, False), (9, FIRST, STRANGER, False)],
+)
+def test_a_new_key_needs_a_record_below_its_checkpoint_that_names_both_keys(
+    index: int, old: Signer, new: Signer, explains: bool
+) -> None:
+    keys = KeyChain([FIRST.verifier], [statement(12, FIRST, SECOND), statement(10, FIRST, SECOND)])
+    record = Record(index, "", target_of(old.verifier, new.verifier))
+    assert (keys.unrecorded([record]) == []) is explains
+    assert "at 10 leaves" in keys.unrecorded([])[0]
+
+
+def operation(target: str, **fields: str) -> Source:
+    time = "2026-05-17T18:00:00.000000Z"
+    facts = {"kind": "operation", "source_id": "a", "tool_name": "audit rotate-key", "status": "started", **fields}
+    return Source(
+        **facts, place=1, occurred_at=time, created_at=time, project="", service="assay", personal={"target": target}
+    )
+
+
+def test_a_record_has_the_keys_that_its_digests_confirm_and_the_hash_of_its_leaf() -> None:
+    target = target_of(FIRST.verifier, SECOND.verifier)
+    leaf = leaf_of(operation(orjson.dumps(target).decode()), 7, bytes(32), b"s" * 32)
+    texts = [text for _, text in leaf.disclosures]
+    assert record_of(leaf.row, texts) == Record(7, leaf.hash.hex(), target)
+    assert record_of(leaf.row, []) is None
+    other = leaf_of(operation("{}"), 7, bytes(32), b"s" * 32)
+    assert record_of(leaf.row, [text for _, text in other.disclosures]) is None
+
+
+@pytest.mark.parametrize("changed", [{"kind": "tool_call"}, {"tool_name": "prune"}, {"status": "done"}])
+def test_a_row_of_another_operation_or_outcome_is_no_record(changed: dict[str, str]) -> None:
+    leaf = leaf_of(operation("{}", **changed), 7, bytes(32), b"s" * 32)
+    assert record_of(leaf.row, [text for _, text in leaf.disclosures]) is None
+    malformed = leaf_of(operation("{"), 7, bytes(32), b"s" * 32)
+    assert record_of(malformed.row, [text for _, text in malformed.disclosures]) is None

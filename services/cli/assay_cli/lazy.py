@@ -13,6 +13,8 @@ class LazyGroup(TyperGroup):
     """A group of commands that are given as `module:attribute`: a function, or a `typer.Typer`."""
 
     members: ClassVar[Mapping[str, str]] = {}
+    #: The panel of the help in which a command is listed, by name; empty: all are in one.
+    panels: ClassVar[Mapping[str, str]] = {}
     #: The words of a command line that lead to this group.
     path: tuple[str, ...] = ()
 
@@ -32,7 +34,12 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         """Import and return a command; None if there is no command of this name."""
         where = self.members.get(cmd_name)
-        return None if where is None else _loaded((*self.path, cmd_name), where)
+        if where is None:
+            return None
+        command = _loaded((*self.path, cmd_name), where)
+        if panel := self.panels.get(cmd_name):
+            command.rich_help_panel = panel
+        return command
 
     def get_help_option(self, ctx: Any) -> Any:
         """Return the option `--help`, without a type."""

@@ -18,32 +18,23 @@ from assay_cli.exit_codes import OPERATIONAL
 from assay_cli.lazy import LazyGroup
 from assay_cli.output.terminal import echo
 
+#: Commands by panel of the help, in the order and by the names of the README's list of pages.
+_PANELS = {
+    "Capture and scrub": ("scrub", "pii", "feedback", "keys"),
+    "Use the data": ("query", "tail", "export", "sessions", "audit", "console"),
+    "Monitor quality": ("judge", "drift", "alerts"),
+    "Evaluate changes": ("eval", "dataset", "replay", "gate", "bench"),
+    "Run it": ("up", "doctor", "migrate", "dead", "prune", "operations"),
+}
+
 
 class _Commands(LazyGroup):
     """Turn the errors that `explain` knows into one line on stderr and exit code 2."""
 
     members: ClassVar[Mapping[str, str]] = {
-        name: f"assay_cli.commands.{name}:{name}"
-        for name in (
-            *("up", "migrate", "export", "doctor", "prune", "query", "tail", "scrub", "replay", "gate"),
-            *(
-                "alerts",
-                "audit",
-                "bench",
-                "console",
-                "dataset",
-                "dead",
-                "drift",
-                "eval",
-                "feedback",
-                "judge",
-                "keys",
-                "operations",
-                "pii",
-                "sessions",
-            ),
-        )
+        name: f"assay_cli.commands.{name}:{name}" for names in _PANELS.values() for name in names
     }
+    panels: ClassVar[Mapping[str, str]] = {name: panel for panel, names in _PANELS.items() for name in names}
 
     def invoke(self, ctx: Any) -> Any:
         # numpy reads this on import. Resampling multiplies many small matrices, which takes two to six times as long in several threads

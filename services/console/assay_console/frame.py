@@ -20,17 +20,23 @@ log = logging.getLogger(__name__)
 
 #: Seconds that Redis has to name the newest event; the store's count says it otherwise.
 _REDIS_S = 1.0
+#: Seconds without an event after which the counts are said to stand still because of that.
+IDLE_S = 120
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Content of the frame. `newest_age_s`: None without an event; `problem`: why nothing is known."""
+    """Content of the frame. `newest_age_s`: None without an event; `problem`: why nothing is known.
+
+    `idle`: no event came since the counts were made, for `IDLE_S`.
+    """
 
     projects: tuple[str, ...] = ()
     newest_age_s: float | None = None
     counted_to: datetime | None = None
     open_alerts: int = 0
     problem: str = ""
+    idle: bool = False
 
 
 async def frame_of(ask: Ask) -> Frame:
@@ -45,7 +51,8 @@ async def frame_of(ask: Ask) -> Frame:
             at for at in (await newest_ms, stored.newest_at.timestamp() * 1000 if stored.newest_at else None) if at
         ]
         age = max(0.0, time.time() - max(known) / 1000) if known else None
-        return Frame(stored.projects, age, counted.value, stored.open_alerts)
+        idle = bool(known and counted.value and max(known) < counted.value.timestamp() * 1000 and (age or 0) > IDLE_S)
+        return Frame(stored.projects, age, counted.value, stored.open_alerts, idle=idle)
     except BusyError:
         return Frame(problem="the console is busy")
     except OperationError:

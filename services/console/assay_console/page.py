@@ -228,7 +228,7 @@ class Page:
     within: str = ""
     #: SQL that reads the same; empty: no single statement does.
     sql: str = ""
-    #: Equivalent command, with `{project}`-like places from the URL's parameters.
+    #: Equivalent command, with `{project}`-like places from the URL's parameters, and `{and_kind}`-like ones for options.
     command: str = ""
     template: str = ""
     #: The API's path if it differs from the page's.

@@ -37,12 +37,17 @@ def _command(page: Page, ask: Ask) -> str:
     if not page.command:
         return ""
     project = f" --project {shlex.quote(ask.scope.project)}" if ask.scope.project else ""
-    given = {name: shlex.quote(value) for name, value in {**ask.parameters, **ask.path}.items()}
+    given = {name: shlex.quote(value) for name, value in {**ask.parameters, **ask.path}.items() if value}
     values = {**given, "and_project": project, "span": ask.scope.span or ask.scope.from_iso}
     # Not `with_option`: a quoted value may look like a redirection.
     return page.command.format_map(_Missing(values)) + data_option(ask.settings)
 
 
 class _Missing(dict[str, str]):
+    """Values of places: `{and_NAME}` is an option if NAME is given, and `{NAME}` is a value to fill in if it is not."""
+
     def __missing__(self, key: str) -> str:
-        return key.upper()
+        name = key.removeprefix("and_")
+        if name == key:
+            return key.upper()
+        return f" --{name.replace('_', '-')} {self[name]}" if self.get(name) else ""

@@ -34,6 +34,25 @@ def test_a_project_says_what_is_wrong_with_it(
     assert (found.state, found.why) == (state, why)
 
 
+def test_events_that_only_the_minutes_have_are_said_to_be_counted_soon() -> None:
+    found = row(Traffic("shop", events=3, recent=40), None, None, None)
+    assert (found.counting, found.state) == (True, "good")
+    assert not row(BUSY, None, None, None).counting
+
+
+def test_the_worst_critical_alert_of_the_shown_projects_is_named() -> None:
+    at = datetime(2026, 11, 27, 12, tzinfo=UTC)
+    opened: Panel[tuple[Open, ...]] = Panel(
+        state="ready",
+        value=(Open("shop", 1, 0, 1, "faithfulness", at, 0.3), Open("other", 1, 0, 1, "hallucination_rate", at, 4.0)),
+    )
+    for project, words in (
+        ("", "hallucination rate of other since 2026-11-27 12:00 UTC"),
+        ("shop", "faithfulness of shop since"),
+    ):
+        assert words in facts(STORED, [BUSY], JUDGED, opened, LOST, HOPS, 0.0, FlowHistory(), True, project).worst
+
+
 def test_shares_are_unknown_without_events() -> None:
     found = row(Traffic("shop"), None, None, None)
     assert (found.without_result, found.pii, found.lost) == (None, None, None)

@@ -10,11 +10,11 @@ from assay_console.page import Panel
 from assay_console.views.arrivals import QUIET_S, quiet_s, told
 from assay_console.views.health import summary
 from assay_console.views.overview import Service
-from assay_console.views.quality import Watched, detector_of, why_nothing
+from assay_console.views.quality import Watched, blind, detector_of, why_nothing
 from assay_operations.arrivals import Arrival, Producer
 from assay_operations.doctor.checks import Finding, Status
 from assay_operations.failures import Failures
-from assay_operations.judging.quality import Day, Judged, Metric, Spell
+from assay_operations.judging.quality import Calibration, Day, Judged, Metric, Spell
 from assay_operations.overview.flow import Hop
 from assay_ui import formats
 
@@ -45,6 +45,15 @@ def test_the_sentence_says_whether_events_arrive(
 
 def after(seconds: float) -> datetime:
     return NOW + timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(("labels", "kappa"), [(49, None), (50, 0.0)])
+def test_agreement_with_few_labels_is_hidden_as_on_the_page_of_labels(labels: int, kappa: float | None) -> None:
+    known = Calibration("shop", "faithfulness", "f", 0.0, labels, 0.5, 0.5, 0.8, pages=False, calibrated_at=NOW)
+    found = blind(Metric("shop", "faithfulness", "local", "f", (), known, ()), 50).calibration
+    assert found is not None
+    assert (found.kappa, found.labels) == (kappa, labels)
+    assert (found.tpr is None, found.tnr is None) == (kappa is None, kappa is None)
 
 
 @pytest.mark.parametrize(

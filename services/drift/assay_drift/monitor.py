@@ -245,14 +245,14 @@ class Monitor(ShardSeries):
         return None
 
     def present(self, identities: Iterable[str]) -> dict[str, tuple[Episode, Measurements | None]]:
-        """Return episodes of this shard by id, with the measurements that acknowledging one would accept.
+        """Return episodes of this shard by id, with the present measurements.
 
-        They are None for a condition, which has no samples.
+        They are None for a condition, which has no samples. `accepted` is the baseline that acknowledging one now would store.
         """
         wanted = set(identities)
         return {
-            identity: (watched.episode, self._measured_now(subject, watched))
-            for _, subject, watched, _ in self._acknowledgeable(0.0)
+            identity: (watched.episode, self._would_accept(subject, watched, now_ms))
+            for _, subject, watched, now_ms in self._acknowledgeable(0.0)
             if (identity := self._identity(subject, watched.episode)) in wanted
         }
 

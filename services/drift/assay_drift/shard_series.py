@@ -1,6 +1,7 @@
 """All series of a shard: the evidence they need together, their episodes and their alerts. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from typing import Protocol
 
@@ -125,6 +126,15 @@ class ShardSeries(StateFields):
             return self._measure(subject, series, watched, series.detector, recovering=is_recovering(series))
         return None
 
+    def _would_accept(self, subject: Subject, watched: Acknowledgeable, now_ms: float) -> Measurements | None:
+        """Return the present measurements, with the baseline that acknowledging now would store."""
+        measured = self._measured_now(subject, watched)
+        if measured is None or not watched.episode.open:
+            return measured
+        copy = deepcopy(watched)
+        copy.acknowledge(now_ms, self._settings, self._calendar)
+        return replace(measured, accepted=_learned(subject, copy))
+
     def _publish_acknowledged(
         self, subject: Subject, transition: Transition | None, episode: Episode, measured: Measurements, wall_ms: float
     ) -> None:
@@ -148,8 +158,7 @@ class ShardSeries(StateFields):
         """Acknowledge an episode, and publish that."""
         measured = self._measured_now(subject, watched) or Measurements(since_ms=watched.episode.opened_ms)
         transition = watched.acknowledge(now_ms, self._settings, self._calendar)
-        if isinstance(watched, Series) and watched.baseline:
-            measured = replace(measured, accepted=shown(subject.kind, subject.metric, watched.baseline.mean))
+        measured = replace(measured, accepted=_learned(subject, watched))
         self._touched.add(field)
         measured = replace(measured, acknowledged_by=by)
         self._publish_acknowledged(subject, transition, watched.episode, measured, wall_ms)
@@ -167,3 +176,10 @@ class ShardSeries(StateFields):
     def _query_subject(key: str) -> Subject:
         project, _, name = key.partition("/")
         return Subject(AlertKind.QUERY_DRIFT, project, key, "queries", name)
+
+
+def _learned(subject: Subject, watched: Acknowledgeable) -> float | None:
+    """Return the baseline of a series after it was acknowledged; None if it is learned from later samples."""
+    if isinstance(watched, Series) and watched.baseline:
+        return shown(subject.kind, subject.metric, watched.baseline.mean)
+    return None

@@ -138,6 +138,9 @@ def test_the_present_level_of_an_episode_is_the_one_that_acknowledging_it_accept
     watched.acknowledge([identity], START_MS)
     [resolved] = watched.take_alerts()
     assert (measured.value, measured.n) == (pytest.approx(resolved.value, rel=1e-5), resolved.n)
+    [series] = of_faithfulness(watched)
+    assert series.baseline is not None
+    assert measured.accepted == pytest.approx(series.baseline.mean, abs=1e-9), "the level of the days after the change"
     assert watched.present([identity])[identity][0].open is False
 
 

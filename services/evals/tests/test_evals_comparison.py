@@ -6,6 +6,7 @@ import pytest
 from assay_evals.compare.comparison import Comparison, compare
 from assay_evals.compare.verdicts import DEFAULT_RULES, Rule, Stage, Verdict, decide
 from assay_evals.metrics.metric_names import QUANTILES, is_share
+from assay_evals.report.wording import meaning
 from assay_evals.statistics.intervals import Interval
 
 BASE = np.random.default_rng(7).beta(8, 2, 300)
@@ -43,6 +44,31 @@ def test_few_noisy_cases_decide_nothing_and_say_how_many_would() -> None:
     assert needed > 12
     assert found.verdict(inconclusive=Verdict.FAIL) is Verdict.FAIL
     assert found.verdict(inconclusive=Verdict.PASS) is Verdict.PASS
+
+
+def test_a_loss_beyond_the_threshold_that_is_not_significant_needs_the_cases_that_detect_it() -> None:
+    """Not those that tell it from the threshold: they would be the more, the closer the loss is to it."""
+    noise = np.random.default_rng(9).normal(0, 0.2, 30)
+    noise -= noise.mean()
+    before = np.full(30, 0.5)
+    needed = []
+    for loss in (0.051, 0.06, 0.07):
+        [metric] = compare({"mrr": before}, {"mrr": before + noise - loss}).metrics
+        assert metric.verdict is Verdict.INCONCLUSIVE
+        assert meaning(metric).startswith("worse, but not significantly: about ")
+        needed.append(metric.cases_needed or 0)
+    assert needed == sorted(needed, reverse=True)
+    assert 60 < needed[2] < needed[0] < 250, needed
+
+
+def test_a_significant_change_whose_interval_includes_0_says_which_test_decided() -> None:
+    before, after = np.full(40, 1.0), np.full(40, 1.0)
+    after[:8] = 0.5
+    [metric] = compare({"mrr": before}, {"mrr": after}).metrics
+    assert (metric.verdict, metric.interval.low < 0 <= metric.interval.high) == (Verdict.FAIL, True), metric
+    assert "by the test that p is of; the interval is wider" in meaning(metric)
+    [clear] = compare({"mrr": BASE}, {"mrr": BASE - 0.1}).metrics
+    assert meaning(clear) == "significant: worse"
 
 
 def test_lower_is_better_turns_the_direction() -> None:

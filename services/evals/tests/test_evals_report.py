@@ -391,7 +391,7 @@ def test_one_case_is_said_to_be_too_few() -> None:
     assert (mrr.delta, mrr.verdict, meaning(mrr)) == (
         -1.0,
         Verdict.INCONCLUSIVE,
-        "inconclusive: about 72 cases needed, 1 measured",
+        "worse, but not significantly: about 72 cases needed, 1 measured",
     )
 
 

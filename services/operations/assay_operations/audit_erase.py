@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay_auditor.disclosures import opened
 from assay_auditor.expiry import OPERATION, RANGE_FIELD
+from assay_auditor.rotation import OPERATION as ROTATION
 from assay_operations.actor import Actor
 from assay_operations.audit import Trail
 from assay_operations.clients import open_store, settings_for
@@ -86,9 +87,12 @@ def _size(client: "Client", log: str) -> int:
 
 
 def _records(client: "Client", log: str) -> set[int]:
-    """Return the records that explain absent rows: a range is not a name, and `verify` needs it."""
-    query = "SELECT leaf_index FROM audit_rows WHERE log = {log:String} AND kind = 'operation' AND tool_name = {operation:String}"
-    rows = client.query(query, parameters={"log": log, "operation": OPERATION}).result_rows
+    """Return the records that explain absent rows or a new key: a range or a key is not a name, and `verify` needs it."""
+    query = (
+        "SELECT leaf_index FROM audit_rows "
+        "WHERE log = {log:String} AND kind = 'operation' AND tool_name IN {operations:Array(String)}"
+    )
+    rows = client.query(query, parameters={"log": log, "operations": [OPERATION, ROTATION]}).result_rows
     return {int(index) for (index,) in rows}
 
 

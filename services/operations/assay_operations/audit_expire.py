@@ -10,7 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay_auditor.disclosures import opened
 from assay_auditor.expiry import OPERATION
+from assay_auditor.rotation import KEYS_FIELD
+from assay_auditor.rotation import OPERATION as ROTATION
 from assay_auditor.rows import record_id
 from assay_operations.actor import Actor
 from assay_operations.audit import Trail
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 #: Seconds that the auditor has to write and sign the record, in addition to `auditor.checkpoint_s`, and the pause between looks.
 GRACE_S = 120.0
 _PAUSE_S = 0.2
+#: Rows that are never deleted: `assay audit verify` accepts a new key only with the record of its rotation.
+_KEPT = f"(kind = 'operation' AND tool_name = '{ROTATION}')"
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ def plan_expire(data: Path) -> Plan:
         upto_ms = int(now_ms) - days * 86_400_000
         before = min(_first_younger(client, log, upto_ms), _covered(client, log))
         [[rows]] = client.query(
-            "SELECT uniqExact(leaf_index) FROM audit_rows WHERE log = {log:String} AND leaf_index < {before:UInt64}",
+            f"SELECT uniqExact(leaf_index) FROM audit_rows WHERE log = {{log:String}} AND leaf_index < {{before:UInt64}} AND NOT {_KEPT}",  # noqa: S608
             parameters={"log": log, "before": before},
         ).result_rows
         last_hash = _leaf_hash(client, log, before - 1) if rows else ""
@@ -127,10 +132,22 @@ def apply(plan: Plan, actor: Actor, *, progress: Counts | None = None) -> int:
     with open_store(store) as client, attempt:
         wait_until_signed(client, plan.log, attempt.operation_id, settings.auditor.checkpoint_s + GRACE_S)
         where = f"WHERE log = {literal(plan.log)} AND leaf_index < {plan.before}"
-        delete_rows(client, f"{store.base_database}.audit_disclosures", where, 0, attempt)
-        delete_rows(client, f"{store.base_database}.audit_rows", where, plan.rows, attempt)
+        kept = ", ".join(map(literal, _kept_digests(client, plan)))
+        but = f" AND digest NOT IN ({kept})" if kept else ""
+        delete_rows(client, f"{store.base_database}.audit_disclosures", where + but, 0, attempt)
+        delete_rows(client, f"{store.base_database}.audit_rows", f"{where} AND NOT {_KEPT}", plan.rows, attempt)
         seen.rows = plan.rows
     return attempt.changed
+
+
+def _kept_digests(client: "Client", plan: Plan) -> list[str]:
+    """Return the digests of the keys that records of rotations name. The person and the comment expire."""
+    rows = client.query(
+        "SELECT DISTINCT digest, disclosure FROM audit_disclosures WHERE log = {log:String} AND leaf_index IN "  # noqa: S608 - constants
+        f"(SELECT leaf_index FROM audit_rows WHERE log = {{log:String}} AND leaf_index < {{before:UInt64}} AND {_KEPT})",
+        parameters={"log": plan.log, "before": plan.before},
+    ).result_rows
+    return [str(digest) for digest, text in rows if (opened(text) or ("",))[0] == KEYS_FIELD]
 
 
 def wait_until_signed(

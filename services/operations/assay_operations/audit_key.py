@@ -7,11 +7,10 @@ import secrets
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from assay_auditor.keys import KEY_FILE, PUBLIC_FILE, KeyFileError, next_signer, prepare_signer
 from assay_auditor.notes import NoteError, Signer, Verifier
-from assay_auditor.rotation import OPERATION
+from assay_auditor.rotation import OPERATION, target_of
 from assay_operations import audit_expire
 from assay_operations.actor import Actor
 from assay_operations.audit import Trail
@@ -60,12 +59,16 @@ def apply(plan: Plan, actor: Actor) -> str:
         new = next_signer(plan.directory, plan.log) or Signer(plan.log, secrets.token_bytes(32))
     except KeyFileError as error:
         raise OperationError("conflict", str(error)) from None
-    target: dict[str, Any] = {"log": plan.log, "old": plan.old_vkey, "new": new.verifier.vkey}
+    target = target_of(Verifier.parsed(plan.old_vkey), new.verifier)
     attempt = Trail(plan.data, settings.store).attempt(
         OPERATION, actor, identity=settings.store.user, target=target, planned=1
     )
     with open_store(settings.store) as client, attempt:
         audit_expire.wait_until_signed(client, plan.log, attempt.operation_id, most_s, "the key is the same as before")
+        if plan_rotate(plan.data).old_vkey != plan.old_vkey:
+            raise OperationError(
+                "conflict", "the key was replaced meanwhile", "see assay audit key, and run this again if need be"
+            )
         try:
             prepare_signer(plan.directory, new)
         except KeyFileError as error:

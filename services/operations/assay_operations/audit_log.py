@@ -22,7 +22,8 @@ from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, ROTATION_FILE, ends
 from assay_auditor.keys import notes_in as notes_of_file
 from assay_auditor.merkle import inclusion_ranges, range_roots
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
-from assay_auditor.rotation import KeyChain
+from assay_auditor.rotation import OPERATION as ROTATION
+from assay_auditor.rotation import KeyChain, Record, record_of
 from assay_auditor.rows import HASHED, VERSION, leaf_data, time_sql
 from assay_auditor.verification import COLUMNS, Mismatch, Note, StoredLeaf, Verification
 from assay_operations.audit_grants import wider_grants
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 PAGE = 20_000
 #: Checkpoints that one query reads, and newest ones among which one that is signed is looked for.
 NOTES, NEWEST = 50_000, 100
-#: Newest records of deleted rows that are looked at: the newest one explains most.
-_EXPIRIES = 1_000
+#: Newest records of deleted rows, and of rotations of the key, that are looked at.
+_RECORDS = 1_000
 #: Rows behind the end of the log that are looked at, more than a batch, and a place behind each of them.
 _BEHIND, _LAST = 200_000, 2**64 - 1
 
@@ -187,13 +188,23 @@ class AuditLog:
 
     def expiries(self) -> list[Expiry]:
         """Return the records of deleted rows, the newest first."""
+        records = (expiry_of(self.own.origin, row, texts) for row, texts in self._started(OPERATION))
+        return [each for each in records if each is not None]
+
+    def rotations(self) -> list[Record]:
+        """Return the records of rotations of the key, the newest first."""
+        records = (record_of(row, texts) for row, texts in self._started(ROTATION))
+        return [each for each in records if each is not None]
+
+    def _started(self, operation: str) -> list[tuple[dict[str, Any], list[str]]]:
+        """Return the newest records of the start of an operation, with their disclosures."""
         where = (
             " AND kind = 'operation' AND tool_name = {operation:String} AND status = 'started'"
             " ORDER BY leaf_index DESC LIMIT {most:UInt64}"
         )
         found = [
             dict(zip(_COLUMNS, row, strict=True))
-            for row in self.query(_ROWS + where, operation=OPERATION, most=_EXPIRIES)
+            for row in self.query(_ROWS + where, operation=operation, most=_RECORDS)
         ]
         places = sorted({int(row["leaf_index"]) for row in found})
         texts: dict[int, list[str]] = {}
@@ -203,8 +214,7 @@ class AuditLog:
         )
         for index, text in self.query(hidden, places=places) if places else ():
             texts.setdefault(int(index), []).append(text)
-        records = (expiry_of(self.own.origin, row, texts.get(row["leaf_index"], ())) for row in found)
-        return [each for each in records if each is not None]
+        return [(row, texts.get(row["leaf_index"], [])) for row in found]
 
     def stored_notes(self, above: int, upto: int) -> Iterator[list[Note]]:
         """Return the checkpoints in the store, the smallest first, in parts.
@@ -379,7 +389,7 @@ def verify(
     wider, unknown = log.wider_grants()
     if unknown:
         result.notes.append(unknown)
-    check = Verification(log.own.origin, keys, log.expiries())
+    check = Verification(log.own.origin, keys, log.expiries(), log.rotations())
     for problem in keys.problems:
         result.mismatches += 1
         yield Mismatch("checkpoint", None, problem)
@@ -516,6 +526,7 @@ def _found(
         yield from missing
         yield from check.behind(part, size)
     result.checkpoints = checkpoints.count
+    yield from check.rotations()
     yield from check.absences()
     result.expired = check.expired
     # Leaves that were written meanwhile are another run's; rows behind them may be those of a batch that is being written.
@@ -536,17 +547,13 @@ def newest_note(log: AuditLog) -> str:
     return notes[0].note
 
 
-def listed(
-    log: AuditLog, *, tool: str = "", status: str = "", project: str = "", since_ms: int = 0, limit: int = 50
-) -> list[dict[str, Any]]:
-    """Return rows, newest first. Every filter that is given must hold."""
-    wanted = {"tool": tool, "status": status, "project": project, "since": since_ms, "limit": limit}
-    query = _ROWS + (
-        " AND occurred_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC') AND ({tool:String} = '' OR tool_name = {tool:String})"
-        " AND ({status:String} = '' OR status = {status:String}) AND ({project:String} = '' OR project = {project:String})"
-        " ORDER BY leaf_index DESC LIMIT {limit:UInt64}"
-    )
-    return [dict(zip(_COLUMNS, row, strict=True)) for row in log.query(query, **wanted)]
+def whole_rows(log: AuditLog, places: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return rows with every column, by the index of their leaf."""
+    if not places:
+        return {}
+    rows = log.query(_ROWS + " AND leaf_index IN {places:Array(UInt64)}", places=list(places))
+    found = (dict(zip(_COLUMNS, row, strict=True)) for row in rows)
+    return {each["leaf_index"]: each for each in found}
 
 
 def found_row(log: AuditLog, name: str) -> dict[str, Any]:
@@ -570,8 +577,9 @@ def _absent(log: AuditLog, name: str, where: str, wanted: dict[str, Any]) -> Ope
     query = "SELECT leaf_index FROM audit_leaves WHERE log = {log:String}"
     leaves = log.query(query + where + " ORDER BY leaf_index LIMIT 1", **wanted)
     if not leaves:
-        what = f"no row {name} in the log {log.own.origin!r}"
-        return OperationError("not_found", what, "it is not written yet; see assay doctor")
+        what = f"no row {name} in the log {log.own.origin!r}, which has {log.size():,} rows"
+        known = "leaf 0 is the first row" if name.isdigit() else "is its event stored, and is the auditor running?"
+        return OperationError("not_found", what, f"{known}; see assay audit list and assay doctor")
     index = int(leaves[0][0])
     for each in log.expiries():
         if each.before <= index:

@@ -5,12 +5,14 @@ enough. Names of agents and people, comments and sessions come from the events a
 from the log.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
+
+import orjson
 
 from assay_auditor.bundle import ROTATIONS
 from assay_auditor.chain import GENESIS, chain_hash
@@ -36,8 +38,12 @@ OUTCOMES = (
 )  # fmt: skip
 #: Rows of the log that one page looks at, one part after another, until it is full.
 PARTS = (2_000, 10_000, 50_000, 250_000)
+#: Rows of a page of a list that is read whole.
+PAGE_ROWS = 1_000
 #: Events that are counted if the log lacks them, and events or records that a filter by session or person names.
 BEHIND_MAX, NAMED_MAX = 10_000, 2_000
+#: Rows after a verification that are looked at, to say if they are records of verifications alone.
+CHECKS_MAX = 1_000
 #: Checkpoints of anchors that are looked at, the newest.
 ANCHORED_MAX = 1_000
 #: Places that one sentence names.
@@ -108,6 +114,8 @@ class Standing:
     verified_s: float
     #: Leaves that were written after the last verification.
     since_verified: int
+    #: True if these are records of verifications alone, such as that of the last one.
+    only_verifications: bool = False
     #: A newer recorded verification of some rows, which found no mismatch, and its age.
     partial: Verified | None = None
     partial_s: float = 0.0
@@ -136,6 +144,7 @@ def standing(client: "Client", own: AuditorSettings) -> Standing:
     size = signed.size if signed else 0
     behind, behind_s = _behind(log, size, notes[0][3] if notes else {})
     (verified, verified_s), (partial, partial_s) = _verifications(log)
+    since_verified = max(0, leaves - verified.leaves) if verified else 0
     found = Standing(
         log=own.origin,
         leaves=leaves,
@@ -147,7 +156,8 @@ def standing(client: "Client", own: AuditorSettings) -> Standing:
         behind_s=behind_s,
         verified=verified,
         verified_s=verified_s,
-        since_verified=max(0, leaves - verified.leaves) if verified else 0,
+        since_verified=since_verified,
+        only_verifications=0 < since_verified <= CHECKS_MAX and _are_verifications(log, leaves - since_verified),
         partial=partial,
         partial_s=partial_s,
         places=(_in_store(signed), *anchored, in_file),
@@ -257,6 +267,17 @@ def _verifications(log: AuditLog) -> tuple[tuple[Verified | None, float], tuple[
     return decided, partial
 
 
+def _are_verifications(log: AuditLog, start: int) -> bool:
+    """Return True if every row from a leaf on is the record of a verification."""
+    others = log.query(
+        "SELECT count() FROM audit_rows WHERE log = {log:String} AND leaf_index >= {start:UInt64} "
+        "AND NOT (kind = 'operation' AND tool_name = {operation:String})",
+        start=start,
+        operation=VERIFIED,
+    )
+    return not others[0][0]
+
+
 def with_key(own: AuditorSettings) -> AuditorSettings:
     """Add the public key in the log's directory to settings that name none, if it can be read."""
     if own.vkey:
@@ -333,10 +354,18 @@ def _sentence(found: Standing, own: AuditorSettings) -> tuple[State, str, str]:
     if not (verified and verified.complete):
         some = f"Only a part of the rows was verified, {age(found.partial_s)} ago." if found.partial else ""
         return "warn", some or "No one has verified this log yet.", "assay audit verify"
-    since = f" {_rows(found.since_verified)} written since." if found.since_verified else ""
+    since = _since(found)
     part = f" A part was checked again {age(found.partial_s)} ago." if found.partial else ""
-    what = f"The log is whole up to {verified.at:%Y-%m-%d %H:%M}, checked {age(found.verified_s)} ago.{since}{part}"
+    what = f"The log is whole up to {verified.at:%Y-%m-%d %H:%M}, checked {age(found.verified_s)} ago by {verified.by}.{since}{part}"
     return "good", what, ""
+
+
+def _since(found: Standing) -> str:
+    if not found.since_verified:
+        return ""
+    if found.only_verifications:
+        return f" Since then only {'that check was' if found.since_verified == 1 else 'checks were'} recorded."
+    return f" {_rows(found.since_verified)} written since."
 
 
 def _rows(count: int) -> str:
@@ -365,8 +394,8 @@ class RowFilter:
 class LogRow:
     """A row of the log, without the values of its personal fields.
 
-    `who`, `comment` (of an operation) and `session_id` are of the record that the row is about. `who_state` says why `who` is empty; the
-    other two are empty too if any field of the row was erased.
+    `who`, `comment` and `target` (of an operation) and `session_id` are of the record that the row is about. `who_state`
+    says why `who` is empty; the others are empty too if any field of the row was erased.
     """
 
     leaf_index: int
@@ -385,6 +414,8 @@ class LogRow:
     who: str = ""
     who_state: Literal["known", "sealed", "erased", "none"] = "none"
     comment: str = ""
+    #: What an operation was applied to: ids, counts and filters by name.
+    target: dict[str, Any] = field(default_factory=dict)
     session_id: str = ""
 
 
@@ -409,7 +440,24 @@ def log_rows(
 
     `below`: the cursor of the page before it. Looks at `PARTS` rows at most. Raises `OperationError`.
     """
-    log = AuditLog(client, own)
+    return _page(AuditLog(client, own), wanted, span, below, limit)
+
+
+def listed(log: AuditLog, wanted: RowFilter, span: Range, limit: int) -> Iterator[Rows]:
+    """Yield pages of rows that happened in a range, newest first.
+
+    `limit`: rows of all pages together. Raises `OperationError`.
+    """
+    below, rest = None, limit
+    while rest > 0:
+        page = _page(log, wanted, span, below, min(rest, PAGE_ROWS))
+        yield page
+        below, rest = page.next, rest - len(page.rows)
+        if below is None:
+            return
+
+
+def _page(log: AuditLog, wanted: RowFilter, span: Range, below: int | None, limit: int) -> Rows:
     where, values = _conditions(wanted)
     named, left_out = _named(log, wanted, span)
     if wanted.session and not named:
@@ -527,17 +575,17 @@ def _row(
     row: Sequence[Any],
     covered: int,
     called: Mapping[str, tuple[str, str]],
-    records: Mapping[str, tuple[str, str]],
+    records: Mapping[str, tuple[str, str, str]],
     kept: set[tuple[int, str]],
 ) -> LogRow:
     index, at, kind, source, project, service, tool, status, error, refusal, attempted, blocked, late, caller = row[:14]
     digests = row[15]
     who, session = called.get(source, ("", ""))
-    comment = ""
+    comment = target = ""
     if kind == "operation":
-        who, comment = records.get(source, ("", ""))
+        who, comment, target = records.get(source, ("", "", ""))
     if any((int(index), each) not in kept for each in digests):  # a digest does not say of which field it is
-        comment = session = ""
+        comment = target = session = ""
     is_erased = bool(caller) and (int(index), caller) not in kept
     state: Literal["known", "sealed", "erased", "none"] = (
         "none" if not caller else "erased" if is_erased else "known" if who else "sealed"
@@ -559,8 +607,18 @@ def _row(
         who=who if state == "known" else "",
         who_state=state,
         comment=comment,
+        target=_facts(target),
         session_id=session,
     )
+
+
+def _facts(target: str) -> dict[str, Any]:
+    """Return the target of a record; empty if it is malformed."""
+    try:
+        found = orjson.loads(target or "{}")
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _callers(log: AuditLog, events: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -582,16 +640,19 @@ def _callers(log: AuditLog, events: Sequence[str]) -> dict[str, tuple[str, str]]
     return found
 
 
-def _records(log: AuditLog, places: Sequence[int]) -> dict[str, tuple[str, str]]:
-    """Return actor and comment of recorded operations, by the id of their row."""
+def _records(log: AuditLog, places: Sequence[int]) -> dict[str, tuple[str, str, str]]:
+    """Return actor, comment and target of recorded operations, by the id of their row."""
     if not places:
         return {}
     rows = log.query(
-        "SELECT toString(operation_id), toString(outcome), actor, comment FROM operations_audit "
+        "SELECT toString(operation_id), toString(outcome), actor, comment, target FROM operations_audit "
         "WHERE toUnixTimestamp64Micro(stored_at) IN {places:Array(Int64)}",
         places=list(places),
     )
-    return {record_id(str(each), str(outcome)): (str(actor), str(comment)) for each, outcome, actor, comment in rows}
+    return {
+        record_id(str(each), str(outcome)): (str(actor), str(comment), str(target))
+        for each, outcome, actor, comment, target in rows
+    }
 
 
 def _kept(log: AuditLog, places: Sequence[int]) -> set[tuple[int, str]]:
@@ -667,7 +728,8 @@ def _index_of(log: AuditLog, name: str) -> int:
         if not log.query(
             "SELECT 1 FROM audit_leaves WHERE log = {log:String} AND leaf_index = {place:UInt64} LIMIT 1", place=index
         ):
-            raise OperationError("not_found", f"the log has no leaf {name[:20]}", "it is not written yet: see /audit")
+            what = f"the log has no leaf {name[:20]}: it has {log.size():,} rows, and the first is leaf 0"
+            raise OperationError("not_found", what, "see /audit")
         return index
     try:
         source = str(UUID(name))

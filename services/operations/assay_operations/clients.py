@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 import re
+import shlex
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -60,6 +61,10 @@ def settings_and_source(identity: Identity, data: Path) -> tuple[Settings, str]:
     if present:
         return load_settings(file), str(file)
     where = f"./{file.parent}" if not file.is_absolute() else str(file.parent)
+    if not file.parent.exists() and (other := _other_data(data)):
+        raise OperationError(
+            "not_found", f"no {where}, but {other} has settings: pass --data {shlex.quote(str(other))}"
+        )
     raise OperationError(
         "not_found",
         f"no {where}: run this in the directory of `make run`, name the data directory with --data, "
@@ -67,6 +72,15 @@ def settings_and_source(identity: Identity, data: Path) -> tuple[Settings, str]:
         if not file.parent.exists()
         else f"no {file}; `assay up` writes it, or name settings with {FILE_VARIABLE}",
     )
+
+
+def _other_data(data: Path) -> Path | None:
+    """Return the newest directory within a data directory that has settings, such as that of a scenario."""
+    try:
+        found = max(data.glob("*/secrets"), key=lambda each: each.stat().st_mtime, default=None)
+    except OSError:
+        return None
+    return found.parent if found else None
 
 
 def secrets_file(identity: Identity, data: Path) -> Path:

@@ -61,6 +61,15 @@ def test_where_up_has_not_been_it_says_where_to_go_instead_of_trying_an_address_
         settings_for("owner", DATA)
 
 
+def test_the_directory_of_a_scenario_is_named_if_the_default_has_no_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere" / "data" / "my regression" / "secrets").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(OperationError, match=r"no \./data/secrets, .*: pass --data 'data/my regression'$"):
+        settings_for("owner", DATA)
+
+
 def test_an_identity_that_an_older_start_did_not_write_is_named() -> None:
     with pytest.raises(OperationError, match=r"no data/secrets/operator\.toml"):
         settings_for("operator", DATA)

@@ -35,6 +35,17 @@ def test_episodes_of_a_project_that_begin_within_an_hour_of_the_first_are_one_in
     assert found == [[1, 2], [4, 5]]
 
 
+def test_an_incident_names_the_metric_that_changed_most_first() -> None:
+    rows = [
+        episode(1, effect=-0.1),
+        episode(2, 1, effect=2.5),
+        episode(3, 2, effect=-9.0, state="warn"),
+        episode(4, 3, effect=-0.5),
+    ]
+    [found] = incidents(rows)
+    assert [each.alert_id.int for each in found.worst_first] == [2, 4, 1, 3]
+
+
 def test_what_cannot_be_acknowledged_belongs_to_no_incident() -> None:
     rows = [episode(1), episode(2, kind="lag"), episode(3, state="resolved"), episode(4, 1, state="recovering")]
     assert [[each.alert_id.int for each in of.episodes] for of in incidents(rows)] == [[1, 4]]

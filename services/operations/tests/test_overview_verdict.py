@@ -29,6 +29,14 @@ FINE = {"events": 1204, "newest_age_s": 3.0, "lost": 0, "judged": True}
             "Needs attention: 2 critical alerts open, 1,204 events in 10 min, newest stored 3 s ago, none lost in 24 h.",
         ),
         (
+            {"critical": 2, "quality_alerts": 2, "worst": "faithfulness of shop since 2026-11-27 12:00 UTC"},
+            "bad",
+            (
+                "Needs attention: 2 critical alerts open (the worst: faithfulness of shop since 2026-11-27 12:00 UTC), 1,204 events in "
+                "10 min, newest stored 3 s ago, none lost in 24 h."
+            ),
+        ),
+        (
             {"lost": 1},
             "bad",
             "Needs attention: 1 event lost in 24 h, 1,204 events in 10 min, newest stored 3 s ago, no alert on quality, no open alert.",

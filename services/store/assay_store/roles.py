@@ -187,6 +187,8 @@ GRANTS: dict[str, tuple[str, ...]] = {
     ),
     Role.AUDITOR: (
         *(f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.{view}" for view in (*AUDITED_VIEWS, *AUDIT_LOG_TABLES)),
+        # Who saved which case, without its question and answers.
+        f"GRANT SELECT(project, dataset, case_id, version, reviewer, at, retired, stored_at) ON {VIEW_DATABASE}.dataset_case_versions",
         *(f"GRANT INSERT ON {BASE_DATABASE}.{table}" for table in AUDIT_LOG_TABLES),
     ),
     STAGING_ROLE: ("GRANT CREATE TEMPORARY TABLE ON *.*", "GRANT TABLE ENGINE ON Memory"),

@@ -631,7 +631,7 @@ class AuditorSettings(Section):
     checkpoint_s: float = Field(
         60.0, gt=0, le=86_400, description="Seconds after which a checkpoint is signed if the log has grown."
     )
-    batch_rows: int = Field(2_000, ge=1, le=100_000, description="Maximum number of rows written at once.")
+    batch_rows: int = Field(5_000, ge=1, le=100_000, description="Maximum number of rows written at once.")
     max_unanchored_s: float = Field(
         0.0,
         ge=0,

@@ -21,7 +21,7 @@ audit = typer.Typer(no_args_is_help=True, help="Verify the audit log, list its r
 
 #: Columns of the table; --json has all.
 _COLUMNS = (
-    "leaf_index", "occurred_at", "kind", "project", "tool_name", "status", "error_kind", "pii_categories", "fingerprint", "source_id",
+    "leaf_index", "occurred_at", "kind", "project", "tool_name", "status", "error_kind", "by", "pii_categories", "fingerprint", "source_id",
 )  # fmt: skip
 _FINGERPRINT_CHARS = 16
 
@@ -128,6 +128,14 @@ def _intact(result: Any) -> str:
 def list_rows(
     tool: Annotated[str, typer.Option(help="Only this tool or operation; default: all.")] = "",
     status: Annotated[str, typer.Option(help="Only this status, for example refused or lost; default: all.")] = "",
+    kind: Annotated[
+        str, typer.Option(help="Only rows about a tool_call, server_event, lost event or operation; default: all.")
+    ] = "",
+    service: Annotated[str, typer.Option(help="Only calls of this service; default: all.")] = "",
+    actor: Annotated[
+        str, typer.Option(help="Only calls of this agent, and operations of this person; default: all.")
+    ] = "",
+    session: Annotated[str, typer.Option(help="Only calls of this session; default: all.")] = "",
     project: Annotated[str, typer.Option(help="Only this project; default: all.")] = "",
     since: Annotated[
         str | None,
@@ -137,12 +145,28 @@ def list_rows(
     as_json: AsJsonLines = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
-    """List rows of the audit log, newest first. Does not verify them."""
-    from assay_operations.audit_log import listed, opened_log
+    """List rows of the audit log, newest first. Does not verify them.
 
+    `by` is the agent or the person of the record that a row is about: (erased) if the name was erased from the log, (sealed) if the
+    record is gone and the log has only the digest of the name.
+    """
+    from assay_operations.audit_log import opened_log, whole_rows
+    from assay_operations.audit_reads import KINDS, RowFilter, listed
+    from assay_operations.events.filters import Range
+
+    if kind and kind not in KINDS:
+        raise typer.BadParameter(f"{kind!r} is none of {', '.join(KINDS)}", param_hint="--kind")
     since_ms = 0 if since is None else max(0, moment_ms(since, int(time.time() * 1000), "--since"))
+    wanted = RowFilter(project, kind, status, tool, service, actor, session)
+    rows: list[dict[str, Any]] = []
+    left_out = ""
     with ends_quietly(), opened_log(data) as log:
-        rows = listed(log, tool=tool, status=status, project=project, since_ms=since_ms, limit=limit)
+        for page in listed(log, wanted, Range(since_ms), limit):
+            left_out = page.left_out
+            whole = whole_rows(log, [row.leaf_index for row in page.rows])
+            for row in page.rows:
+                by = row.who or ("" if row.who_state == "none" else f"({row.who_state})")
+                rows.append(whole[row.leaf_index] | {"by": by})
         if not as_json:
             rows = [
                 {name: row[name] for name in _COLUMNS}
@@ -153,6 +177,8 @@ def list_rows(
                 for row in rows
             ]
         show_rows(rows, as_json, "no audit rows")
+        if left_out:
+            echo(left_out, err=True)
 
 
 @audit.command()

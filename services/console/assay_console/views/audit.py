@@ -105,7 +105,7 @@ PAGE = Page(
     key="u",
     sql="SELECT leaf_index, occurred_at, kind, project, tool_name, status, error_kind, pii_attempted, pii_blocked\n"
     "FROM audit_rows ORDER BY log DESC, leaf_index DESC LIMIT 50",
-    command="assay audit list{and_project} --since {span}",
+    command="assay audit list{and_project}{and_kind}{and_status}{and_tool}{and_service}{and_actor}{and_session} --since {span}",
 )
 ROW = Page(
     "audit_row",

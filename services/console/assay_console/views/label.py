@@ -220,7 +220,6 @@ PAGE = Page(
     span=_SPAN,
     by_project=True,
     key="b",
-    command="assay judge calibrate --stored{and_project} --dry-run",
     api="/labels",
 )
 LABEL = Action(

@@ -58,6 +58,8 @@ class Project(Document):
     hours: list[int]
     usual: list[float]
     events: int
+    #: True if more events were counted by minute than by hour: the hours of the row are counted later.
+    counting: bool
     newest_at: datetime | None
     p95_retrieval_ms: float | None
     p95_answer_ms: float | None
@@ -125,20 +127,22 @@ def row(each: Traffic, judged: Quality | None, opened: Open | None, lost: dict[s
     critical, warnings = (opened.critical, opened.warnings) if opened else (0, 0)
     # The first hour of the row is whole; the last is still running.
     silent = bool(each.usual) and each.hours[-2] + each.hours[-1] == 0 and each.usual[-2] >= 10
+    seen = max(each.events, each.recent)
     why = [
         *([f"{critical} critical"] if critical else []),
         *([f"{gone:,} lost"] if gone else []),
         *([f"{warnings} warning{'s' if warnings > 1 else ''}"] if warnings else []),
         *(["silent for an hour"] if silent else []),
     ]
-    state = "bad" if critical or gone else "warn" if warnings or silent else "good" if each.events else "off"
+    state = "bad" if critical or gone else "warn" if warnings or silent else "good" if seen else "off"
     return Project(
         name=each.project,
         state=state,
-        why=", ".join(why) or ("fine" if each.events else "no event in 24 h"),
+        why=", ".join(why) or ("fine" if seen else "no event in 24 h"),
         hours=list(each.hours),
         usual=list(each.usual),
         events=each.events,
+        counting=each.recent > each.events,
         newest_at=each.newest_at,
         p95_retrieval_ms=each.p95_retrieval_ms,
         p95_answer_ms=each.p95_answer_ms,
@@ -177,6 +181,7 @@ def facts(
         lost=None if gone is None or not current
         else sum(count for name, count in gone.items() if project in ("", name)),
         critical=sum(each.critical for each in about) if known else None,
+        worst=_worst(about),
         warnings=sum(each.warnings for each in about) if known else None,
         quality_alerts=sum(each.drift for each in about) if known else None,
         judged=None if scores is None else any(project in ("", each.project) for each in scores),
@@ -188,6 +193,15 @@ def facts(
             if value is None and current
         ),
     )  # fmt: skip
+
+
+def _worst(about: list[Open]) -> str:
+    """Return the critical alert that changed most, and since when, in words; empty without one."""
+    critical = [each for each in about if each.critical and each.worst_since]
+    if not critical:
+        return ""
+    worst = max(critical, key=lambda each: each.worst_effect)
+    return f"{worst.worst.replace('_', ' ')} of {worst.project} since {worst.worst_since:%Y-%m-%d %H:%M} UTC"
 
 
 def _in_words(hop: Hop) -> str:

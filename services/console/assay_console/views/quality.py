@@ -1,6 +1,7 @@
 """Quality by day: means, corrections by people, the baseline of the detector, episodes, coverage."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -49,6 +50,8 @@ class QualityPage(Document):
     metric: str
     days: int
     metrics: Panel[list[MetricRow]]
+    #: Labels that a calibration needs before its figures are shown (`drift.calibration_labels`).
+    labels_needed: int
     more: bool
     watched: Panel[list[Watched]]
     judged: Panel[list[JudgedRow]]
@@ -67,21 +70,33 @@ async def read(ask: Ask) -> QualityPage:
         redis_panel(_watched(ask.redis, ask.settings, ask.scope.project)),
     )
     rows = None if counts.value is None else [JudgedRow(counts=each, coverage=each.coverage) for each in counts.value]
-    found = None
+    found, needed = None, ask.settings.drift.calibration_labels
     if metrics.value is not None:
         found = [
-            MetricRow(of=each, detector=detector_of(each, series.value), lowest=lowest(each, ask.scope))
+            MetricRow(of=blind(each, needed), detector=detector_of(each, series.value), lowest=lowest(each, ask.scope))
             for each in metrics.value.metrics
         ]
     return QualityPage(
         metric=ask.text("metric"),
         days=(last - first).days + 1,
         metrics=metrics.holding(found),
+        labels_needed=needed,
         more=metrics.value is not None and metrics.value.more,
         watched=series,
         judged=counts.holding(rows),
         why="" if metrics.value is None or metrics.value.metrics else why_nothing(counts.value),
     )  # fmt: skip
+
+
+def blind(metric: Metric, needed: int) -> Metric:
+    """Hide the agreement of a metric with people while there are too few labels. Pure.
+
+    It would sway who labels.
+    """
+    known = metric.calibration
+    if known is None or known.labels >= needed:
+        return metric
+    return replace(metric, calibration=replace(known, kappa=None, tpr=None, tnr=None))
 
 
 def why_nothing(counts: tuple[Judged, ...] | None) -> str:

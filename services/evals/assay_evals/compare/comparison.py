@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from assay_evals.compare.shrinkage import Shrinkage
-from assay_evals.compare.verdicts import DEFAULT_RULES, Rule, Stage, Verdict, decide, is_significant, rule_of
+from assay_evals.compare.verdicts import ALPHA, DEFAULT_RULES, Rule, Stage, Verdict, decide, is_significant, rule_of
 from assay_evals.metrics.intervals import cluster_count, intervals
 from assay_evals.metrics.metric_names import LATENCY, QUANTILES, is_share
+from assay_evals.metrics.retrieval import below
 from assay_evals.statistics.intervals import Interval
 from assay_evals.statistics.power import cases_needed, effect_size, unseen_cases
 from assay_evals.statistics.resampling import RESAMPLES, Floats, resampled_quantile_changes
@@ -76,6 +77,11 @@ class MetricComparison:
     def worse(self) -> bool:
         """True if the change is for the worse, however small."""
         return self.delta > 0 if self.rule.lower_is_better else self.delta < 0
+
+    @property
+    def reaches_threshold(self) -> bool:
+        """True if the change for the worse is as large as its threshold, significant or not."""
+        return self.worse and not below(abs(self.delta), self.rule.threshold)
 
     @property
     def is_regression(self) -> bool:
@@ -222,7 +228,9 @@ def _means(
                 effect_size=effect_size(column),
                 verdict=verdict,
                 rule=rule,
-                cases_needed=_more_cases(name, column, delta, rule, units) if verdict is Verdict.INCONCLUSIVE else None,
+                cases_needed=_more_cases(name, column, delta, rule, units, len(names))
+                if verdict is Verdict.INCONCLUSIVE
+                else None,
             )
         )
     return metrics
@@ -255,18 +263,30 @@ def _holm(tests: Mapping[str, FlipTest], rules: Mapping[str, Rule]) -> dict[str,
     return holm(blocking) | holm({name: test.two_sided for name, test in tests.items() if name not in blocking})
 
 
-def _more_cases(name: str, deltas: Floats, delta: float, rule: Rule, units: int) -> int | None:
+def _more_cases(name: str, deltas: Floats, delta: float, rule: Rule, units: int, tested: int) -> int | None:
     """Return the number of cases needed for a verdict, in clusters of the same size.
 
-    That is the number to detect a change as large as the threshold. If there are as many already, it is the number to
-    tell this change from the threshold. None if that would be very many: the change is too close to the threshold.
+    A loss as large as the threshold lacks significance: the number is that to detect the loss, by the tests of this metric
+    and of all (Bonferroni). For a smaller loss, it is the number to detect a change as large as the threshold. If there are as
+    many already, it is the number to tell this change from the threshold. None if that would be very many: the change is too
+    close to the threshold.
     """
     loss = delta if rule.lower_is_better else -delta
-    for margin in (rule.threshold, abs(rule.threshold - loss)):
+    margins: tuple[float, ...] = (rule.threshold, rule.threshold - loss)
+    if loss > 0 and not below(loss, rule.threshold):
+        if detecting := cases_needed(deltas, loss, level=1 - min(ALPHA, 2 * ALPHA / tested)):
+            return _of_cases(deltas, detecting, units) if detecting > units else None
+        margins = margins[:1]  # the cases did not vary
+    for margin in margins:
         needed = (cases_needed(deltas, margin) or 0) + (unseen_cases(margin) if is_share(name) else 0)
         if units < needed <= max(_MANY, _MANY_TIMES * units):
-            return math.ceil(needed * np.count_nonzero(~np.isnan(deltas)) / units)
+            return _of_cases(deltas, needed, units)
     return None
+
+
+def _of_cases(deltas: Floats, units: int, known: int) -> int:
+    """Return the cases of so many clusters, if those that are known have as many cases as others."""
+    return math.ceil(units * np.count_nonzero(~np.isnan(deltas)) / known)
 
 
 def _quantiles(before: Floats, after: Floats, rules: Mapping[str, Rule], seed: int) -> list[MetricComparison]:

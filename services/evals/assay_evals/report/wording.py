@@ -71,20 +71,27 @@ def meaning(each: MetricComparison) -> str:
         below = floor is not None and (each.candidate > floor if each.rule.lower_is_better else each.candidate < floor)
         if below:
             return f"misses its floor of {number(floor, each.metric)}"
-        return f"significant: {_WORSE.get(each.metric, 'worse')}"
+        return f"significant: {_WORSE.get(each.metric, 'worse')}{_by_test(each)}"
     if each.verdict is Verdict.INCONCLUSIVE:
         measured = f"{each.n:,} measured"
         if each.interval.method == "degenerate" and not each.cases_needed:
             return f"inconclusive: too few independent cases, {measured}"
         needed = f"about {each.cases_needed:,} {_CASES.get(each.metric, 'cases')} needed, " if each.cases_needed else ""
         if each.is_regression:
-            return f"significantly worse, but perhaps by less than its threshold: {needed}{measured}"
-        if each.worse and (each.interval.low > 0 or each.interval.high < 0):
+            return f"significantly worse{_by_test(each)}, but perhaps by less than its threshold: {needed}{measured}"
+        if each.worse and (each.interval.low > 0 or each.interval.high < 0 or each.reaches_threshold):
             return f"worse, but not significantly: {needed}{measured}"
         return f"inconclusive: {needed or 'too close to its threshold, '}{measured}"
     if each.is_regression:
-        return "significantly worse, but by less than its threshold"
-    return "better" if each.is_improvement else "not worse by more than its threshold"
+        return f"significantly worse{_by_test(each)}, but by less than its threshold"
+    return f"better{_by_test(each)}" if each.is_improvement else "not worse by more than its threshold"
+
+
+def _by_test(each: MetricComparison) -> str:
+    """Explain a significant change whose interval includes 0."""
+    if not each.interval.low <= 0 <= each.interval.high:
+        return ""
+    return " by the test that p is of; the interval is wider, because it allows for values that no case has shown"
 
 
 #: Columns of a metric in every report, in order, after the verdict.

@@ -114,6 +114,11 @@ class Incident:
     began: datetime
     episodes: tuple[Episode, ...]
 
+    @property
+    def worst_first(self) -> tuple[Episode, ...]:
+        """The episodes in the order of the list of alerts: critical ones first, then by how much they changed."""
+        return tuple(sorted(self.episodes, key=lambda each: (each.state != "critical", -abs(each.effect or 0.0))))
+
 
 @dataclass(frozen=True)
 class Transition:

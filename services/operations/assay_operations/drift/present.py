@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 class Present:
     """An episode now.
 
-    `value`: the level that acknowledging accepts, of `n` samples; None if it has no samples.
+    `value`: the present level, of `n` samples; None if it has no samples. `accepted`: the baseline that acknowledging would store now,
+    from the days after the change; None if the service would learn it from later samples.
     """
 
     open: bool
     value: float | None = None
     n: int | None = None
+    accepted: float | None = None
 
 
 async def present(client: "Client", settings: Settings, alert_ids: Collection[str]) -> dict[str, Present]:
@@ -34,5 +36,6 @@ async def present(client: "Client", settings: Settings, alert_ids: Collection[st
             continue
         for identity, (episode, measured) in monitor.present(alert_ids).items():
             level = measured if episode.open else None
-            found[identity] = Present(episode.open, level.value, level.n) if level else Present(episode.open)
+            own = (level.value, level.n, level.accepted) if level else ()
+            found[identity] = Present(episode.open, *own)
     return found

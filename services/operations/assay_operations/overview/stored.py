@@ -43,7 +43,9 @@ _NEWEST = (
 _QUALITY = """SELECT project, metric, day, mean, mean_low, mean_high, n, kappa, labels
 FROM quality_by_day WHERE day > today() - {days:UInt16}
 ORDER BY day DESC, metric = 'faithfulness' DESC, n DESC LIMIT 1 BY project"""
-_OPEN = """SELECT project, countIf(state = 'critical'), countIf(state != 'critical'), countIf(kind LIKE '%drift')
+_OPEN = """SELECT project, countIf(state = 'critical'), countIf(state != 'critical'), countIf(kind LIKE '%drift'),
+    argMaxIf((ifNull(toString(metric), toString(kind)), since), abs(ifNull(effect, 0)), state = 'critical') AS worst,
+    maxIf(abs(ifNull(effect, 0)), state = 'critical')
 FROM open_episodes GROUP BY project"""
 _WATERMARK = "SELECT updated_at FROM watermark"
 
@@ -92,12 +94,18 @@ class Quality:
 
 @dataclass(frozen=True)
 class Open:
-    """Open episodes of a project, by severity; `drift` counts those about quality."""
+    """Open episodes of a project, by severity; `drift` counts those about quality.
+
+    `worst`: metric or kind of the critical one that changed most, by `worst_effect` of the usual; empty without one.
+    """
 
     project: str
     critical: int
     warnings: int
     drift: int
+    worst: str = ""
+    worst_since: datetime | None = None
+    worst_effect: float = 0.0
 
 
 def traffic(client: "Client") -> Stored:
@@ -152,9 +160,14 @@ def quality(client: "Client") -> tuple[Quality, ...]:
 def open_by_project(client: "Client") -> tuple[Open, ...]:
     """Count the open episodes of every project."""
     return tuple(
-        Open(str(project), int(critical), int(warnings), int(drift))
-        for project, critical, warnings, drift in client.query(_OPEN).result_rows
+        Open(str(project), int(critical), int(warnings), int(drift), *_worst(worst), float(effect))
+        for project, critical, warnings, drift, worst, effect in client.query(_OPEN).result_rows
     )
+
+
+def _worst(found: tuple[str, datetime]) -> tuple[str, datetime | None]:
+    name, since = found
+    return name, utc(since) if name else None
 
 
 def lost_by_project(client: "Client") -> dict[str, int]:

@@ -15,7 +15,7 @@ class Facts:
 
     `store_away_s` and `redis_away_s`: seconds since the last answer (0: it has never answered this process); None if it
     answers. `stopped`: steps that do not work although entries wait, in words; `slow`: steps that lag. `unknown`: what could
-    not be read while the store answers.
+    not be read while the store answers. `worst`: the critical alert that changed most, and since when, in words.
     """
 
     store_away_s: float | None = None
@@ -26,6 +26,7 @@ class Facts:
     newest_age_s: float | None = None
     lost: int | None = None
     critical: int | None = 0
+    worst: str = ""
     warnings: int | None = 0
     quality_alerts: int | None = 0
     judged: bool | None = None
@@ -57,7 +58,7 @@ def verdict(facts: Facts) -> Verdict:
         return Verdict("warn", "Waiting for the first event: everything runs, and nothing was captured yet.")
     urgent = [
         *([f"{_count(facts.lost, 'event')} lost in 24 h"] if facts.lost else []),
-        *([f"{_count(facts.critical, 'critical alert')} open"] if facts.critical else []),
+        *([f"{_count(facts.critical, 'critical alert')} open{_worst(facts)}"] if facts.critical else []),
     ]
     silent = facts.events == 0 and (facts.usual or 0) >= SILENCE_LEAST
     mild = [
@@ -83,6 +84,12 @@ def _head(broken: list[str], urgent: list[str], mild: list[str]) -> tuple[str, S
     if urgent:
         return "Needs attention", "bad"
     return ("Working, with a warning", "warn") if mild else ("Working", "good")
+
+
+def _worst(facts: Facts) -> str:
+    if not facts.worst:
+        return ""
+    return f" ({facts.worst})" if facts.critical == 1 else f" (the worst: {facts.worst})"
 
 
 def _since(seconds: float | None) -> str:

@@ -43,6 +43,7 @@ def cross_modal(
     """Score answers with a panel of judges that do not see who answered, nor each other's scores.
 
     Exit code 0 if every answer passed, 1 if one failed, 2 for an error or no verdict (too few judges or too little budget).
+    The forms of both files, and how the verdict is made: docs/panel.md.
     """
     cap = a_number(max_usd, "--max-usd")
     assert cap is not None
