@@ -46,6 +46,8 @@ def test_the_overview_shows_every_project_with_the_worst_first(
             assert "1 event lost in 24 h" in document["verdict"]["sentence"]
             assert document["verdict"]["sentence"] in page
             assert missing(document["projects"], page, "hours", "usual", "critical", "warnings") == []
+            assert '<tr data-href="/alerts?project=shop">' in page, "Enter on a row with alerts opens them"
+            assert '<tr data-href="/events?project=default">' in page
             one = await pages.json("/overview?project=default")
             assert [each["name"] for each in one["projects"]["value"]] == ["default"]
             assert "lost in 24 h" in one["verdict"]["sentence"]

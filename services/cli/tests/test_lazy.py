@@ -72,3 +72,11 @@ def test_a_name_that_is_none_is_refused_and_every_other_is_found() -> None:
 def test_a_groups_commands_are_called_what_the_group_calls_them(name: str) -> None:
     group = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
     assert {each: command.name for each, command in group.commands.items()} == {each: each for each in group.commands}
+
+
+def test_the_help_lists_every_command_in_the_panel_of_its_purpose() -> None:
+    group = typer.main.get_command(app)
+    assert isinstance(group, LazyGroup)
+    assert set(group.panels) == set(group.members)
+    found = {name: group.get_command(None, name).rich_help_panel for name in ("scrub", "eval", "up")}
+    assert found == {"scrub": "Capture and scrub", "eval": "Evaluate changes", "up": "Run it"}

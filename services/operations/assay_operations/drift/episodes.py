@@ -116,7 +116,7 @@ class Incident:
 
     @property
     def worst_first(self) -> tuple[Episode, ...]:
-        """The episodes in the order of the list of alerts: critical ones first, then by how much they changed."""
+        """The episodes as the list of alerts has them: critical ones first, then by how much they changed."""
         return tuple(sorted(self.episodes, key=lambda each: (each.state != "critical", -abs(each.effect or 0.0))))
 
 
