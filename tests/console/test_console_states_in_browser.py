@@ -1,6 +1,7 @@
 """The console in a real browser when the store is away, without colours, without motion, by keyboard alone and on a phone."""
 
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from uuid import UUID, uuid5
 import pytest
 
 from assay_console.pages import PAGES
+from assay_console.reads import ROLLUP_S
 from assay_runtime.store import connect, insert_json_rows
 from tests.console.conftest import Shop
 from tests.console.test_console_in_browser import NAMES, path_of, violations
@@ -18,6 +20,7 @@ from tests.support.console import Console, running_console
 from tests.support.console_rows import Filled, alert_row, fill
 from tests.support.sample_rows import lines
 from tests.support.store import StoreServer
+from tests.support.wait import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -43,6 +46,8 @@ def away(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Awa
             for name in NAMES:
                 assert console.get(path_of(name, rows), role="OPERATOR").status == 200
             store.kill()
+            read = time.monotonic()
+            until(lambda: time.monotonic() > read + ROLLUP_S, pause_s=0.5)  # so long a page shows what it has, as it may
             yield Away(console, rows)
 
 
