@@ -430,6 +430,34 @@ def test_labels_of_the_queue_correct_the_rate_and_show_no_verdict(rig: Rig) -> N
     )
 
 
+def test_a_label_outside_of_the_queue_replaces_no_label_of_the_queue(rig: Rig) -> None:
+    rig.captured(
+        *(answer(n, query=f"question {n}", contexts=contexts(5, 9 if n < 10 else 5, name=f"d{n}")) for n in range(40))
+    )
+    rig.report("--from-capture")
+    refuted: list[str] = []
+    left = json.loads(rig.run("review", "--queue", "20", "--json").stdout)
+    for each in sorted(left, key=lambda each: "9 requests" in "".join(each["texts"])):
+        right = "9 requests" in "".join(each["texts"]) and len(refuted) == 2
+        rig.run("review", "--queue", "20", "--confirm" if right else "--refute", each["pair_id"])
+        refuted += [each["pair_id"]] if "9 requests" in "".join(each["texts"]) and not right else []
+    before = trend(rig)["rows"][0]["corrected"]
+    for pair in refuted:
+        rig.run("review", "--refute", pair)
+    assert trend(rig)["rows"][0]["corrected"] == before
+    assert rig.rows("SELECT count() FROM contradiction_labels") == [(20 + 2,)]
+
+
+def test_a_pair_that_was_refuted_from_the_list_is_still_in_the_queue(rig: Rig) -> None:
+    rig.captured(*(answer(n, query=f"question {n}", contexts=contexts(5, n + 6, name=f"d{n}")) for n in range(5)))
+    rig.report("--from-capture")
+    listed = {each["pair_id"] for each in reviewed(rig)}
+    for pair in listed:
+        rig.run("review", "--refute", pair)
+    assert len(listed) == 5
+    assert {each["pair_id"] for each in json.loads(rig.run("review", "--queue", "5", "--json").stdout)} == listed
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

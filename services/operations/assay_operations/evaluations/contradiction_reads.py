@@ -107,7 +107,7 @@ WHERE project = {project:String} AND run_id = {run:UUID} AND result_id IN ({resu
 
 _DONE = """
 SELECT toString(result_id) FROM contradiction_labels
-WHERE project = {project:String} AND run_id = {run:UUID} AND labeller = {labeller:String}
+WHERE project = {project:String} AND run_id = {run:UUID} AND labeller = {labeller:String} AND isNotNull(probability)
 """
 
 
@@ -284,7 +284,8 @@ def label_pair(
 ) -> None:
     """Store a person's label of a pair, which replaces an earlier one by the same person.
 
-    `in_queue`: the size of the sample that the pair was labelled in, blind: only such labels correct the rate. Raises `OperationError`.
+    `in_queue`: the size of the sample that the pair was labelled in, blind: only such labels correct the rate, and no label outside of the
+    queue replaces them. Raises `OperationError`.
     """
     from assay_runtime.store import insert_json_rows
 
