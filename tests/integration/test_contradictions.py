@@ -265,6 +265,25 @@ def test_a_finding_is_new_then_persists_is_resolved_and_reopens(rig: Rig) -> Non
     assert len({row[0] for row in rig.rows("SELECT finding_id FROM contradiction_pairs WHERE finding_id != ''")}) == 1
 
 
+def without_rows(rig: Rig, table: str, where: str) -> None:
+    with connect(rig.store.settings().store) as owner:
+        owner.command(f"ALTER TABLE assay_base.{table} DELETE WHERE {where} SETTINGS mutations_sync = 2")
+
+
+def test_pairs_of_a_run_whose_row_was_not_stored_do_not_count(rig: Rig) -> None:
+    rig.captured(answer(1, query="how fast?", contexts=contexts(5, 9)))
+    rig.report("--from-capture")
+    without_rows(rig, "contradiction_runs", "1")
+    assert reviewed(rig) == []
+    assert rig.report("--from-capture")["findings_by_state"]["new"] == 1
+    stored = rig.rows("SELECT run_id FROM contradiction_runs")
+    rig.report("--from-capture")
+    without_rows(rig, "contradiction_runs", f"run_id != '{stored[0][0]}'")
+    (finding,) = reviewed(rig)
+    rig.run("review", "--queue", "1", "--refute", finding["pair_id"])
+    assert rig.rows("SELECT run_id FROM contradiction_labels") == stored
+
+
 def test_a_finding_is_not_resolved_by_a_judge_that_is_uncertain(rig: Rig) -> None:
     rig.captured(answer(1, query="how fast?", contexts=contexts(5, 9)))
     rig.report("--from-capture")

@@ -22,6 +22,9 @@ CONTRADICTION_TABLES = ("contradiction_runs", "contradiction_pairs", "contradict
 FINDING_COLUMNS = "project, run_id, started_at, pair_id, pair_key, finding_id, verdict"
 """Columns of `contradiction_pairs` that an evaluator reads, to recognize findings: hashes, and no text."""
 
+RUN_COLUMNS = "project, run_id"
+"""Columns of `contradiction_runs` that an evaluator reads: a run without a row was not stored whole."""
+
 REVIEW_TABLES = ("labels", "dataset_cases")
 """Tables that the console writes: people's labels of answers, and cases of golden datasets."""
 
@@ -172,6 +175,7 @@ GRANTS: dict[str, tuple[str, ...]] = {
     Role.EVALUATOR: (
         *(f"GRANT INSERT ON {BASE_DATABASE}.{table}" for table in (*EVALUATION_TABLES, *CONTRADICTION_TABLES)),
         *(f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.{table}" for table in EVALUATION_TABLES),
+        f"GRANT SELECT({RUN_COLUMNS}) ON {VIEW_DATABASE}.contradiction_runs",
         f"GRANT SELECT({FINDING_COLUMNS}) ON {VIEW_DATABASE}.contradiction_pairs",
     ),
     Role.OPERATOR: (

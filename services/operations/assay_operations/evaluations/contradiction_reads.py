@@ -55,10 +55,11 @@ ORDER BY p.place
 
 _FINDINGS = f"""
 WITH
+    stored AS (SELECT run_id FROM contradiction_runs WHERE project = {{project:String}}),
     judged AS
     (
         SELECT pair_key, max(started_at) AS at FROM contradiction_pairs
-        WHERE project = {{project:String}} AND verdict != 'uncertain'
+        WHERE project = {{project:String}} AND verdict != 'uncertain' AND run_id GLOBAL IN (SELECT run_id FROM stored)
         GROUP BY pair_key
     ),
     labels AS
@@ -80,7 +81,8 @@ SELECT p.finding_id AS finding_id, p.pair_id AS pair_id, toString(p.run_id) AS r
 FROM
 (
     SELECT * FROM contradiction_pairs
-    WHERE project = {{project:String}} AND finding_id != '' AND started_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC')
+    WHERE project = {{project:String}} AND finding_id != '' AND run_id GLOBAL IN (SELECT run_id FROM stored)
+        AND started_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC')
     ORDER BY started_at DESC, place LIMIT 1 BY finding_id
 ) AS p
 GLOBAL LEFT JOIN judged ON judged.pair_key = p.pair_key
@@ -93,10 +95,15 @@ SELECT toString(run_id) FROM contradiction_runs
 WHERE project = {project:String} AND status != 'judge_failed' ORDER BY started_at DESC, run_id LIMIT 1
 """
 
+#: `run`: empty for the newest run that judged the pair.
 _PAIR = """
 SELECT toString(result_id) AS result_id, toString(run_id) AS run_id, toUnixTimestamp64Milli(created_at) AS created
 FROM contradiction_pairs
-WHERE project = {project:String} AND pair_id = {pair:String} AND isNotNull(verdict)
+WHERE project = {project:String} AND pair_id = {pair:String} AND isNotNull(verdict) AND run_id GLOBAL IN
+(
+    SELECT run_id FROM contradiction_runs
+    WHERE project = {project:String} AND ({run:String} = '' OR toString(run_id) = {run:String})
+)
 ORDER BY started_at DESC LIMIT 1
 """
 
@@ -292,12 +299,14 @@ def label_pair(
     if len(note) > NOTE_CHARS:
         raise OperationError("invalid", f"--note: at most {NOTE_CHARS:,} characters")
     with open_store(settings_for("sre", data).store) as client:
-        rows = list(client.query(_PAIR, parameters={"project": project, "pair": pair_id}).named_results())
+        run = "" if in_queue is None else _newest(client, project)
+        wanted = {"project": project, "pair": pair_id, "run": run}
+        rows = list(client.query(_PAIR, parameters=wanted).named_results())
         if not rows:
-            raise OperationError("not_found", f"no judged pair {pair_id[:80]!r} is stored in project {project}")
+            of = " by its newest run" if run else ""
+            raise OperationError("not_found", f"no judged pair {pair_id[:80]!r} is stored in project {project}{of}")
         pair, probability = dict(rows[0]), None
         if in_queue is not None:
-            run = _newest(client, project)
             drawn = _sample(_verdicts(client, project, run), run, in_queue).get(pair["result_id"])
             if drawn is None:
                 raise OperationError(

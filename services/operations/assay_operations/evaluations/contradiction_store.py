@@ -21,20 +21,22 @@ if TYPE_CHECKING:
 #: Rows sent to the store at a time, and findings of earlier runs that are read.
 BATCH_ROWS, KNOWN_MOST = 500, 100_000
 
+#: A run whose row is missing was not stored whole: its pairs do not count.
 _KNOWN = f"""
 WITH
+    stored AS (SELECT run_id FROM contradiction_runs WHERE project = {{project:String}}),
     found AS
     (
         SELECT finding_id, argMax(pair_id, (started_at, run_id)) AS last_pair, argMax(pair_key, (started_at, run_id)) AS last_key,
             max(started_at) AS seen
         FROM contradiction_pairs
-        WHERE project = {{project:String}} AND finding_id != ''
+        WHERE project = {{project:String}} AND finding_id != '' AND run_id GLOBAL IN (SELECT run_id FROM stored)
         GROUP BY finding_id
     ),
     judged AS
     (
         SELECT pair_key, max(started_at) AS at FROM contradiction_pairs
-        WHERE project = {{project:String}} AND verdict != 'uncertain'
+        WHERE project = {{project:String}} AND verdict != 'uncertain' AND run_id GLOBAL IN (SELECT run_id FROM stored)
         GROUP BY pair_key
     )
 SELECT finding_id, last_pair, last_key, toUnixTimestamp64Milli(seen) AS seen_ms,
