@@ -284,6 +284,22 @@ def test_pairs_of_a_run_whose_row_was_not_stored_do_not_count(rig: Rig) -> None:
     assert rig.rows("SELECT run_id FROM contradiction_labels") == stored
 
 
+def test_a_finding_in_two_pairs_stays_open_until_both_are_repaired(rig: Rig) -> None:
+    rig.captured(*(answer(n, query=f"how fast? {n}", contexts=contexts(5, 9, name=f"d{n}")) for n in range(2)))
+    rig.report("--from-capture")
+
+    def repair(n: int) -> int:
+        rig.captured(answer(50 + n, query=f"how fast? {n}", contexts=contexts(5, 5, name=f"d{n}")))
+        found: int = rig.report("--from-capture", "--limit", "1")["findings_by_state"]["resolved"]
+        return found
+
+    assert repair(0) == 0
+    assert [each["query"] for each in reviewed(rig)] == ["how fast? 1"]
+    assert repair(1) == 1
+    assert [each["state"] for each in reviewed(rig, "--all")] == ["resolved"]
+    assert reviewed(rig) == []
+
+
 def test_a_finding_is_not_resolved_by_a_judge_that_is_uncertain(rig: Rig) -> None:
     rig.captured(answer(1, query="how fast?", contexts=contexts(5, 9)))
     rig.report("--from-capture")

@@ -53,6 +53,7 @@ WHERE p.project = {project:String} AND p.run_id = {run:UUID}
 ORDER BY p.place
 """
 
+#: A finding may be in several pairs: it is open while one of them has it, and shown in that one.
 _FINDINGS = f"""
 WITH
     stored AS (SELECT run_id FROM contradiction_runs WHERE project = {{project:String}}),
@@ -76,17 +77,21 @@ WITH
     )
 SELECT p.finding_id AS finding_id, p.pair_id AS pair_id, toString(p.run_id) AS run_id, toUnixTimestamp64Milli(p.started_at) AS seen,
     p.query AS query, p.documents AS documents, p.claims AS claims, p.reason AS reason, toString(p.verdict) AS verdict,
-    toString(p.severity) AS severity, p.confidence AS confidence, p.state AS state, judged.at > p.started_at AS resolved,
-    labels.label AS label
+    toString(p.severity) AS severity, p.confidence AS confidence, p.state AS state, p.gone AS resolved, labels.label AS label
 FROM
 (
-    SELECT * FROM contradiction_pairs
-    WHERE project = {{project:String}} AND finding_id != '' AND run_id GLOBAL IN (SELECT run_id FROM stored)
-        AND started_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC')
-    ORDER BY started_at DESC, place LIMIT 1 BY finding_id
+    SELECT s.*, judged.at > s.started_at AS gone
+    FROM
+    (
+        SELECT * FROM contradiction_pairs
+        WHERE project = {{project:String}} AND finding_id != '' AND run_id GLOBAL IN (SELECT run_id FROM stored)
+        ORDER BY started_at DESC, place LIMIT 1 BY finding_id, pair_key
+    ) AS s
+    GLOBAL LEFT JOIN judged ON judged.pair_key = s.pair_key
+    ORDER BY gone, s.started_at DESC, s.place LIMIT 1 BY s.finding_id
 ) AS p
-GLOBAL LEFT JOIN judged ON judged.pair_key = p.pair_key
 GLOBAL LEFT JOIN labels ON labels.finding_id = p.finding_id
+WHERE p.started_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC')
 ORDER BY p.severity DESC, seen DESC, finding_id LIMIT {FINDINGS_MOST}
 """  # noqa: S608  # constants
 

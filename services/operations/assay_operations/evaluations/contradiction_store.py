@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from assay_evals.contradictions.findings import History, State
     from assay_evals.contradictions.report import Facts, Result
 
-#: Rows sent to the store at a time, and findings of earlier runs that are read.
+#: Rows sent to the store at a time, and findings in pairs of earlier runs that are read.
 BATCH_ROWS, KNOWN_MOST = 500, 100_000
 
 #: A run whose row is missing was not stored whole: its pairs do not count.
@@ -27,11 +27,10 @@ WITH
     stored AS (SELECT run_id FROM contradiction_runs WHERE project = {{project:String}}),
     found AS
     (
-        SELECT finding_id, argMax(pair_id, (started_at, run_id)) AS last_pair, argMax(pair_key, (started_at, run_id)) AS last_key,
-            max(started_at) AS seen
+        SELECT finding_id, pair_key, argMax(pair_id, (started_at, run_id)) AS last_pair, max(started_at) AS seen
         FROM contradiction_pairs
         WHERE project = {{project:String}} AND finding_id != '' AND run_id GLOBAL IN (SELECT run_id FROM stored)
-        GROUP BY finding_id
+        GROUP BY finding_id, pair_key
     ),
     judged AS
     (
@@ -39,10 +38,10 @@ WITH
         WHERE project = {{project:String}} AND verdict != 'uncertain' AND run_id GLOBAL IN (SELECT run_id FROM stored)
         GROUP BY pair_key
     )
-SELECT finding_id, last_pair, last_key, toUnixTimestamp64Milli(seen) AS seen_ms,
+SELECT finding_id, last_pair, found.pair_key, toUnixTimestamp64Milli(seen) AS seen_ms,
     toUnixTimestamp64Milli(greatest(judged.at, seen)) AS judged_ms
-FROM found GLOBAL LEFT JOIN judged ON judged.pair_key = found.last_key
-ORDER BY seen_ms DESC, finding_id LIMIT {KNOWN_MOST}
+FROM found GLOBAL LEFT JOIN judged ON judged.pair_key = found.pair_key
+ORDER BY seen_ms DESC, finding_id, found.pair_key LIMIT {KNOWN_MOST}
 """  # noqa: S608  # a constant
 
 
