@@ -96,7 +96,7 @@ def rig(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(paid_calls, "RETRY_S", 0.0)
     (tmp_path / "data/secrets").mkdir(parents=True)
-    for role in ("sre", "evaluator", "owner"):
+    for role in ("sre", "evaluator", "console", "owner"):
         file = tmp_path / f"data/secrets/{role}.toml"
         file.write_text(f'[store]\nurl = "{empty_store.url}"\nuser = "{role}"\npassword = "{PASSWORD}"\n')
         file.chmod(0o600)

@@ -202,7 +202,7 @@ def test_the_console_reads_no_value_of_a_personal_field_of_the_audit_log(engine:
     assert engine.code("console", f"SELECT 1 FROM {VIEWS}.audit_disclosures WHERE disclosure = ''") == ACCESS_DENIED
 
 
-@pytest.mark.parametrize("table", ["labels", "dataset_cases"])
+@pytest.mark.parametrize("table", ["labels", "dataset_cases", "contradiction_labels"])
 def test_the_console_inserts_what_people_decide_and_changes_none_of_it(engine: EngineWithUsers, table: str) -> None:
     # The row itself breaks a constraint: the right to insert is what counts.
     assert engine.code("console", f"INSERT INTO {BASE}.{table} (schema_version) VALUES (7)") == VIOLATED_CONSTRAINT
@@ -218,7 +218,7 @@ def test_the_console_inserts_what_people_decide_and_changes_none_of_it(engine: E
         assert engine.code("console", statement) == ACCESS_DENIED, statement
 
 
-@pytest.mark.parametrize("table", ["contradiction_runs", "contradiction_pairs", "contradiction_labels"])
+@pytest.mark.parametrize("table", ["contradiction_runs", "contradiction_pairs"])
 def test_the_evaluator_inserts_contradictions_and_reads_no_whole_row(engine: EngineWithUsers, table: str) -> None:
     # The row itself breaks a constraint: the right to insert is what counts.
     assert engine.code("evaluator", f"INSERT INTO {BASE}.{table} (schema_version) VALUES (7)") == VIOLATED_CONSTRAINT

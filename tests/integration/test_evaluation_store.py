@@ -196,6 +196,7 @@ def test_rows_are_not_replaced_if_the_record_has_no_place(evaluator: Client, dat
         "SELECT finding_id FROM assay.contradiction_pairs WHERE query = ''",
         "SELECT * FROM assay.contradiction_labels",
         "ALTER TABLE assay_base.contradiction_labels DELETE WHERE 1",
+        "INSERT INTO assay_base.contradiction_labels (schema_version) VALUES (1)",
         "INSERT INTO assay_base.candidates SELECT * FROM assay_base.candidates",
         "INSERT INTO assay_base.eval_runs (name) SELECT query FROM assay.candidates",
         "CREATE TABLE assay_base.mine (a UInt8) ENGINE = Memory",

@@ -16,7 +16,7 @@ VIEW_DATABASE = "assay"
 EVALUATION_TABLES = ("eval_runs", "eval_results", "eval_outcomes")
 """Tables that an evaluator writes, and whose views it reads: nothing captured."""
 
-CONTRADICTION_TABLES = ("contradiction_runs", "contradiction_pairs", "contradiction_labels")
+CONTRADICTION_TABLES = ("contradiction_runs", "contradiction_pairs")
 """Tables that an evaluator inserts into. Pairs contain captured text, which it cannot read."""
 
 FINDING_COLUMNS = "project, run_id, started_at, pair_id, pair_key, finding_id, verdict"
@@ -25,8 +25,8 @@ FINDING_COLUMNS = "project, run_id, started_at, pair_id, pair_key, finding_id, v
 RUN_COLUMNS = "project, run_id"
 """Columns of `contradiction_runs` that an evaluator reads: a run without a row was not stored whole."""
 
-REVIEW_TABLES = ("labels", "dataset_cases")
-"""Tables that the console writes: people's labels of answers, and cases of golden datasets."""
+REVIEW_TABLES = ("labels", "dataset_cases", "contradiction_labels")
+"""Tables that the console writes: people's labels of answers and of pairs of documents, and cases of golden datasets."""
 
 AUDIT_TABLE = "operations_audit"
 """Audit records of operations. No role can delete or change a row: not an operator, which inserts records, nor the owner."""

@@ -297,7 +297,7 @@ def label_pair(
     """Store a person's label of a pair, which replaces an earlier one by the same person.
 
     `in_queue`: the size of the sample that the pair was labelled in, blind: only such labels correct the rate, and no label outside of the
-    queue replaces them. Raises `OperationError`.
+    queue replaces them. The identity `console` writes it, as every label of a person. Raises `OperationError`.
     """
     from assay_runtime.store import insert_json_rows
 
@@ -318,7 +318,7 @@ def label_pair(
                     "invalid", f"the pair {pair_id[:80]} is not in the queue of {in_queue} of the newest run"
                 )
             probability = drawn.probability
-    settings = settings_for("evaluator", data).store
+    settings = settings_for("console", data).store
     row = {
         "schema_version": 1,
         "label_id": new_event_id(),
