@@ -363,6 +363,20 @@ def test_findings_and_rates_exit_with_1_only_if_asked_to(rig: Rig) -> None:
     rig.report(*rig.file("agree"), "--no-store", "--top-k", "2", "--fail-on", "info", "--max-rate", "0")
 
 
+def test_a_refuted_finding_does_not_fail_a_run_and_one_that_is_confirmed_again_does(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urgent = (*rig.file("an urgent question"), "--top-k", "2", "--fail-on", "high")
+    rig.report(*urgent, code=1)
+    (finding,) = reviewed(rig)
+    rig.run("review", "--refute", finding["pair_id"])
+    with monkeypatch.context() as patch:
+        with_settings_of(rig, "evaluator", patch)
+        rig.report(*urgent)
+    rig.run("review", "--confirm", finding["pair_id"])
+    rig.report(*urgent, code=1)
+
+
 def trend(rig: Rig, *arguments: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(rig.run("trend", "--json", *arguments).stdout)
     return found

@@ -14,7 +14,7 @@ from assay_access.identities import STORE_IDENTITIES
 from assay_runtime import retention
 from assay_runtime.migrate import migrations
 from assay_schema.settings import RetentionSettings, StoreSettings
-from assay_store.roles import FINDING_COLUMNS
+from assay_store.roles import FINDING_COLUMNS, LABEL_COLUMNS
 from tests.integration.engine_roles import ADMIN, EngineWithUsers
 from tests.support.audit_attacks import A_RECORD, AUDIT, LOSSES
 from tests.support.deployed_secrets import make_secrets
@@ -231,6 +231,9 @@ def test_the_evaluator_recognizes_findings_and_reads_no_text_of_them(engine: Eng
     engine.run("evaluator", f"SELECT {FINDING_COLUMNS} FROM {VIEWS}.contradiction_pairs")
     for column in ("query", "texts", "claims", "reason", "documents"):
         assert engine.code("evaluator", f"SELECT {column} FROM {VIEWS}.contradiction_pairs") == ACCESS_DENIED
+    engine.run("evaluator", f"SELECT {LABEL_COLUMNS} FROM {VIEWS}.contradiction_labels")
+    for column in ("note", "labeller"):
+        assert engine.code("evaluator", f"SELECT {column} FROM {VIEWS}.contradiction_labels") == ACCESS_DENIED
 
 
 def test_the_console_inserts_into_no_other_table(engine: EngineWithUsers) -> None:

@@ -195,6 +195,7 @@ def test_rows_are_not_replaced_if_the_record_has_no_place(evaluator: Client, dat
         "SELECT texts FROM assay.contradiction_pairs",
         "SELECT finding_id FROM assay.contradiction_pairs WHERE query = ''",
         "SELECT * FROM assay.contradiction_labels",
+        "SELECT note FROM assay.contradiction_labels",
         "ALTER TABLE assay_base.contradiction_labels DELETE WHERE 1",
         "INSERT INTO assay_base.contradiction_labels (schema_version) VALUES (1)",
         "INSERT INTO assay_base.candidates SELECT * FROM assay_base.candidates",

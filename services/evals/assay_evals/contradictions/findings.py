@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
+from typing import Any
 
 
 class State(StrEnum):
@@ -45,9 +46,10 @@ def finding_id(claims: tuple[str, str]) -> str:
 
 
 class History:
-    """Findings of earlier runs, by identity and by pair."""
+    """Findings of earlier runs, by identity and by pair, and those that a person refuted."""
 
-    def __init__(self, known: Iterable[Known] = ()) -> None:
+    def __init__(self, known: Iterable[Known] = (), *, refuted: Iterable[str] = ()) -> None:
+        self._refuted = frozenset(refuted)
         in_time = sorted(known, key=lambda each: each.last_seen)
         self.known: dict[str, list[Known]] = {}
         for each in in_time:
@@ -61,6 +63,10 @@ class History:
         """
         own = finding_id(claims)
         return own if own in self.known else self._of_pair.get(pair_id, own)
+
+    def standing(self, findings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the findings of a report that no person refuted: the ones that a gate may fail for."""
+        return [each for each in findings if each["finding_id"] not in self._refuted]
 
 
 def states(found: Iterable[str], judged_keys: Iterable[str], known: Mapping[str, Sequence[Known]]) -> dict[str, State]:

@@ -1,6 +1,6 @@
 """Store runs that judged pairs for contradictions, and read the findings of earlier ones.
 
-`evaluator` writes them. Of pairs, it reads ids and verdicts, to recognize findings, but no text.
+`evaluator` writes them. Of pairs, it reads ids and verdicts, to recognize findings, but no text; of labels, no note and no name.
 """
 
 import uuid
@@ -44,6 +44,17 @@ FROM found GLOBAL LEFT JOIN judged ON judged.pair_key = found.pair_key
 ORDER BY seen_ms DESC, finding_id, found.pair_key LIMIT {KNOWN_MOST}
 """  # noqa: S608  # a constant
 
+#: The latest label of any person on a pair with the finding decides.
+_REFUTED = f"""
+SELECT of.finding_id
+FROM (SELECT result_id, label, labelled_at FROM contradiction_labels WHERE project = {{project:String}}) AS l
+GLOBAL INNER JOIN
+(
+    SELECT result_id, finding_id FROM contradiction_pairs WHERE project = {{project:String}} AND finding_id != ''
+) AS of ON of.result_id = l.result_id
+GROUP BY of.finding_id HAVING argMax(l.label, l.labelled_at) = 'refute' ORDER BY of.finding_id LIMIT {KNOWN_MOST}
+"""  # noqa: S608  # a constant
+
 
 def expect_store(data: Path) -> None:
     """Raise `OperationError` unless the identity that will write may: it inserts no row."""
@@ -65,13 +76,18 @@ def expect_store(data: Path) -> None:
 
 
 def known_findings(data: Path, project: str) -> "History":
-    """Return the findings of earlier runs of a project."""
+    """Return the findings of earlier runs of a project, and those that people refuted."""
     from assay_evals.contradictions.findings import History, Known
 
     with open_store(settings_for("evaluator", data).store) as client:
         rows = client.query(_KNOWN, parameters={"project": project}).result_rows
+        refuted = client.query(_REFUTED, parameters={"project": project}).result_rows
     return History(
-        Known(str(name), str(pair), str(key), _moment(seen), _moment(judged)) for name, pair, key, seen, judged in rows
+        (
+            Known(str(name), str(pair), str(key), _moment(seen), _moment(judged))
+            for name, pair, key, seen, judged in rows
+        ),
+        refuted=(str(row[0]) for row in refuted),
     )
 
 
