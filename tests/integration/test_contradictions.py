@@ -507,6 +507,39 @@ def test_a_pair_that_was_refuted_from_the_list_is_still_in_the_queue(rig: Rig) -
     assert {each["pair_id"] for each in json.loads(rig.run("review", "--queue", "5", "--json").stdout)} == listed
 
 
+def test_a_run_whose_pairs_expire_keeps_its_rate_and_is_neither_corrected_nor_compared(rig: Rig) -> None:
+    rig.captured(
+        *(answer(n, query=f"question {n}", contexts=contexts(5, 9 if n < 10 else 5, name=f"d{n}")) for n in range(40))
+    )
+    rig.report("--from-capture")
+    for each in json.loads(rig.run("review", "--queue", "20", "--json").stdout):
+        label = "--confirm" if "9 requests" in "".join(each["texts"]) else "--refute"
+        rig.run("review", "--queue", "20", label, each["pair_id"])
+    rig.report("--from-capture")
+    before = trend(rig)
+    assert before["rows"][1]["corrected"]["estimate"] is not None
+    assert before["series"][0]["change"] is not None
+    without_rows(rig, "contradiction_pairs", f"run_id = '{before['rows'][1]['run_id']}' AND place < 5")
+    after = trend(rig)
+    assert after["rows"][1]["rate"] == before["rows"][1]["rate"]
+    assert after["rows"][1]["corrected"] is None
+    assert after["series"][0]["change"] is None
+
+
+def test_other_questions_are_another_series(rig: Rig) -> None:
+    def scope(*source: str) -> str:
+        rig.report(*source, "--top-k", "2")
+        return str(rig.rows("SELECT scope FROM contradiction_runs ORDER BY started_at DESC LIMIT 1")[0][0])
+
+    target = ("--target", "system_of_test:search")
+    one, other = (scope("--query", words, *target) for words in ("how fast?", "how slow?"))
+    assert one != other
+    assert one == scope("--query", "how fast?", *target)
+    assert "fast" not in one
+    assert scope(*rig.file("how fast?", "how slow?")) == scope(*rig.file("how slow?", "how fast?"))
+    assert scope(*rig.file("how fast?", "how slow?")) != scope(*rig.file("how fast?", "how deep?"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -137,8 +137,8 @@ def trends(data: Path, project: str, since_ms: int) -> "list[Trend]":
             rated = [point for point in of_series if point.rate is not None][-2:]
             change = None
             if len(rated) == 2:
-                before, after = (judged_pairs(client, project, point.run_id) for point in rated)
-                change = difference(before, after)
+                before, after = (_whole(client, project, point.run_id, point.intended) for point in rated)
+                change = difference(before, after) if before and after else None
             found.append(Trend(series, of_series, change))
         return found
 
@@ -149,6 +149,7 @@ def _point(client: "Client", project: str, row: dict[str, Any], labelled: Collec
     from assay_evals.contradictions.trend import Point
 
     summary = orjson.loads(row["summary"])
+    whole = _whole(client, project, row["run_id"], row["intended"]) if row["run_id"] in labelled else []
     rated = row["rate"] is not None
     return Point(
         run_id=row["run_id"],
@@ -166,8 +167,14 @@ def _point(client: "Client", project: str, row: dict[str, Any], labelled: Collec
         cost_usd=row["cost_usd"],
         findings=summary.get("findings_by_state", {}),
         verdicts=summary.get("verdict_breakdown", {}),
-        corrected=corrected_rate(judged_pairs(client, project, row["run_id"])) if row["run_id"] in labelled else None,
+        corrected=corrected_rate(whole) if whole else None,
     )
+
+
+def _whole(client: "Client", project: str, run_id: str, intended: int) -> "list[JudgedPair]":
+    """Return the pairs of a run with people's labels; none once some have expired, because the others are no random sample."""
+    pairs = judged_pairs(client, project, run_id)
+    return pairs if len(pairs) >= intended else []
 
 
 def judged_pairs(client: "Client", project: str, run_id: str) -> "list[JudgedPair]":
