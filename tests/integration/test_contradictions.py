@@ -562,18 +562,25 @@ def contradictions_check(rig: Rig) -> dict[str, str]:
     return {name: check[name] for name in ("status", "summary", "hint")}
 
 
-def test_doctor_warns_of_high_findings_of_the_newest_run_until_a_person_refutes_them(rig: Rig) -> None:
+def test_doctor_warns_of_high_findings_until_a_person_refutes_them(rig: Rig) -> None:
     assert contradictions_check(rig)["summary"] == "none measured"
     rig.captured(answer(1, query="an urgent question", contexts=contexts(5, 9)))
     rig.report("--from-capture")
     found = contradictions_check(rig)
     assert found["status"] == "warn"
     assert found["summary"].startswith("default: 100.0% of pairs (")
-    assert "1 high finding(s), 0 h ago" in found["summary"]
+    assert "1 open high finding(s), 0 h ago" in found["summary"]
     assert "urgent" not in str(found), "no captured text"
+    rig.report(*rig.file("agree"), "--top-k", "2")
+    assert "1 open high" in contradictions_check(rig)["summary"], "a run of other questions resolves nothing"
     (finding,) = reviewed(rig)
     rig.run("review", "--refute", finding["pair_id"])
     assert contradictions_check(rig)["status"] == "ok"
+    rig.run("review", "--confirm", finding["pair_id"])
+    assert contradictions_check(rig)["status"] == "warn"
+    rig.captured(answer(2, query="an urgent question", contexts=contexts(5, 5)))
+    rig.report("--from-capture")
+    assert contradictions_check(rig)["status"] == "ok", "the documents were repaired"
     rig.run("run", *rig.file("misquote"), "--top-k", "2", "--project", "other", "--progress", "none", code=2)
     found = contradictions_check(rig)
     assert (found["status"], "other: the judge failed" in found["summary"]) == ("warn", True)
