@@ -96,7 +96,7 @@ def rig(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(paid_calls, "RETRY_S", 0.0)
     (tmp_path / "data/secrets").mkdir(parents=True)
-    for role in ("sre", "evaluator", "owner"):
+    for role in ("sre", "evaluator", "console", "owner"):
         file = tmp_path / f"data/secrets/{role}.toml"
         file.write_text(f'[store]\nurl = "{empty_store.url}"\nuser = "{role}"\npassword = "{PASSWORD}"\n')
         file.chmod(0o600)
@@ -265,6 +265,41 @@ def test_a_finding_is_new_then_persists_is_resolved_and_reopens(rig: Rig) -> Non
     assert len({row[0] for row in rig.rows("SELECT finding_id FROM contradiction_pairs WHERE finding_id != ''")}) == 1
 
 
+def without_rows(rig: Rig, table: str, where: str) -> None:
+    with connect(rig.store.settings().store) as owner:
+        owner.command(f"ALTER TABLE assay_base.{table} DELETE WHERE {where} SETTINGS mutations_sync = 2")
+
+
+def test_pairs_of_a_run_whose_row_was_not_stored_do_not_count(rig: Rig) -> None:
+    rig.captured(answer(1, query="how fast?", contexts=contexts(5, 9)))
+    rig.report("--from-capture")
+    without_rows(rig, "contradiction_runs", "1")
+    assert reviewed(rig) == []
+    assert rig.report("--from-capture")["findings_by_state"]["new"] == 1
+    stored = rig.rows("SELECT run_id FROM contradiction_runs")
+    rig.report("--from-capture")
+    without_rows(rig, "contradiction_runs", f"run_id != '{stored[0][0]}'")
+    (finding,) = reviewed(rig)
+    rig.run("review", "--queue", "1", "--refute", finding["pair_id"])
+    assert rig.rows("SELECT run_id FROM contradiction_labels") == stored
+
+
+def test_a_finding_in_two_pairs_stays_open_until_both_are_repaired(rig: Rig) -> None:
+    rig.captured(*(answer(n, query=f"how fast? {n}", contexts=contexts(5, 9, name=f"d{n}")) for n in range(2)))
+    rig.report("--from-capture")
+
+    def repair(n: int) -> int:
+        rig.captured(answer(50 + n, query=f"how fast? {n}", contexts=contexts(5, 5, name=f"d{n}")))
+        found: int = rig.report("--from-capture", "--limit", "1")["findings_by_state"]["resolved"]
+        return found
+
+    assert repair(0) == 0
+    assert [each["query"] for each in reviewed(rig)] == ["how fast? 1"]
+    assert repair(1) == 1
+    assert [each["state"] for each in reviewed(rig, "--all")] == ["resolved"]
+    assert reviewed(rig) == []
+
+
 def test_a_finding_is_not_resolved_by_a_judge_that_is_uncertain(rig: Rig) -> None:
     rig.captured(answer(1, query="how fast?", contexts=contexts(5, 9)))
     rig.report("--from-capture")
@@ -326,6 +361,20 @@ def test_findings_and_rates_exit_with_1_only_if_asked_to(rig: Rig) -> None:
     rig.report("--from-capture", "--max-rate", "0.2", code=1)
     rig.report("--from-capture", "--max-rate", "0.99")
     rig.report(*rig.file("agree"), "--no-store", "--top-k", "2", "--fail-on", "info", "--max-rate", "0")
+
+
+def test_a_refuted_finding_does_not_fail_a_run_and_one_that_is_confirmed_again_does(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urgent = (*rig.file("an urgent question"), "--top-k", "2", "--fail-on", "high")
+    rig.report(*urgent, code=1)
+    (finding,) = reviewed(rig)
+    rig.run("review", "--refute", finding["pair_id"])
+    with monkeypatch.context() as patch:
+        with_settings_of(rig, "evaluator", patch)
+        rig.report(*urgent)
+    rig.run("review", "--confirm", finding["pair_id"])
+    rig.report(*urgent, code=1)
 
 
 def trend(rig: Rig, *arguments: str) -> dict[str, Any]:
@@ -430,6 +479,67 @@ def test_labels_of_the_queue_correct_the_rate_and_show_no_verdict(rig: Rig) -> N
     )
 
 
+def test_a_label_outside_of_the_queue_replaces_no_label_of_the_queue(rig: Rig) -> None:
+    rig.captured(
+        *(answer(n, query=f"question {n}", contexts=contexts(5, 9 if n < 10 else 5, name=f"d{n}")) for n in range(40))
+    )
+    rig.report("--from-capture")
+    refuted: list[str] = []
+    left = json.loads(rig.run("review", "--queue", "20", "--json").stdout)
+    for each in sorted(left, key=lambda each: "9 requests" in "".join(each["texts"])):
+        right = "9 requests" in "".join(each["texts"]) and len(refuted) == 2
+        rig.run("review", "--queue", "20", "--confirm" if right else "--refute", each["pair_id"])
+        refuted += [each["pair_id"]] if "9 requests" in "".join(each["texts"]) and not right else []
+    before = trend(rig)["rows"][0]["corrected"]
+    for pair in refuted:
+        rig.run("review", "--refute", pair)
+    assert trend(rig)["rows"][0]["corrected"] == before
+    assert rig.rows("SELECT count() FROM contradiction_labels") == [(20 + 2,)]
+
+
+def test_a_pair_that_was_refuted_from_the_list_is_still_in_the_queue(rig: Rig) -> None:
+    rig.captured(*(answer(n, query=f"question {n}", contexts=contexts(5, n + 6, name=f"d{n}")) for n in range(5)))
+    rig.report("--from-capture")
+    listed = {each["pair_id"] for each in reviewed(rig)}
+    for pair in listed:
+        rig.run("review", "--refute", pair)
+    assert len(listed) == 5
+    assert {each["pair_id"] for each in json.loads(rig.run("review", "--queue", "5", "--json").stdout)} == listed
+
+
+def test_a_run_whose_pairs_expire_keeps_its_rate_and_is_neither_corrected_nor_compared(rig: Rig) -> None:
+    rig.captured(
+        *(answer(n, query=f"question {n}", contexts=contexts(5, 9 if n < 10 else 5, name=f"d{n}")) for n in range(40))
+    )
+    rig.report("--from-capture")
+    for each in json.loads(rig.run("review", "--queue", "20", "--json").stdout):
+        label = "--confirm" if "9 requests" in "".join(each["texts"]) else "--refute"
+        rig.run("review", "--queue", "20", label, each["pair_id"])
+    rig.report("--from-capture")
+    before = trend(rig)
+    assert before["rows"][1]["corrected"]["estimate"] is not None
+    assert before["series"][0]["change"] is not None
+    without_rows(rig, "contradiction_pairs", f"run_id = '{before['rows'][1]['run_id']}' AND place < 5")
+    after = trend(rig)
+    assert after["rows"][1]["rate"] == before["rows"][1]["rate"]
+    assert after["rows"][1]["corrected"] is None
+    assert after["series"][0]["change"] is None
+
+
+def test_other_questions_are_another_series(rig: Rig) -> None:
+    def scope(*source: str) -> str:
+        rig.report(*source, "--top-k", "2")
+        return str(rig.rows("SELECT scope FROM contradiction_runs ORDER BY started_at DESC LIMIT 1")[0][0])
+
+    target = ("--target", "system_of_test:search")
+    one, other = (scope("--query", words, *target) for words in ("how fast?", "how slow?"))
+    assert one != other
+    assert one == scope("--query", "how fast?", *target)
+    assert "fast" not in one
+    assert scope(*rig.file("how fast?", "how slow?")) == scope(*rig.file("how slow?", "how fast?"))
+    assert scope(*rig.file("how fast?", "how slow?")) != scope(*rig.file("how fast?", "how deep?"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -452,18 +562,25 @@ def contradictions_check(rig: Rig) -> dict[str, str]:
     return {name: check[name] for name in ("status", "summary", "hint")}
 
 
-def test_doctor_warns_of_high_findings_of_the_newest_run_until_a_person_refutes_them(rig: Rig) -> None:
+def test_doctor_warns_of_high_findings_until_a_person_refutes_them(rig: Rig) -> None:
     assert contradictions_check(rig)["summary"] == "none measured"
     rig.captured(answer(1, query="an urgent question", contexts=contexts(5, 9)))
     rig.report("--from-capture")
     found = contradictions_check(rig)
     assert found["status"] == "warn"
     assert found["summary"].startswith("default: 100.0% of pairs (")
-    assert "1 high finding(s), 0 h ago" in found["summary"]
+    assert "1 open high finding(s), 0 h ago" in found["summary"]
     assert "urgent" not in str(found), "no captured text"
+    rig.report(*rig.file("agree"), "--top-k", "2")
+    assert "1 open high" in contradictions_check(rig)["summary"], "a run of other questions resolves nothing"
     (finding,) = reviewed(rig)
     rig.run("review", "--refute", finding["pair_id"])
     assert contradictions_check(rig)["status"] == "ok"
+    rig.run("review", "--confirm", finding["pair_id"])
+    assert contradictions_check(rig)["status"] == "warn"
+    rig.captured(answer(2, query="an urgent question", contexts=contexts(5, 5)))
+    rig.report("--from-capture")
+    assert contradictions_check(rig)["status"] == "ok", "the documents were repaired"
     rig.run("run", *rig.file("misquote"), "--top-k", "2", "--project", "other", "--progress", "none", code=2)
     found = contradictions_check(rig)
     assert (found["status"], "other: the judge failed" in found["summary"]) == ("warn", True)

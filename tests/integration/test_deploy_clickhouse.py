@@ -14,7 +14,7 @@ from assay_access.identities import STORE_IDENTITIES
 from assay_runtime import retention
 from assay_runtime.migrate import migrations
 from assay_schema.settings import RetentionSettings, StoreSettings
-from assay_store.roles import FINDING_COLUMNS
+from assay_store.roles import FINDING_COLUMNS, LABEL_COLUMNS
 from tests.integration.engine_roles import ADMIN, EngineWithUsers
 from tests.support.audit_attacks import A_RECORD, AUDIT, LOSSES
 from tests.support.deployed_secrets import make_secrets
@@ -202,7 +202,7 @@ def test_the_console_reads_no_value_of_a_personal_field_of_the_audit_log(engine:
     assert engine.code("console", f"SELECT 1 FROM {VIEWS}.audit_disclosures WHERE disclosure = ''") == ACCESS_DENIED
 
 
-@pytest.mark.parametrize("table", ["labels", "dataset_cases"])
+@pytest.mark.parametrize("table", ["labels", "dataset_cases", "contradiction_labels"])
 def test_the_console_inserts_what_people_decide_and_changes_none_of_it(engine: EngineWithUsers, table: str) -> None:
     # The row itself breaks a constraint: the right to insert is what counts.
     assert engine.code("console", f"INSERT INTO {BASE}.{table} (schema_version) VALUES (7)") == VIOLATED_CONSTRAINT
@@ -218,7 +218,7 @@ def test_the_console_inserts_what_people_decide_and_changes_none_of_it(engine: E
         assert engine.code("console", statement) == ACCESS_DENIED, statement
 
 
-@pytest.mark.parametrize("table", ["contradiction_runs", "contradiction_pairs", "contradiction_labels"])
+@pytest.mark.parametrize("table", ["contradiction_runs", "contradiction_pairs"])
 def test_the_evaluator_inserts_contradictions_and_reads_no_whole_row(engine: EngineWithUsers, table: str) -> None:
     # The row itself breaks a constraint: the right to insert is what counts.
     assert engine.code("evaluator", f"INSERT INTO {BASE}.{table} (schema_version) VALUES (7)") == VIOLATED_CONSTRAINT
@@ -231,6 +231,9 @@ def test_the_evaluator_recognizes_findings_and_reads_no_text_of_them(engine: Eng
     engine.run("evaluator", f"SELECT {FINDING_COLUMNS} FROM {VIEWS}.contradiction_pairs")
     for column in ("query", "texts", "claims", "reason", "documents"):
         assert engine.code("evaluator", f"SELECT {column} FROM {VIEWS}.contradiction_pairs") == ACCESS_DENIED
+    engine.run("evaluator", f"SELECT {LABEL_COLUMNS} FROM {VIEWS}.contradiction_labels")
+    for column in ("note", "labeller"):
+        assert engine.code("evaluator", f"SELECT {column} FROM {VIEWS}.contradiction_labels") == ACCESS_DENIED
 
 
 def test_the_console_inserts_into_no_other_table(engine: EngineWithUsers) -> None:

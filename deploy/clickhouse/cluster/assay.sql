@@ -4036,9 +4036,9 @@ FROM
         stored_at
     FROM `assay_base_local`.contradiction_labels
     ORDER BY stored_at DESC, label_id DESC
-    LIMIT 1 BY project, result_id, labeller
+    LIMIT 1 BY project, result_id, labeller, isNull(probability)
 )
-COMMENT 'Labels of people on pairs of documents: the latest of each labeller for each pair of a run.';
+COMMENT 'Labels of people on pairs of documents: the latest of each labeller for each pair of a run, one in the queue and one outside of it.';
 
 CREATE OR REPLACE VIEW `assay_base_local`.rollup_minute_differing ON CLUSTER '{cluster}'
 DEFINER = owner SQL SECURITY DEFINER
@@ -5714,6 +5714,6 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (22,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (23, '0023_events.sql', '6228277752137ce3acd0976c123affd33c9de44ef2b907cbd20fa478267b3ed1');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (24, '0024_contradictions.sql', 'c077b6dcc882ec009e550441b3733286df29dfb2549daf86e981562f348af7ca');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (24, '0024_contradictions.sql', '3b682be03db0be601603e4d71032784ffabe2a67b2e729c4ce60d068acfbec6d');
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (25, '0025_rollup_repair.sql', 'e7b0580d29a80566f9c0a1db1061fe86d488fd95d0a8289beba4792b6902ea00');

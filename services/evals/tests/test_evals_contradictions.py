@@ -215,13 +215,15 @@ def test_an_unchanged_pair_keeps_its_finding_though_the_judge_quotes_more_of_it(
 
 
 def test_states_of_findings_compare_with_the_last_time_that_the_pair_was_judged() -> None:
-    before = {
-        "open": known("open", seen=2, judged=2),
-        "gone": known("gone", seen=1, judged=2, key="k2"),
-        "left": known("left", seen=2, judged=2, key="k3"),
-        "fixed": known("fixed", seen=2, judged=2, key="k4"),
-        "fixed earlier": known("fixed earlier", seen=1, judged=2, key="k4"),
-    }
+    before = History(
+        [
+            known("open", seen=2, judged=2),
+            known("gone", seen=1, judged=2, key="k2"),
+            known("left", seen=2, judged=2, key="k3"),
+            known("fixed", seen=2, judged=2, key="k4"),
+            known("fixed earlier", seen=1, judged=2, key="k4"),
+        ]
+    ).known
     found = ["open", "gone", "first"]
     assert states(found, ["k", "k2", "k4"], before) == {
         "open": State.PERSISTING,
@@ -229,3 +231,13 @@ def test_states_of_findings_compare_with_the_last_time_that_the_pair_was_judged(
         "first": State.NEW,
         "fixed": State.RESOLVED,
     }
+
+
+def test_a_finding_in_two_pairs_is_resolved_once_both_were_judged_without_it() -> None:
+    one, other = known("shared", seen=2, judged=2, key="k1"), known("shared", seen=1, judged=1, key="k2")
+    both = History([one, other]).known
+    assert states([], ["k1"], both) == {}
+    assert states([], ["k1", "k2"], both) == {"shared": State.RESOLVED}
+    half = History([known("shared", seen=2, judged=3, key="k1"), other]).known
+    assert states(["shared"], ["k2"], half) == {"shared": State.PERSISTING}
+    assert states([], ["k2"], half) == {"shared": State.RESOLVED}

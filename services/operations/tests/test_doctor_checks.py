@@ -185,8 +185,8 @@ def test_nights_that_did_not_pass_or_were_missed_are_warned_of(
 @pytest.mark.parametrize(
     ("failed", "rate", "high", "status", "words"),
     [
-        (False, 0.02, 0, "ok", "shop: 2.0% of pairs (1.0% to 4.0%), 0 high finding(s), 3 h ago"),
-        (False, 0.02, 2, "warn", "2 high finding(s)"),
+        (False, 0.02, 0, "ok", "shop: 2.0% of pairs (1.0% to 4.0%), 0 open high finding(s), 3 h ago"),
+        (False, 0.02, 2, "warn", "2 open high finding(s)"),
         (True, None, 0, "warn", "the judge failed, so there is no rate"),
     ],
 )

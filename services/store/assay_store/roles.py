@@ -16,14 +16,20 @@ VIEW_DATABASE = "assay"
 EVALUATION_TABLES = ("eval_runs", "eval_results", "eval_outcomes")
 """Tables that an evaluator writes, and whose views it reads: nothing captured."""
 
-CONTRADICTION_TABLES = ("contradiction_runs", "contradiction_pairs", "contradiction_labels")
+CONTRADICTION_TABLES = ("contradiction_runs", "contradiction_pairs")
 """Tables that an evaluator inserts into. Pairs contain captured text, which it cannot read."""
 
-FINDING_COLUMNS = "project, run_id, started_at, pair_id, pair_key, finding_id, verdict"
+FINDING_COLUMNS = "project, run_id, result_id, started_at, pair_id, pair_key, finding_id, verdict"
 """Columns of `contradiction_pairs` that an evaluator reads, to recognize findings: hashes, and no text."""
 
-REVIEW_TABLES = ("labels", "dataset_cases")
-"""Tables that the console writes: people's labels of answers, and cases of golden datasets."""
+LABEL_COLUMNS = "project, result_id, label, labelled_at"
+"""Columns of `contradiction_labels` that an evaluator reads, so that no gate fails for a refuted finding: no note, and no name."""
+
+RUN_COLUMNS = "project, run_id"
+"""Columns of `contradiction_runs` that an evaluator reads: a run without a row was not stored whole."""
+
+REVIEW_TABLES = ("labels", "dataset_cases", "contradiction_labels")
+"""Tables that the console writes: people's labels of answers and of pairs of documents, and cases of golden datasets."""
 
 AUDIT_TABLE = "operations_audit"
 """Audit records of operations. No role can delete or change a row: not an operator, which inserts records, nor the owner."""
@@ -172,7 +178,9 @@ GRANTS: dict[str, tuple[str, ...]] = {
     Role.EVALUATOR: (
         *(f"GRANT INSERT ON {BASE_DATABASE}.{table}" for table in (*EVALUATION_TABLES, *CONTRADICTION_TABLES)),
         *(f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.{table}" for table in EVALUATION_TABLES),
+        f"GRANT SELECT({RUN_COLUMNS}) ON {VIEW_DATABASE}.contradiction_runs",
         f"GRANT SELECT({FINDING_COLUMNS}) ON {VIEW_DATABASE}.contradiction_pairs",
+        f"GRANT SELECT({LABEL_COLUMNS}) ON {VIEW_DATABASE}.contradiction_labels",
     ),
     Role.OPERATOR: (
         f"GRANT INSERT ON {BASE_DATABASE}.{AUDIT_TABLE}",

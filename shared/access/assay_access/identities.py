@@ -246,7 +246,7 @@ IDENTITIES = (
     Identity("exporter", "Exports from the store; has no Redis user.", store_role="exporter"),
     Identity(
         "evaluator",
-        "Stores and reads evaluation runs and nightly outcomes, inserts judged pairs and labels, submits alerts; sees no captured data.",
+        "Stores and reads evaluation runs and nightly outcomes, inserts judged pairs, submits alerts; sees no captured data.",
         # Not `XADD`, which could trim away other alerts. A list has no such option.
         (Grant(("rpush",), (_alert_inbox,)),),
         store_role="evaluator",

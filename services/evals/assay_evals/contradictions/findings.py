@@ -1,11 +1,12 @@
 """Findings over several runs: the same two claims are the same finding. Pure."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
+from typing import Any
 
 
 class State(StrEnum):
@@ -14,26 +15,26 @@ class State(StrEnum):
     NEW = "new"
     PERSISTING = "persisting"
     REOPENED = "reopened"
-    #: Its documents were judged again for the same question, and the finding is gone.
+    #: Each pair that had it was judged again, for the same question, and the finding is gone from all.
     RESOLVED = "resolved"
 
 
 @dataclass(frozen=True)
 class Known:
-    """A finding of earlier runs.
+    """A finding in a pair of earlier runs; the same finding may be in several.
 
-    `last_judged`: when the pair was last judged with a certain verdict. It is resolved if that is later than `last_seen`.
+    `last_judged`: when the pair was last judged with a certain verdict. The finding is gone from it if that is later than `last_seen`.
     """
 
     finding_id: str
-    #: The pair (with its texts) and the key (without) in which it was last seen.
+    #: The pair as it was last seen (with its texts), and its key (without).
     pair_id: str
     key: str
     last_seen: datetime
     last_judged: datetime
 
     @property
-    def resolved(self) -> bool:
+    def gone(self) -> bool:
         """True if the pair was judged since without the finding."""
         return self.last_judged > self.last_seen
 
@@ -45,11 +46,14 @@ def finding_id(claims: tuple[str, str]) -> str:
 
 
 class History:
-    """Findings of earlier runs, by identity and by pair."""
+    """Findings of earlier runs, by identity and by pair, and those that a person refuted."""
 
-    def __init__(self, known: Iterable[Known] = ()) -> None:
-        self.known = {each.finding_id: each for each in known}
-        in_time = sorted(self.known.values(), key=lambda each: each.last_seen)
+    def __init__(self, known: Iterable[Known] = (), *, refuted: Iterable[str] = ()) -> None:
+        self._refuted = frozenset(refuted)
+        in_time = sorted(known, key=lambda each: each.last_seen)
+        self.known: dict[str, list[Known]] = {}
+        for each in in_time:
+            self.known.setdefault(each.finding_id, []).append(each)
         self._of_pair = {each.pair_id: each.finding_id for each in in_time}
 
     def identify(self, claims: tuple[str, str], pair_id: str) -> str:
@@ -60,18 +64,22 @@ class History:
         own = finding_id(claims)
         return own if own in self.known else self._of_pair.get(pair_id, own)
 
+    def standing(self, findings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the findings of a report that no person refuted: the ones that a gate may fail for."""
+        return [each for each in findings if each["finding_id"] not in self._refuted]
 
-def states(found: Iterable[str], judged_keys: Iterable[str], known: Mapping[str, Known]) -> dict[str, State]:
+
+def states(found: Iterable[str], judged_keys: Iterable[str], known: Mapping[str, Sequence[Known]]) -> dict[str, State]:
     """Return the state of each finding that a run found, and of each that it resolved.
 
-    `judged_keys`: keys of the pairs with a certain verdict. A finding whose pair has none has no state.
+    `judged_keys`: keys of the pairs with a certain verdict. A finding that is left in a pair without one has no state.
     """
     keys, found = set(judged_keys), set(found)
     result = {}
+    left = {name: {each.key for each in pairs if not each.gone} for name, pairs in known.items()}
     for name in found:
-        before = known.get(name)
-        result[name] = State.NEW if before is None else State.REOPENED if before.resolved else State.PERSISTING
-    for name, before in known.items():
-        if name not in result and not before.resolved and before.key in keys:
+        result[name] = State.NEW if name not in known else State.PERSISTING if left[name] else State.REOPENED
+    for name, in_keys in left.items():
+        if name not in found and in_keys and in_keys <= keys:
             result[name] = State.RESOLVED
     return result

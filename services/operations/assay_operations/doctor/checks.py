@@ -141,7 +141,7 @@ class ContradictionsFacts:
     low: float | None
     high: float | None
     hours_ago: float
-    #: Findings of high severity that no person refuted.
+    #: Open findings of high severity that no person refuted, of all runs.
     high_findings: int
 
 
@@ -156,7 +156,7 @@ def contradictions(runs: Sequence[ContradictionsFacts]) -> Finding:
     for each in runs:
         found = "the judge failed, so there is no rate"
         if each.rate is not None:
-            found = f"{each.rate:.1%} of pairs ({each.low or 0:.1%} to {each.high or 0:.1%}), {each.high_findings} high finding(s)"
+            found = f"{each.rate:.1%} of pairs ({each.low or 0:.1%} to {each.high or 0:.1%}), {each.high_findings} open high finding(s)"
         words.append(f"{each.project}: {found}, {each.hours_ago:.0f} h ago")
     summary = "; ".join(words)
     if bad := [each for each in runs if each.high_findings]:

@@ -285,28 +285,42 @@ def nightly_outcomes(client: "Store", database: str) -> list[tuple[str, float, s
 
 
 def contradictions(client: "Store", database: str) -> list[ContradictionsFacts]:
-    """Read the newest run of contradictions of each project, of the last 90 days."""
+    """Read the newest run of contradictions of each project, and its open findings of high severity, of the last 90 days."""
     query = f"""
         WITH newest AS
         (
-            SELECT project, run_id, status, rate, rate_low, rate_high, started_at FROM {database}.contradiction_runs
+            SELECT project, status, rate, rate_low, rate_high, started_at FROM {database}.contradiction_runs
             WHERE started_at > now() - toIntervalDay(90) ORDER BY started_at DESC LIMIT 1 BY project
+        ),
+        pairs AS
+        (
+            SELECT project, pair_key, finding_id, severity, verdict, started_at FROM {database}.contradiction_pairs
+            WHERE run_id GLOBAL IN (SELECT run_id FROM {database}.contradiction_runs WHERE started_at > now() - toIntervalDay(90))
         )
-        SELECT project, status = 'judge_failed', rate, rate_low, rate_high, dateDiff('second', started_at, now64(3)) / 3600, high.found
+        SELECT newest.project, status = 'judge_failed', rate, rate_low, rate_high, dateDiff('second', started_at, now64(3)) / 3600,
+            high.found
         FROM newest GLOBAL LEFT JOIN
         (
-            SELECT run_id, uniqExact(finding_id) AS found FROM {database}.contradiction_pairs
-            WHERE run_id GLOBAL IN (SELECT run_id FROM newest) AND severity = 'high' AND finding_id != ''
-                AND (project, finding_id) GLOBAL NOT IN
+            SELECT seen.project AS project, uniqExact(seen.finding_id) AS found
+            FROM
+            (
+                SELECT project, finding_id, pair_key, max(started_at) AS at, argMax(severity, started_at) AS severity FROM pairs
+                WHERE finding_id != '' GROUP BY project, finding_id, pair_key
+            ) AS seen
+            GLOBAL INNER JOIN
+            (
+                SELECT project, pair_key, max(started_at) AS at FROM pairs WHERE verdict != 'uncertain' GROUP BY project, pair_key
+            ) AS judged ON judged.project = seen.project AND judged.pair_key = seen.pair_key
+            WHERE seen.severity = 'high' AND judged.at <= seen.at AND (seen.project, seen.finding_id) GLOBAL NOT IN
             (
                 SELECT of.project, of.finding_id FROM {database}.contradiction_labels AS l
                 GLOBAL INNER JOIN {database}.contradiction_pairs AS of ON of.result_id = l.result_id
                 WHERE of.finding_id != ''
                 GROUP BY of.project, of.finding_id HAVING argMax(l.label, l.labelled_at) = 'refute'
             )
-            GROUP BY run_id
-        ) AS high ON high.run_id = newest.run_id
-        ORDER BY project
+            GROUP BY seen.project
+        ) AS high ON high.project = newest.project
+        ORDER BY newest.project
     """  # noqa: S608 - a checked setting
     return [
         ContradictionsFacts(str(project), bool(failed), rate, low, high, float(hours), int(found))

@@ -53,12 +53,14 @@ WHERE p.project = {project:String} AND p.run_id = {run:UUID}
 ORDER BY p.place
 """
 
+#: A finding may be in several pairs: it is open while one of them has it, and shown in that one.
 _FINDINGS = f"""
 WITH
+    stored AS (SELECT run_id FROM contradiction_runs WHERE project = {{project:String}}),
     judged AS
     (
         SELECT pair_key, max(started_at) AS at FROM contradiction_pairs
-        WHERE project = {{project:String}} AND verdict != 'uncertain'
+        WHERE project = {{project:String}} AND verdict != 'uncertain' AND run_id GLOBAL IN (SELECT run_id FROM stored)
         GROUP BY pair_key
     ),
     labels AS
@@ -75,16 +77,21 @@ WITH
     )
 SELECT p.finding_id AS finding_id, p.pair_id AS pair_id, toString(p.run_id) AS run_id, toUnixTimestamp64Milli(p.started_at) AS seen,
     p.query AS query, p.documents AS documents, p.claims AS claims, p.reason AS reason, toString(p.verdict) AS verdict,
-    toString(p.severity) AS severity, p.confidence AS confidence, p.state AS state, judged.at > p.started_at AS resolved,
-    labels.label AS label
+    toString(p.severity) AS severity, p.confidence AS confidence, p.state AS state, p.gone AS resolved, labels.label AS label
 FROM
 (
-    SELECT * FROM contradiction_pairs
-    WHERE project = {{project:String}} AND finding_id != '' AND started_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC')
-    ORDER BY started_at DESC, place LIMIT 1 BY finding_id
+    SELECT s.*, judged.at > s.started_at AS gone
+    FROM
+    (
+        SELECT * FROM contradiction_pairs
+        WHERE project = {{project:String}} AND finding_id != '' AND run_id GLOBAL IN (SELECT run_id FROM stored)
+        ORDER BY started_at DESC, place LIMIT 1 BY finding_id, pair_key
+    ) AS s
+    GLOBAL LEFT JOIN judged ON judged.pair_key = s.pair_key
+    ORDER BY gone, s.started_at DESC, s.place LIMIT 1 BY s.finding_id
 ) AS p
-GLOBAL LEFT JOIN judged ON judged.pair_key = p.pair_key
 GLOBAL LEFT JOIN labels ON labels.finding_id = p.finding_id
+WHERE p.started_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC')
 ORDER BY p.severity DESC, seen DESC, finding_id LIMIT {FINDINGS_MOST}
 """  # noqa: S608  # constants
 
@@ -93,10 +100,15 @@ SELECT toString(run_id) FROM contradiction_runs
 WHERE project = {project:String} AND status != 'judge_failed' ORDER BY started_at DESC, run_id LIMIT 1
 """
 
+#: `run`: empty for the newest run that judged the pair.
 _PAIR = """
 SELECT toString(result_id) AS result_id, toString(run_id) AS run_id, toUnixTimestamp64Milli(created_at) AS created
 FROM contradiction_pairs
-WHERE project = {project:String} AND pair_id = {pair:String} AND isNotNull(verdict)
+WHERE project = {project:String} AND pair_id = {pair:String} AND isNotNull(verdict) AND run_id GLOBAL IN
+(
+    SELECT run_id FROM contradiction_runs
+    WHERE project = {project:String} AND ({run:String} = '' OR toString(run_id) = {run:String})
+)
 ORDER BY started_at DESC LIMIT 1
 """
 
@@ -107,7 +119,7 @@ WHERE project = {project:String} AND run_id = {run:UUID} AND result_id IN ({resu
 
 _DONE = """
 SELECT toString(result_id) FROM contradiction_labels
-WHERE project = {project:String} AND run_id = {run:UUID} AND labeller = {labeller:String}
+WHERE project = {project:String} AND run_id = {run:UUID} AND labeller = {labeller:String} AND isNotNull(probability)
 """
 
 
@@ -125,8 +137,8 @@ def trends(data: Path, project: str, since_ms: int) -> "list[Trend]":
             rated = [point for point in of_series if point.rate is not None][-2:]
             change = None
             if len(rated) == 2:
-                before, after = (judged_pairs(client, project, point.run_id) for point in rated)
-                change = difference(before, after)
+                before, after = (_whole(client, project, point.run_id, point.intended) for point in rated)
+                change = difference(before, after) if before and after else None
             found.append(Trend(series, of_series, change))
         return found
 
@@ -137,6 +149,7 @@ def _point(client: "Client", project: str, row: dict[str, Any], labelled: Collec
     from assay_evals.contradictions.trend import Point
 
     summary = orjson.loads(row["summary"])
+    whole = _whole(client, project, row["run_id"], row["intended"]) if row["run_id"] in labelled else []
     rated = row["rate"] is not None
     return Point(
         run_id=row["run_id"],
@@ -154,8 +167,14 @@ def _point(client: "Client", project: str, row: dict[str, Any], labelled: Collec
         cost_usd=row["cost_usd"],
         findings=summary.get("findings_by_state", {}),
         verdicts=summary.get("verdict_breakdown", {}),
-        corrected=corrected_rate(judged_pairs(client, project, row["run_id"])) if row["run_id"] in labelled else None,
+        corrected=corrected_rate(whole) if whole else None,
     )
+
+
+def _whole(client: "Client", project: str, run_id: str, intended: int) -> "list[JudgedPair]":
+    """Return the pairs of a run with people's labels; none once some have expired, because the others are no random sample."""
+    pairs = judged_pairs(client, project, run_id)
+    return pairs if len(pairs) >= intended else []
 
 
 def judged_pairs(client: "Client", project: str, run_id: str) -> "list[JudgedPair]":
@@ -284,26 +303,29 @@ def label_pair(
 ) -> None:
     """Store a person's label of a pair, which replaces an earlier one by the same person.
 
-    `in_queue`: the size of the sample that the pair was labelled in, blind: only such labels correct the rate. Raises `OperationError`.
+    `in_queue`: the size of the sample that the pair was labelled in, blind: only such labels correct the rate, and no label outside of the
+    queue replaces them. The identity `console` writes it, as every label of a person. Raises `OperationError`.
     """
     from assay_runtime.store import insert_json_rows
 
     if len(note) > NOTE_CHARS:
         raise OperationError("invalid", f"--note: at most {NOTE_CHARS:,} characters")
     with open_store(settings_for("sre", data).store) as client:
-        rows = list(client.query(_PAIR, parameters={"project": project, "pair": pair_id}).named_results())
+        run = "" if in_queue is None else _newest(client, project)
+        wanted = {"project": project, "pair": pair_id, "run": run}
+        rows = list(client.query(_PAIR, parameters=wanted).named_results())
         if not rows:
-            raise OperationError("not_found", f"no judged pair {pair_id[:80]!r} is stored in project {project}")
+            of = " by its newest run" if run else ""
+            raise OperationError("not_found", f"no judged pair {pair_id[:80]!r} is stored in project {project}{of}")
         pair, probability = dict(rows[0]), None
         if in_queue is not None:
-            run = _newest(client, project)
             drawn = _sample(_verdicts(client, project, run), run, in_queue).get(pair["result_id"])
             if drawn is None:
                 raise OperationError(
                     "invalid", f"the pair {pair_id[:80]} is not in the queue of {in_queue} of the newest run"
                 )
             probability = drawn.probability
-    settings = settings_for("evaluator", data).store
+    settings = settings_for("console", data).store
     row = {
         "schema_version": 1,
         "label_id": new_event_id(),

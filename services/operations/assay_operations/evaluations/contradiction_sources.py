@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -65,13 +66,23 @@ class Source:
 
     @property
     def scope(self) -> str:
-        """The source as a series of runs names it, without secrets."""
+        """The source as a series of runs names it, without secrets.
+
+        Other questions are another measurement, so it has a hash of those that were asked.
+        """
         from assay_evals.target.redaction import redact_target
 
         if self.from_capture:
             return f"{self.limit} {self.order} captured questions since {self.since}"
         target = redact_target(self.system.target) if self.system else ""
-        return f"{self.queries_file.name if self.queries_file else 'one question'}, target {target}"
+        of = f"workspace {self.system.workspace}, " if self.system and self.system.workspace else ""
+        asked = "\n".join(sorted(self.asked()))
+        name = self.queries_file.name if self.queries_file else "one question"
+        return f"{name} ({sha256(asked.encode(errors='replace')).hexdigest()[:12]}), {of}target {target}"
+
+    def asked(self) -> list[str]:
+        """Return the questions to ask the target. Raises `OperationError`."""
+        return [self.query] if self.query is not None else list(_distinct_lines(self))
 
 
 @dataclass
@@ -160,7 +171,7 @@ def _asked(source: Source) -> Read:
 
     assert source.system is not None
     found, scrubber = Read(), Scrubber(policies(None).of(source.project))
-    queries = [source.query] if source.query is not None else list(_distinct_lines(source))
+    queries = source.asked()
 
     def take(reply: "QueryResult[str]") -> None:
         if reply.answer is None:

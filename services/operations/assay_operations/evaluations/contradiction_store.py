@@ -1,6 +1,6 @@
 """Store runs that judged pairs for contradictions, and read the findings of earlier ones.
 
-`evaluator` writes them. Of pairs, it reads ids and verdicts, to recognize findings, but no text.
+`evaluator` writes them. Of pairs, it reads ids and verdicts, to recognize findings, but no text; of labels, no note and no name.
 """
 
 import uuid
@@ -18,29 +18,41 @@ if TYPE_CHECKING:
     from assay_evals.contradictions.findings import History, State
     from assay_evals.contradictions.report import Facts, Result
 
-#: Rows sent to the store at a time, and findings of earlier runs that are read.
+#: Rows sent to the store at a time, and findings in pairs of earlier runs that are read.
 BATCH_ROWS, KNOWN_MOST = 500, 100_000
 
+#: A run whose row is missing was not stored whole: its pairs do not count.
 _KNOWN = f"""
 WITH
+    stored AS (SELECT run_id FROM contradiction_runs WHERE project = {{project:String}}),
     found AS
     (
-        SELECT finding_id, argMax(pair_id, (started_at, run_id)) AS last_pair, argMax(pair_key, (started_at, run_id)) AS last_key,
-            max(started_at) AS seen
+        SELECT finding_id, pair_key, argMax(pair_id, (started_at, run_id)) AS last_pair, max(started_at) AS seen
         FROM contradiction_pairs
-        WHERE project = {{project:String}} AND finding_id != ''
-        GROUP BY finding_id
+        WHERE project = {{project:String}} AND finding_id != '' AND run_id GLOBAL IN (SELECT run_id FROM stored)
+        GROUP BY finding_id, pair_key
     ),
     judged AS
     (
         SELECT pair_key, max(started_at) AS at FROM contradiction_pairs
-        WHERE project = {{project:String}} AND verdict != 'uncertain'
+        WHERE project = {{project:String}} AND verdict != 'uncertain' AND run_id GLOBAL IN (SELECT run_id FROM stored)
         GROUP BY pair_key
     )
-SELECT finding_id, last_pair, last_key, toUnixTimestamp64Milli(seen) AS seen_ms,
+SELECT finding_id, last_pair, found.pair_key, toUnixTimestamp64Milli(seen) AS seen_ms,
     toUnixTimestamp64Milli(greatest(judged.at, seen)) AS judged_ms
-FROM found GLOBAL LEFT JOIN judged ON judged.pair_key = found.last_key
-ORDER BY seen_ms DESC, finding_id LIMIT {KNOWN_MOST}
+FROM found GLOBAL LEFT JOIN judged ON judged.pair_key = found.pair_key
+ORDER BY seen_ms DESC, finding_id, found.pair_key LIMIT {KNOWN_MOST}
+"""  # noqa: S608  # a constant
+
+#: The latest label of any person on a pair with the finding decides.
+_REFUTED = f"""
+SELECT of.finding_id
+FROM (SELECT result_id, label, labelled_at FROM contradiction_labels WHERE project = {{project:String}}) AS l
+GLOBAL INNER JOIN
+(
+    SELECT result_id, finding_id FROM contradiction_pairs WHERE project = {{project:String}} AND finding_id != ''
+) AS of ON of.result_id = l.result_id
+GROUP BY of.finding_id HAVING argMax(l.label, l.labelled_at) = 'refute' ORDER BY of.finding_id LIMIT {KNOWN_MOST}
 """  # noqa: S608  # a constant
 
 
@@ -64,13 +76,18 @@ def expect_store(data: Path) -> None:
 
 
 def known_findings(data: Path, project: str) -> "History":
-    """Return the findings of earlier runs of a project."""
+    """Return the findings of earlier runs of a project, and those that people refuted."""
     from assay_evals.contradictions.findings import History, Known
 
     with open_store(settings_for("evaluator", data).store) as client:
         rows = client.query(_KNOWN, parameters={"project": project}).result_rows
+        refuted = client.query(_REFUTED, parameters={"project": project}).result_rows
     return History(
-        Known(str(name), str(pair), str(key), _moment(seen), _moment(judged)) for name, pair, key, seen, judged in rows
+        (
+            Known(str(name), str(pair), str(key), _moment(seen), _moment(judged))
+            for name, pair, key, seen, judged in rows
+        ),
+        refuted=(str(row[0]) for row in refuted),
     )
 
 

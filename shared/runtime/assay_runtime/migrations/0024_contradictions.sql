@@ -197,6 +197,6 @@ FROM
         stored_at
     FROM ${base}.contradiction_labels
     ORDER BY stored_at DESC, label_id DESC
-    LIMIT 1 BY project, result_id, labeller
+    LIMIT 1 BY project, result_id, labeller, isNull(probability)
 )
-COMMENT 'Labels of people on pairs of documents: the latest of each labeller for each pair of a run.';
+COMMENT 'Labels of people on pairs of documents: the latest of each labeller for each pair of a run, one in the queue and one outside of it.';

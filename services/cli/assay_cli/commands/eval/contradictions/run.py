@@ -85,7 +85,7 @@ class PairOptions:
         str | None,
         typer.Option(
             metavar="|".join(SEVERITIES),
-            help="Exit with 1 for a finding of this severity or a higher one; default: none.",
+            help="Exit with 1 for a finding of this severity or a higher one that no person refuted; default: none.",
         ),
     ] = None
     output: Annotated[Path | None, typer.Option(help="Also write the report to this file, as JSON.")] = None
@@ -152,7 +152,7 @@ def run(
     lower = report["rates"]["queries"]["lower"]
     severe = SEVERITIES[SEVERITIES.index(options.fail_on) :] if options.fail_on else ()
     if (limit is not None and lower is not None and lower > limit) or any(
-        each["severity"] in severe for each in report["findings"]
+        each["severity"] in severe for each in prepared.history.standing(report["findings"])
     ):
         raise typer.Exit(FINDING)
 
