@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -210,6 +211,38 @@ def test_the_attempts_of_a_night_share_the_budget_of_the_panel(nights: Nights, p
     assert again.outcome is Outcome.BUDGET_EXCEEDED, "nothing of it is left"
 
 
+def test_a_line_of_the_answers_that_is_an_error_settles_the_night_as_inconclusive(nights: Nights, panel: Panel) -> None:
+    nights.have("nightly_longmemeval", dataset=None)
+    nights.have("nightly_cross_modal", answers=Path("answers.jsonl"))
+    with panel.answers("9", "9").open("a") as file:
+        file.write(json.dumps({"question_id": "q8", "question": "?", "hypothesis": "", "error": "timeout"}) + "\n")
+    [judged] = nights.attempts()
+    assert (judged.outcome, judged.cases, judged.errored) == (Outcome.INCONCLUSIVE, 3, 1)
+    assert "1 upstream error" in judged.detail
+    asked = panel.asked
+    assert nights.outcomes(days=0.1) == [Outcome.RATE_LIMITED]
+    assert panel.asked == asked
+    with panel.answers("9", "3").open("a") as file:
+        file.write("no JSON\n")
+    [judged] = nights.attempts(days=1)
+    assert (judged.outcome, judged.failed_metrics) == (Outcome.FAIL, ["pass_rate"])
+
+
+def test_a_panel_pays_for_no_reply_of_the_night_again(nights: Nights, panel: Panel) -> None:
+    panel.openai.keys = panel.local.keys = {"another"}
+    first = nights.attempts()[1]
+    assert first.outcome is Outcome.ERROR
+    judged = sum(panel.anthropic.asked.values())
+    assert judged > 0
+    panel.openai.keys, panel.local.keys = {KEY}, set()
+    again = nights.attempts(days=0.1)[1]
+    assert again.outcome is Outcome.PASS
+    assert sum(panel.anthropic.asked.values()) == 24, "one reply for each answer, over both attempts"
+    assert nights.outcomes(days=1)[1] is Outcome.PASS
+    assert sum(panel.anthropic.asked.values()) == 48, "another night asks again"
+    assert len(list(Path("runs/.nightly-replies").iterdir())) == 1, "replies of the night before are removed"
+
+
 def test_a_judge_without_its_key_is_named_and_nothing_is_asked(
     nights: Nights, panel: Panel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,6 +314,32 @@ def test_the_attempts_of_a_night_share_the_budget_of_contradictions(nights: Nigh
     [again] = nights.attempts(days=0.1)
     assert again.outcome is Outcome.BUDGET_EXCEEDED
     assert "nightly_contradictions.budget_usd" in again.detail
+
+
+def test_an_attempt_beyond_its_deadline_has_its_cost_and_the_next_pays_for_no_reply_again(
+    nights: Nights, documents: OpenAiServer
+) -> None:
+    Path("questions.txt").write_text("".join(f"how fast may I ask, {number}?\n" for number in range(12)))
+
+    def slow_after_eight(document: dict[str, Any]) -> str:
+        if sum(documents.asked.values()) > 8:
+            time.sleep(1.0)
+        return judge(document)
+
+    documents.reply = slow_after_eight
+    nights.have("evals", deadline_minutes=0.05)
+    [late] = nights.attempts()
+    assert late.outcome is Outcome.ERROR
+    assert "evals.deadline_minutes" in late.detail
+    asked = sum(documents.asked.values())
+    assert 0 < asked < 24
+    documents.reply = judge
+    nights.have("evals", deadline_minutes=5.0)
+    [found] = nights.attempts(days=0.1)
+    assert (found.outcome, found.cases) == (Outcome.PASS, 12)
+    assert sum(documents.asked.values()) <= 24 + 4, "at most the calls that were in flight are repeated"
+    [next_night] = nights.attempts(days=1)
+    assert next_night.cost_usd > found.cost_usd, "another night asks again"
 
 
 def test_questions_without_a_system_are_refused(nights: Nights, documents: OpenAiServer) -> None:

@@ -16,7 +16,13 @@ from assay_operations.evaluations.longmemeval import (
     prepare_longmemeval,
 )
 from assay_operations.evaluations.nightly_rules import not_trusted
-from assay_operations.evaluations.nightly_work import expect_trusted_target, night_name, require_key, settings_named
+from assay_operations.evaluations.nightly_work import (
+    expect_trusted_target,
+    night_name,
+    replies_of_night,
+    require_key,
+    settings_named,
+)
 from assay_operations.evaluations.panel import PanelRequest, outcomes, prepare_panel
 from assay_operations.evaluations.target import TargetConfig
 from assay_operations.progress import Unseen
@@ -159,6 +165,7 @@ class CrossModalNight:
             self._panel,
             limit=of.limit,
             max_usd=of.budget_usd,
+            cached_in=replies_of_night(self.settings, attempt.started_at),
             output=runs / f"{name}.json",
             spending=runs / f"{name}.judge.ndjson",
         )
@@ -179,6 +186,9 @@ class CrossModalNight:
             summary = asyncio.run(judge())
             prepared.keep(summary)
         verdict = Outcome(str(summary["verdict"]))
+        decided = int(str(summary["pass"])) + int(str(summary["fail"]))
+        if verdict is Outcome.ERROR and not summary["error"] and decided:  # lines without an answer stay without one
+            verdict = Outcome.FAIL if summary["fail"] else Outcome.INCONCLUSIVE
         if summary["unjudged"] and verdict is Outcome.INCONCLUSIVE:
             verdict = Outcome.BUDGET_EXCEEDED
         rate = summary["pass_rate"]

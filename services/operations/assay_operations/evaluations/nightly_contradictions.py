@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.contradiction_sources import Source
 from assay_operations.evaluations.contradictions import BUDGET, ContradictionsRequest, prepare_contradictions
-from assay_operations.evaluations.nightly_work import expect_trusted_target, night_name, settings_named
+from assay_operations.evaluations.nightly_work import (
+    expect_trusted_target,
+    night_name,
+    replies_of_night,
+    settings_named,
+)
 from assay_operations.evaluations.target import TargetConfig
 from assay_schema.settings import Settings
 
@@ -64,6 +69,7 @@ class ContradictionsNight:
         request = ContradictionsRequest(
             source,
             budget_usd=of.budget_usd,
+            cached_in=replies_of_night(self.settings, attempt.started_at),
             output=runs / f"{name}.json",
             spending=runs / f"{name}.judge.ndjson",
             data=self.data,

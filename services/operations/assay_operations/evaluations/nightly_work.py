@@ -1,9 +1,11 @@
 """Interface of an evaluation that the nightly worker runs, and the checks of its settings."""
 
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from assay_operations.errors import OperationError
@@ -14,6 +16,9 @@ from assay_schema.settings import Settings
 if TYPE_CHECKING:
     from assay_evals.compare.compare_runs import PairedRuns
     from assay_evals.nightly import Attempt
+
+#: Folder of cached replies in `evals.runs_dir`.
+_REPLIES = ".nightly-replies"
 
 
 class Work(Protocol):
@@ -52,6 +57,18 @@ def night_name(settings: Settings, at: datetime) -> str:
     from assay_evals.nightly import night_of
 
     return f"nightly-{night_of(at, settings.evals.hour):%Y%m%d}"
+
+
+def replies_of_night(settings: Settings, at: datetime) -> Path:
+    """Return the folder in which a night's replies of judges are cached, and remove those of other nights.
+
+    An attempt that follows another pays for no reply again, and a night takes nothing over from an earlier one.
+    """
+    mine = Path(settings.evals.runs_dir) / _REPLIES / night_name(settings, at)
+    for other in mine.parent.glob("*"):
+        if other != mine:
+            shutil.rmtree(other, ignore_errors=True)
+    return mine
 
 
 @contextmanager

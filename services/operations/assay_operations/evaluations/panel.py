@@ -227,12 +227,12 @@ def prepare_panel(request: PanelRequest) -> PreparedPanel:
     except BaseException:
         spending.close()
         raise
-    nano = request.cycles * sum(
-        seat.calls.expected(
-            prompt_of(item, panel, seat.judge.name, request.seed, 0), _REPLY_TOKENS * len(panel.dimensions)
-        )
+    tokens = _REPLY_TOKENS * len(panel.dimensions)
+    nano = sum(
+        seat.calls.expected(prompt_of(item, panel, seat.judge.name, request.seed, cycle), tokens, repeat=cycle)
         for seat in seats
         for item in batch.items
+        for cycle in range(request.cycles)
     )
     return PreparedPanel(request, panel, batch, seats, dollars(nano), left_usd)
 
