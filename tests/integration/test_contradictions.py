@@ -224,6 +224,15 @@ def test_a_budget_stops_after_a_random_part_and_is_never_exceeded(rig: Rig, monk
     assert judged != {f"question {number}" for number in range(len(judged))}, "the order is random"
 
 
+def test_a_budget_below_one_call_is_no_broken_judge_and_the_exit_code_is_2(rig: Rig) -> None:
+    report = rig.report(*rig.file("how fast?"), "--no-store", "--top-k", "2", "--budget-usd", "0.0005", code=2)
+    assert (rig.asked, report["run_status"], report["pairs_judged"]) == (0, "partial", 0)
+    assert report["stopped_by"] == "the budget is used up (--budget-usd)"
+    said = rig.run("run", *rig.file("how fast?"), "--no-store", "--top-k", "2", "--budget-usd", "0.0005", code=2)
+    assert "no pair was judged" in said.output
+    assert "JUDGE FAILED" not in said.output
+
+
 def test_failed_calls_count_in_the_budget(rig: Rig) -> None:
     report = rig.report(
         *rig.file("a question [malformed]", "one more"), "--no-store", "--top-k", "2", "--no-judge-cache"

@@ -54,6 +54,8 @@ async def memory(query, limit=10, tool_name="query", params=None):
     mode, thing = Path("mode").read_text(), query.rstrip("?").split()[-1]
     with Path("asked").open("a") as file:
         file.write(thing + "\\n")
+    if mode == "one down" and Path("asked").read_text().count("\\n") == 1:
+        raise ValueError("down")
     if mode == "hang" and Path("asked").read_text().count("\\n") > 5:
         await asyncio.sleep(60)
     found = [each for each in KEPT[params["memory"]] if any(f"my {thing} is" in turn["content"] for turn in each["turns"])]
@@ -164,6 +166,27 @@ def test_a_night_beyond_its_deadline_is_continued_and_asks_each_question_once(ni
     assert all(nights.asked()[name] == before[name] for name in answered), "what is done is not asked again"
 
 
+def test_a_first_night_with_errors_is_an_error_and_the_next_attempt_asks_only_those(nights: Nights) -> None:
+    [found] = nights.attempts("one down")
+    assert (found.outcome, found.detail) == (Outcome.ERROR, "1 of 24 ended in an error")
+    before = nights.asked()
+    assert nights.outcomes("good", days=0.1) == [Outcome.PASS]
+    assert sum((nights.asked() - before).values()) == 1
+
+
+def test_a_night_whose_dataset_was_edited_is_compared_with_nothing(nights: Nights) -> None:
+    assert nights.outcomes() == [Outcome.PASS]
+    edited = rows(24)
+    edited[0]["question"] = f"Please tell me: {edited[0]['question']}"
+    write(nights.folder / "lme.json", edited)
+    [found] = nights.attempts("bad", days=1)
+    assert (found.outcome, found.baseline) == (Outcome.PASS, "")
+    assert "the first night of this dataset" in found.detail
+    [found] = nights.attempts("good", days=1)
+    assert found.outcome is Outcome.PASS
+    assert found.baseline, "the next one is compared with it"
+
+
 def test_settings_are_named_in_the_reason_of_an_error(nights: Nights) -> None:
     nights.have("nightly_longmemeval", baseline=Path("gone.jsonl"))
     [found] = nights.attempts()
@@ -257,6 +280,10 @@ def test_a_panel_without_answers_is_refused(nights: Nights, panel: Panel) -> Non
     nights.have("nightly_longmemeval", dataset=None)
     with pytest.raises(OperationError, match=r"nightly_cross_modal\.answers"):
         nights.attempts()
+    nights.have("nightly_longmemeval", dataset=nights.folder / "lme.json", judge="none")
+    with pytest.raises(OperationError, match=r"set nightly_longmemeval\.judge, or nightly_cross_modal\.answers"):
+        nights.attempts()
+    nights.have("nightly_longmemeval", dataset=None)
     panel.answers("9", "9")
     nights.have("nightly_cross_modal", answers=Path("answers.jsonl"))
     assert nights.outcomes() == [Outcome.PASS]
@@ -340,6 +367,40 @@ def test_an_attempt_beyond_its_deadline_has_its_cost_and_the_next_pays_for_no_re
     assert sum(documents.asked.values()) <= 24 + 4, "at most the calls that were in flight are repeated"
     [next_night] = nights.attempts(days=1)
     assert next_night.cost_usd > found.cost_usd, "another night asks again"
+
+
+def test_a_night_with_a_verdict_on_less_than_half_of_its_pairs_is_an_error(
+    nights: Nights, documents: OpenAiServer
+) -> None:
+    questions = [f"how fast may I ask, {number}?" + " [malformed]" * (number > 4) for number in range(12)]
+    Path("questions.txt").write_text("".join(f"{question}\n" for question in questions))
+    [found] = nights.attempts()
+    assert (found.outcome, found.errored) == (Outcome.ERROR, 7)
+    assert found.detail == "only 5 of 12 pairs have a verdict"
+    Path("questions.txt").write_text("".join(f"{question}\n" for question in questions[:10]))
+    assert nights.outcomes(days=1) == [Outcome.PASS], "half of them have one"
+
+
+def test_a_night_of_longmemeval_with_labels_for_less_than_half_of_its_answers_is_an_error(
+    nights: Nights, documents: OpenAiServer
+) -> None:
+    documents.reply = lambda _: "yes" if len(documents.bodies) == 1 else "neither"
+    nights.have("nightly_contradictions", queries=None)
+    nights.have("nightly_longmemeval", dataset=nights.folder / "lme.json", judge="openai")
+    [found] = nights.attempts()
+    assert found.outcome is Outcome.ERROR
+    assert found.detail == "only 1 of 24 questions have an answer and a verdict"
+    documents.reply = lambda _: "yes"
+    assert nights.outcomes(days=0.1) == [Outcome.PASS]
+
+
+def test_a_budget_below_one_call_is_named_and_is_no_broken_judge(nights: Nights, documents: OpenAiServer) -> None:
+    Path("questions.txt").write_text("how fast may I ask?\n")
+    nights.have("nightly_contradictions", budget_usd=0.0005)
+    [found] = nights.attempts()
+    assert documents.asked.total() == 0
+    assert found.outcome is Outcome.BUDGET_EXCEEDED
+    assert found.detail == "1 pairs went unjudged: nightly_contradictions.budget_usd was used up"
 
 
 def test_questions_without_a_system_are_refused(nights: Nights, documents: OpenAiServer) -> None:

@@ -34,8 +34,6 @@ _REPLY_TOKENS = 200
 TOP_K_MOST, CONCURRENCY_MOST = 50, 32
 CHARS_LEAST, CHARS_MOST = 100, 50_000
 PAIRS_MOST = 100_000
-#: Why a run ended early.
-BUDGET = "the budget is used up (--budget-usd)"
 
 
 @dataclass(frozen=True)
@@ -165,7 +163,7 @@ class PreparedContradictions:
 
     async def _judge(self, pair: "Pair") -> "Result":
         from assay_evals.contradictions.judging import both_orders
-        from assay_evals.contradictions.report import Result
+        from assay_evals.contradictions.report import BUDGET, Result
         from assay_judge.api import CallError
 
         if self._stopped:

@@ -147,6 +147,15 @@ def read_results(path: Path, option: str) -> "list[Result]":
     return results
 
 
+def dataset_of(path: Path) -> str | None:
+    """Return the SHA-256 of the dataset that an output was started with; None if that is not known."""
+    try:
+        sha256 = json.loads(path.with_name(path.name + ".run.json").read_bytes())["dataset_sha256"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return sha256 if isinstance(sha256, str) else None
+
+
 def _is_open(result: "Result") -> bool:
     """True if a question must be asked again: it has no answer, or the model that answers from passages failed."""
     return result.error is not None or (result.judge_error is not None and not result.hypothesis)

@@ -15,9 +15,11 @@ from assay_operations.evaluations.longmemeval import (
     PreparedLongMemEval,
     prepare_longmemeval,
 )
+from assay_operations.evaluations.longmemeval_output import dataset_of
 from assay_operations.evaluations.nightly_rules import not_trusted
 from assay_operations.evaluations.nightly_work import (
     expect_trusted_target,
+    measured_enough,
     night_name,
     replies_of_night,
     require_key,
@@ -68,7 +70,7 @@ class LongMemEvalNight:
         if of.judge == "anthropic":
             require_key(self.settings, "nightly_longmemeval.judge")
         output = self.output_of(attempt.started_at)
-        baseline = of.baseline or _last_output(output.parent, attempts)
+        baseline = of.baseline or _last_output(output.parent, attempts, self._dataset)
         request = LongMemEvalRequest(
             self._dataset,
             TargetConfig(of.target, concurrency=4, deadline_s=600.0),
@@ -92,13 +94,21 @@ class LongMemEvalNight:
         return _outcome(attempt, prepared, finished), None
 
 
-def _last_output(folder: Path, attempts: "Sequence[Attempt]") -> Path | None:
-    """Return the output of the last night that passed; None without one, or if it was deleted."""
+def _last_output(folder: Path, attempts: "Sequence[Attempt]", dataset: Path) -> Path | None:
+    """Return the output of the last night that passed on the same file; None without one, or if it was deleted.
+
+    Questions of another file cannot be compared.
+    """
     from assay_evals.nightly import Outcome
 
     passed = [each for each in attempts if each.outcome is Outcome.PASS and each.run_name]
     names = [each.run_name for each in sorted(passed, key=lambda each: each.started_at, reverse=True)]
-    return next((folder / name for name in names if (folder / name).exists()), None)
+    outputs = [folder / name for name in names if (folder / name).exists()]
+    if not outputs or not dataset.is_file():  # a missing file is an error later
+        return None
+    with dataset.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return next((output for output in outputs if dataset_of(output) == sha256), None)
 
 
 def _outcome(attempt: "Attempt", prepared: PreparedLongMemEval, finished: Finished) -> "Attempt":
@@ -108,6 +118,7 @@ def _outcome(attempt: "Attempt", prepared: PreparedLongMemEval, finished: Finish
     results, grader = finished.results, prepared.grader
     failed = [f"recall of {name}" for name in finished.below]
     sentences = [f"{len(results):,} questions"]
+    sentences += [] if finished.compared else ["the first night of this dataset: there is nothing to compare with"]
     sentences += [floor_text(name, share, prepared.floor or 0.0) for name, share in finished.below.items()]
     changes = finished.compared.changes if finished.compared else {}
     for name, change in changes.items():
@@ -121,12 +132,15 @@ def _outcome(attempt: "Attempt", prepared: PreparedLongMemEval, finished: Finish
         attempt, cases=len(results), errored=errored, failed_metrics=failed, detail="; ".join(sentences),
         outcome=Outcome.FAIL if failed else Outcome.PASS, cost_usd=grader.cost_usd if grader else 0.0,
     )  # fmt: skip
-    unjudged = sum(each.judge_error is not None for each in results)
     if grader is not None and grader.skipped:
-        return beyond_budget(attempt, f"{grader.skipped:,} went unjudged: nightly_longmemeval.budget_usd was used up")
-    if unjudged and unjudged == len(results) - errored:
-        return replace(attempt, outcome=Outcome.ERROR, detail="the judge gave no verdict for any answer")
-    return attempt
+        why = f"{grader.skipped:,} went unjudged: nightly_longmemeval.budget_usd was used up"
+        return replace(beyond_budget(replace(attempt, errored=0), why), errored=errored)
+    if errored and finished.compared is None and not failed:  # it would become the baseline of the next
+        return replace(attempt, outcome=Outcome.ERROR, detail=f"{errored:,} of {len(results):,} ended in an error")
+    whole = sum(not each.failed for each in results)
+    return measured_enough(
+        attempt, whole, len(results), "questions have an answer" + (" and a verdict" if grader else "")
+    )
 
 
 @dataclass
@@ -150,6 +164,12 @@ class CrossModalNight:
             raise OperationError(
                 "invalid",
                 "nightly_cross_modal has no answers to judge: set nightly_cross_modal.answers, or nightly_longmemeval.dataset",
+            )
+        if of.answers is None and self.settings.nightly_longmemeval.judge == "none":
+            raise OperationError(
+                "invalid",
+                "nightly_cross_modal judges the answers of nightly_longmemeval, which has none without a judge: set "
+                "nightly_longmemeval.judge, or nightly_cross_modal.answers",
             )
         self._panel = of.panel
         self.evaluation = evaluation_of(f"cross-modal-{of.panel.stem}", str(of.answers or "longmemeval"))

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.contradiction_sources import Source
-from assay_operations.evaluations.contradictions import BUDGET, ContradictionsRequest, prepare_contradictions
+from assay_operations.evaluations.contradictions import ContradictionsRequest, prepare_contradictions
 from assay_operations.evaluations.nightly_work import (
     expect_trusted_target,
+    measured_enough,
     night_name,
     replies_of_night,
     settings_named,
@@ -88,6 +89,7 @@ class ContradictionsNight:
 
     def _outcome(self, attempt: "Attempt", report: dict[str, Any]) -> "Attempt":
         from assay_evals.contradictions.judging import SEVERITIES
+        from assay_evals.contradictions.report import BUDGET
         from assay_evals.nightly import Outcome, beyond_budget
 
         of, rate = self.settings.nightly_contradictions, report["rates"]["queries"]
@@ -97,9 +99,9 @@ class ContradictionsNight:
             errored=report["judge_errors"]["total"],
             cost_usd=report["cost_usd"],
         )
-        if report["run_status"] == "judge_failed" or report["stopped_by"] not in (None, BUDGET):
-            detail = report["stopped_by"] or "the judge gave no verdict on any pair"
-            return replace(attempt, outcome=Outcome.ERROR, detail=detail)
+        beyond = report["stopped_by"] == BUDGET
+        if report["stopped_by"] and not beyond:
+            return replace(attempt, outcome=Outcome.ERROR, detail=report["stopped_by"])
         severities = [each.value for each in SEVERITIES]
         severe = severities[severities.index(of.fail_on) :] if of.fail_on else []
         failed = (
@@ -114,9 +116,9 @@ class ContradictionsNight:
         attempt = replace(
             attempt, detail=detail, failed_metrics=failed, outcome=Outcome.FAIL if failed else Outcome.PASS
         )
-        if report["stopped_by"]:
+        if beyond:
             left = report["pairs_intended"] - report["pairs_judged"]
             return beyond_budget(
                 replace(attempt, errored=0), f"{left:,} pairs went unjudged: {SECTION}.budget_usd was used up"
             )
-        return attempt
+        return measured_enough(attempt, report["pairs_judged"], report["pairs_intended"], "pairs have a verdict")

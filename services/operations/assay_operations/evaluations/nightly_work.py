@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Folder of cached replies in `evals.runs_dir`.
 _REPLIES = ".nightly-replies"
+#: Least share of the questions or pairs of a night that needs a result.
+_LEAST = 0.5
 
 
 class Work(Protocol):
@@ -69,6 +72,15 @@ def replies_of_night(settings: Settings, at: datetime) -> Path:
         if other != mine:
             shutil.rmtree(other, ignore_errors=True)
     return mine
+
+
+def measured_enough(attempt: "Attempt", measured: int, of: int, what: str) -> "Attempt":
+    """Return the attempt, as an error if it has a result for less than half. A measured failure stays a failure."""
+    from assay_evals.nightly import Outcome
+
+    if attempt.failed_metrics or measured >= of * _LEAST:
+        return attempt
+    return replace(attempt, outcome=Outcome.ERROR, detail=f"only {measured:,} of {of:,} {what}")
 
 
 @contextmanager
