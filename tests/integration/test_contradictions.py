@@ -318,6 +318,7 @@ def test_pairs_are_stored_with_scrubbed_texts_by_an_identity_that_cannot_read_th
         (("--from-capture",), "no question with two documents"),
         (("--from-capture", "--project", "a b"), "is not the name of a project"),
         (("--query", "x", "--target", "system_of_test:search", "--data", "elsewhere"), "; or pass --no-store"),
+        (("--query", "x", "--target", "system_of_test:search", "--output", "x" * 254), "too long"),
         (("--query", "x", "--target", "system_of_test:search", "--concurrency", "0"), "--concurrency"),
     ],
 )
@@ -593,6 +594,20 @@ def test_the_evaluator_alone_asks_a_target_and_knows_earlier_findings(
     with_settings_of(rig, "evaluator", monkeypatch)
     states = [rig.report(*rig.file("how fast?"), "--top-k", "2")["findings_by_state"] for _ in range(2)]
     assert [(each["new"], each["persisting"]) for each in states] == [(1, 0), (0, 1)]
+
+
+def test_a_run_whose_output_cannot_be_written_at_its_end_is_stored(rig: Rig) -> None:
+    Path("out").mkdir()
+
+    def remove_folder(document: dict[str, Any]) -> str:
+        Path("out").rmdir()
+        rig.api.reply = judge
+        return judge(document)
+
+    rig.api.reply = remove_folder
+    said = rig.run("run", *rig.file("how fast?"), "--top-k", "2", "--output", "out/report.json", code=2)
+    assert "--output: out/report.json: No such file or directory" in said.output
+    assert rig.rows("SELECT judged FROM contradiction_runs") == [(1,)]
 
 
 def test_an_identity_that_may_not_store_is_refused_before_a_call(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -358,6 +358,7 @@ def test_an_attempt_beyond_its_deadline_has_its_cost_and_the_next_pays_for_no_re
     [late] = nights.attempts()
     assert late.outcome is Outcome.ERROR
     assert "evals.deadline_minutes" in late.detail
+    assert late.cost_usd >= documents.nano / 1e9 > 0
     asked = sum(documents.asked.values())
     assert 0 < asked < 24
     documents.reply = judge
@@ -367,6 +368,21 @@ def test_an_attempt_beyond_its_deadline_has_its_cost_and_the_next_pays_for_no_re
     assert sum(documents.asked.values()) <= 24 + 4, "at most the calls that were in flight are repeated"
     [next_night] = nights.attempts(days=1)
     assert next_night.cost_usd > found.cost_usd, "another night asks again"
+
+
+def test_the_deadline_includes_asking_the_system_for_its_documents(nights: Nights, documents: OpenAiServer) -> None:
+    Path("questions.txt").write_text("how fast may I ask?\n")
+    Path("night_search.py").write_text(
+        SEARCH.replace("def search", "import asyncio\n\nasync def search").replace(
+            "    ids =", "    await asyncio.sleep(20)\n    ids ="
+        )
+    )
+    nights.have("evals", deadline_minutes=0.02)
+    began = time.monotonic()
+    [late] = nights.attempts()
+    assert time.monotonic() - began < 15
+    assert (late.outcome, late.detail) == (Outcome.ERROR, "not done within 0.02 minutes (evals.deadline_minutes)")
+    assert documents.asked.total() == 0
 
 
 def test_a_night_with_a_verdict_on_less_than_half_of_its_pairs_is_an_error(

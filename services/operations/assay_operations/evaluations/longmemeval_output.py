@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _SAME = {
     "dataset_sha256": "DATASET", "target": "--target", "ingest": "--ingest", "top_k": "--top-k",
     "retrieval_only": "--retrieval-only", "keyword_only": "--keyword-only", "expansion": "--expansion", "model": "--model",
+    "reader": "--model, or its settings",
     "judge": "--judge, or its model",
 }  # fmt: skip
 

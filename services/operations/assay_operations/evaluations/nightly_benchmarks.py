@@ -46,6 +46,7 @@ class LongMemEvalNight:
     """
 
     settings: Settings
+    cost_usd: float = 0.0
 
     def __post_init__(self) -> None:
         from assay_evals.longmemeval.memory import BM25
@@ -89,7 +90,10 @@ class LongMemEvalNight:
         options |= {f"--{name}": name for name in ("judge", "target", "limit", "baseline")}
         with settings_named({option: f"nightly_longmemeval.{name}" for option, name in options.items()}):
             prepared = prepare_longmemeval(request)
-            finished = prepared.run(Unseen(), within_s=self.settings.evals.deadline_minutes * 60)
+            try:
+                finished = prepared.run(Unseen(), within_s=self.settings.evals.deadline_minutes * 60)
+            finally:
+                self.cost_usd = prepared.grader.cost_usd if prepared.grader else 0.0
         attempt = replace(attempt, run_name=output.name, baseline=baseline.name if baseline else "")
         return _outcome(attempt, prepared, finished), None
 
@@ -130,7 +134,7 @@ def _outcome(attempt: "Attempt", prepared: PreparedLongMemEval, finished: Finish
         sentences.append(f"{errored:,} ended in an error, and count as wrong")
     attempt = replace(
         attempt, cases=len(results), errored=errored, failed_metrics=failed, detail="; ".join(sentences),
-        outcome=Outcome.FAIL if failed else Outcome.PASS, cost_usd=grader.cost_usd if grader else 0.0,
+        outcome=Outcome.FAIL if failed else Outcome.PASS,
     )  # fmt: skip
     if grader is not None and grader.skipped:
         why = f"{grader.skipped:,} went unjudged: nightly_longmemeval.budget_usd was used up"
@@ -151,6 +155,7 @@ class CrossModalNight:
     """
 
     settings: Settings
+    cost_usd: float = 0.0
 
     def __post_init__(self) -> None:
         from assay_evals.nightly import evaluation_of
@@ -203,7 +208,10 @@ class CrossModalNight:
                 async with asyncio.timeout(self.settings.evals.deadline_minutes * 60):
                     return await prepared.run()
 
-            summary = asyncio.run(judge())
+            try:
+                summary = asyncio.run(judge())
+            finally:
+                self.cost_usd = prepared.cost_usd
             prepared.keep(summary)
         verdict = Outcome(str(summary["verdict"]))
         decided = int(str(summary["pass"])) + int(str(summary["fail"]))
@@ -224,7 +232,6 @@ class CrossModalNight:
             cases=int(str(summary["total"])),
             errored=sum(int(str(summary[each])) for each in ("error", "upstream_error", "malformed")),
             failed_metrics=["pass_rate"] if verdict is Outcome.FAIL else [],
-            cost_usd=float(str(summary["cost_usd"])),
             detail="; ".join(said),
         ), None
 

@@ -1,6 +1,7 @@
 """Contradictions of a night: how often documents that a system retrieves contradict each other."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,6 +43,7 @@ class ContradictionsNight:
 
     settings: Settings
     data: Path
+    cost_usd: float = 0.0
 
     def __post_init__(self) -> None:
         from assay_evals.nightly import evaluation_of
@@ -60,9 +62,11 @@ class ContradictionsNight:
 
         of, evals = self.settings.nightly_contradictions, self.settings.evals
         name, runs = f"{night_name(self.settings, attempt.started_at)}-contradictions", Path(evals.runs_dir)
+        deadline_s = evals.deadline_minutes * 60
+        until = time.monotonic() + deadline_s
         source = Source(
             queries_file=self._queries,
-            system=TargetConfig(self._target),
+            system=TargetConfig(self._target, within_s=deadline_s),
             project=evals.project,
             limit=of.limit,
             top_k=of.top_k,
@@ -83,7 +87,10 @@ class ContradictionsNight:
                 detail = f"judging usually costs ${prepared.estimated_usd:.2f} here, and ${max(0.0, prepared.left_usd):.2f} are left"
                 detail += f": raise {SECTION}.budget_usd, or lower {SECTION}.limit"
                 return replace(attempt, outcome=Outcome.BUDGET_EXCEEDED, detail=detail), None
-            done = prepared.run(within_s=evals.deadline_minutes * 60)
+            try:
+                done = prepared.run(within_s=max(0.0, until - time.monotonic()))
+            finally:
+                self.cost_usd = prepared.cost_usd
             prepared.keep(done)
         return self._outcome(attempt, done.report), None
 
@@ -97,7 +104,6 @@ class ContradictionsNight:
             attempt,
             cases=report["pairs_intended"],
             errored=report["judge_errors"]["total"],
-            cost_usd=report["cost_usd"],
         )
         beyond = report["stopped_by"] == BUDGET
         if report["stopped_by"] and not beyond:

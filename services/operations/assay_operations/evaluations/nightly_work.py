@@ -29,6 +29,8 @@ class Work(Protocol):
 
     #: Name of the series of its attempts.
     evaluation: str
+    #: Cost of the attempt so far in US dollars, whether it has a result or not. The caller resets it before each.
+    cost_usd: float
 
     def run(self, attempt: "Attempt", attempts: "Sequence[Attempt]", /) -> "tuple[Attempt, PairedRuns | None]":
         """Return the attempt with its outcome, and a comparison with an earlier run if there is one.
