@@ -128,19 +128,18 @@ class PreparedContradictions:
         return Finished(facts, results, of_findings, report_of(facts, results, of_findings))
 
     def keep(self, done: Finished) -> None:
-        """Store the run, and write the output file if there is one. Raises `OperationError`; neither prevents the other."""
+        """Store the run, and write the output file if there is one; neither prevents the other.
+
+        Raises `OperationError`.
+        """
         try:
             if self.request.store:
-                self._store(done)
-        finally:
-            write_output(self.request.output, done.report)
-
-    def _store(self, done: Finished) -> None:
-        try:
-            store_run(self.request.data, done.facts, done.results, done.states, done.report, self.read.captured_at)
+                store_run(self.request.data, done.facts, done.results, done.states, done.report, self.read.captured_at)
         except OperationError as error:
             again = "replies are cached: run the same command again" if self.calls.cache else "its replies are lost"
             raise OperationError(error.kind, f"{error}; the run is not stored, {again}") from None
+        finally:
+            write_output(self.request.output, done.report)
 
     def _cache(self) -> dict[str, Any] | None:
         from assay_judge.pricing import dollars

@@ -65,7 +65,7 @@ def night_name(settings: Settings, at: datetime) -> str:
 
 
 def replies_of_night(settings: Settings, at: datetime) -> Path:
-    """Return the folder in which a night's replies of judges are cached, and remove those of other nights.
+    """Return the folder of a night's cached replies of judges, and remove those of other nights.
 
     An attempt that follows another pays for no reply again, and a night takes nothing over from an earlier one.
     """
@@ -77,7 +77,10 @@ def replies_of_night(settings: Settings, at: datetime) -> Path:
 
 
 def measured_enough(attempt: "Attempt", measured: int, of: int, what: str) -> "Attempt":
-    """Return the attempt, as an error if it has a result for less than half. A measured failure stays a failure."""
+    """Return the attempt, as an error if it has a result for less than half.
+
+    A measured failure stays a failure.
+    """
     from assay_evals.nightly import Outcome
 
     if attempt.failed_metrics or measured >= of * _LEAST:
