@@ -224,6 +224,15 @@ def test_a_budget_stops_after_a_random_part_and_is_never_exceeded(rig: Rig, monk
     assert judged != {f"question {number}" for number in range(len(judged))}, "the order is random"
 
 
+def test_a_budget_below_one_call_is_no_broken_judge_and_the_exit_code_is_2(rig: Rig) -> None:
+    report = rig.report(*rig.file("how fast?"), "--no-store", "--top-k", "2", "--budget-usd", "0.0005", code=2)
+    assert (rig.asked, report["run_status"], report["pairs_judged"]) == (0, "partial", 0)
+    assert report["stopped_by"] == "the budget is used up (--budget-usd)"
+    said = rig.run("run", *rig.file("how fast?"), "--no-store", "--top-k", "2", "--budget-usd", "0.0005", code=2)
+    assert "no pair was judged" in said.output
+    assert "JUDGE FAILED" not in said.output
+
+
 def test_failed_calls_count_in_the_budget(rig: Rig) -> None:
     report = rig.report(
         *rig.file("a question [malformed]", "one more"), "--no-store", "--top-k", "2", "--no-judge-cache"
@@ -344,6 +353,7 @@ def test_pairs_are_stored_with_scrubbed_texts_by_an_identity_that_cannot_read_th
         (("--from-capture",), "no question with two documents"),
         (("--from-capture", "--project", "a b"), "is not the name of a project"),
         (("--query", "x", "--target", "system_of_test:search", "--data", "elsewhere"), "; or pass --no-store"),
+        (("--query", "x", "--target", "system_of_test:search", "--output", "x" * 254), "too long"),
         (("--query", "x", "--target", "system_of_test:search", "--concurrency", "0"), "--concurrency"),
     ],
 )
@@ -701,6 +711,20 @@ def test_the_evaluator_alone_asks_a_target_and_knows_earlier_findings(
     with_settings_of(rig, "evaluator", monkeypatch)
     states = [rig.report(*rig.file("how fast?"), "--top-k", "2")["findings_by_state"] for _ in range(2)]
     assert [(each["new"], each["persisting"]) for each in states] == [(1, 0), (0, 1)]
+
+
+def test_a_run_whose_output_cannot_be_written_at_its_end_is_stored(rig: Rig) -> None:
+    Path("out").mkdir()
+
+    def remove_folder(document: dict[str, Any]) -> str:
+        Path("out").rmdir()
+        rig.api.reply = judge
+        return judge(document)
+
+    rig.api.reply = remove_folder
+    said = rig.run("run", *rig.file("how fast?"), "--top-k", "2", "--output", "out/report.json", code=2)
+    assert "--output: out/report.json: No such file or directory" in said.output
+    assert rig.rows("SELECT judged FROM contradiction_runs") == [(1,)]
 
 
 def test_an_identity_that_may_not_store_is_refused_before_a_call(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

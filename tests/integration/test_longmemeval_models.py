@@ -216,6 +216,18 @@ def test_another_model_is_another_judge_and_does_not_continue_a_run(
     assert notes == ["accuracy is not compared: the baseline was judged by local-judge, this run by other-judge"]
 
 
+def test_a_model_with_other_settings_does_not_continue_a_run_in_which_it_answers(
+    assay: Assay, api: OpenAiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ("--model", "local-judge", "--judge", "lexical", "--output", "out.jsonl")
+    assay(*run)
+    assay(*run, "--resume")
+    with OpenAiServer(reply=reply) as other:
+        configure(tmp_path, monkeypatch, settings_toml(other.url, KEY))
+        found = assay(*run, "--resume", code=2)
+    assert "was started with another --model, or its settings" in found.output
+
+
 def test_the_other_api_judges_as_well(assay: Assay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with AnthropicServer(reply=reply) as server:
         configure(tmp_path, monkeypatch, f'[judge]\napi_key = "{KEY}"\nbase_url = "{server.url}"\n')

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -53,6 +54,8 @@ async def memory(query, limit=10, tool_name="query", params=None):
     mode, thing = Path("mode").read_text(), query.rstrip("?").split()[-1]
     with Path("asked").open("a") as file:
         file.write(thing + "\\n")
+    if mode == "one down" and Path("asked").read_text().count("\\n") == 1:
+        raise ValueError("down")
     if mode == "hang" and Path("asked").read_text().count("\\n") > 5:
         await asyncio.sleep(60)
     found = [each for each in KEPT[params["memory"]] if any(f"my {thing} is" in turn["content"] for turn in each["turns"])]
@@ -163,6 +166,27 @@ def test_a_night_beyond_its_deadline_is_continued_and_asks_each_question_once(ni
     assert all(nights.asked()[name] == before[name] for name in answered), "what is done is not asked again"
 
 
+def test_a_first_night_with_errors_is_an_error_and_the_next_attempt_asks_only_those(nights: Nights) -> None:
+    [found] = nights.attempts("one down")
+    assert (found.outcome, found.detail) == (Outcome.ERROR, "1 of 24 ended in an error")
+    before = nights.asked()
+    assert nights.outcomes("good", days=0.1) == [Outcome.PASS]
+    assert sum((nights.asked() - before).values()) == 1
+
+
+def test_a_night_whose_dataset_was_edited_is_compared_with_nothing(nights: Nights) -> None:
+    assert nights.outcomes() == [Outcome.PASS]
+    edited = rows(24)
+    edited[0]["question"] = f"Please tell me: {edited[0]['question']}"
+    write(nights.folder / "lme.json", edited)
+    [found] = nights.attempts("bad", days=1)
+    assert (found.outcome, found.baseline) == (Outcome.PASS, "")
+    assert "the first night of this dataset" in found.detail
+    [found] = nights.attempts("good", days=1)
+    assert found.outcome is Outcome.PASS
+    assert found.baseline, "the next one is compared with it"
+
+
 def test_settings_are_named_in_the_reason_of_an_error(nights: Nights) -> None:
     nights.have("nightly_longmemeval", baseline=Path("gone.jsonl"))
     [found] = nights.attempts()
@@ -210,6 +234,38 @@ def test_the_attempts_of_a_night_share_the_budget_of_the_panel(nights: Nights, p
     assert again.outcome is Outcome.BUDGET_EXCEEDED, "nothing of it is left"
 
 
+def test_a_line_of_the_answers_that_is_an_error_settles_the_night_as_inconclusive(nights: Nights, panel: Panel) -> None:
+    nights.have("nightly_longmemeval", dataset=None)
+    nights.have("nightly_cross_modal", answers=Path("answers.jsonl"))
+    with panel.answers("9", "9").open("a") as file:
+        file.write(json.dumps({"question_id": "q8", "question": "?", "hypothesis": "", "error": "timeout"}) + "\n")
+    [judged] = nights.attempts()
+    assert (judged.outcome, judged.cases, judged.errored) == (Outcome.INCONCLUSIVE, 3, 1)
+    assert "1 upstream error" in judged.detail
+    asked = panel.asked
+    assert nights.outcomes(days=0.1) == [Outcome.RATE_LIMITED]
+    assert panel.asked == asked
+    with panel.answers("9", "3").open("a") as file:
+        file.write("no JSON\n")
+    [judged] = nights.attempts(days=1)
+    assert (judged.outcome, judged.failed_metrics) == (Outcome.FAIL, ["pass_rate"])
+
+
+def test_a_panel_pays_for_no_reply_of_the_night_again(nights: Nights, panel: Panel) -> None:
+    panel.openai.keys = panel.local.keys = {"another"}
+    first = nights.attempts()[1]
+    assert first.outcome is Outcome.ERROR
+    judged = sum(panel.anthropic.asked.values())
+    assert judged > 0
+    panel.openai.keys, panel.local.keys = {KEY}, set()
+    again = nights.attempts(days=0.1)[1]
+    assert again.outcome is Outcome.PASS
+    assert sum(panel.anthropic.asked.values()) == 24, "one reply for each answer, over both attempts"
+    assert nights.outcomes(days=1)[1] is Outcome.PASS
+    assert sum(panel.anthropic.asked.values()) == 48, "another night asks again"
+    assert len(list(Path("runs/.nightly-replies").iterdir())) == 1, "replies of the night before are removed"
+
+
 def test_a_judge_without_its_key_is_named_and_nothing_is_asked(
     nights: Nights, panel: Panel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +280,10 @@ def test_a_panel_without_answers_is_refused(nights: Nights, panel: Panel) -> Non
     nights.have("nightly_longmemeval", dataset=None)
     with pytest.raises(OperationError, match=r"nightly_cross_modal\.answers"):
         nights.attempts()
+    nights.have("nightly_longmemeval", dataset=nights.folder / "lme.json", judge="none")
+    with pytest.raises(OperationError, match=r"set nightly_longmemeval\.judge, or nightly_cross_modal\.answers"):
+        nights.attempts()
+    nights.have("nightly_longmemeval", dataset=None)
     panel.answers("9", "9")
     nights.have("nightly_cross_modal", answers=Path("answers.jsonl"))
     assert nights.outcomes() == [Outcome.PASS]
@@ -281,6 +341,82 @@ def test_the_attempts_of_a_night_share_the_budget_of_contradictions(nights: Nigh
     [again] = nights.attempts(days=0.1)
     assert again.outcome is Outcome.BUDGET_EXCEEDED
     assert "nightly_contradictions.budget_usd" in again.detail
+
+
+def test_an_attempt_beyond_its_deadline_has_its_cost_and_the_next_pays_for_no_reply_again(
+    nights: Nights, documents: OpenAiServer
+) -> None:
+    Path("questions.txt").write_text("".join(f"how fast may I ask, {number}?\n" for number in range(12)))
+
+    def slow_after_eight(document: dict[str, Any]) -> str:
+        if sum(documents.asked.values()) > 8:
+            time.sleep(1.0)
+        return judge(document)
+
+    documents.reply = slow_after_eight
+    nights.have("evals", deadline_minutes=0.05)
+    [late] = nights.attempts()
+    assert late.outcome is Outcome.ERROR
+    assert "evals.deadline_minutes" in late.detail
+    assert late.cost_usd >= documents.nano / 1e9 > 0
+    asked = sum(documents.asked.values())
+    assert 0 < asked < 24
+    documents.reply = judge
+    nights.have("evals", deadline_minutes=5.0)
+    [found] = nights.attempts(days=0.1)
+    assert (found.outcome, found.cases) == (Outcome.PASS, 12)
+    assert sum(documents.asked.values()) <= 24 + 4, "at most the calls that were in flight are repeated"
+    [next_night] = nights.attempts(days=1)
+    assert next_night.cost_usd > found.cost_usd, "another night asks again"
+
+
+def test_the_deadline_includes_asking_the_system_for_its_documents(nights: Nights, documents: OpenAiServer) -> None:
+    Path("questions.txt").write_text("how fast may I ask?\n")
+    Path("night_search.py").write_text(
+        SEARCH.replace("def search", "import asyncio\n\nasync def search").replace(
+            "    ids =", "    await asyncio.sleep(20)\n    ids ="
+        )
+    )
+    nights.have("evals", deadline_minutes=0.02)
+    began = time.monotonic()
+    [late] = nights.attempts()
+    assert time.monotonic() - began < 15
+    assert (late.outcome, late.detail) == (Outcome.ERROR, "not done within 0.02 minutes (evals.deadline_minutes)")
+    assert documents.asked.total() == 0
+
+
+def test_a_night_with_a_verdict_on_less_than_half_of_its_pairs_is_an_error(
+    nights: Nights, documents: OpenAiServer
+) -> None:
+    questions = [f"how fast may I ask, {number}?" + " [malformed]" * (number > 4) for number in range(12)]
+    Path("questions.txt").write_text("".join(f"{question}\n" for question in questions))
+    [found] = nights.attempts()
+    assert (found.outcome, found.errored) == (Outcome.ERROR, 7)
+    assert found.detail == "only 5 of 12 pairs have a verdict"
+    Path("questions.txt").write_text("".join(f"{question}\n" for question in questions[:10]))
+    assert nights.outcomes(days=1) == [Outcome.PASS], "half of them have one"
+
+
+def test_a_night_of_longmemeval_with_labels_for_less_than_half_of_its_answers_is_an_error(
+    nights: Nights, documents: OpenAiServer
+) -> None:
+    documents.reply = lambda _: "yes" if len(documents.bodies) == 1 else "neither"
+    nights.have("nightly_contradictions", queries=None)
+    nights.have("nightly_longmemeval", dataset=nights.folder / "lme.json", judge="openai")
+    [found] = nights.attempts()
+    assert found.outcome is Outcome.ERROR
+    assert found.detail == "only 1 of 24 questions have an answer and a verdict"
+    documents.reply = lambda _: "yes"
+    assert nights.outcomes(days=0.1) == [Outcome.PASS]
+
+
+def test_a_budget_below_one_call_is_named_and_is_no_broken_judge(nights: Nights, documents: OpenAiServer) -> None:
+    Path("questions.txt").write_text("how fast may I ask?\n")
+    nights.have("nightly_contradictions", budget_usd=0.0005)
+    [found] = nights.attempts()
+    assert documents.asked.total() == 0
+    assert found.outcome is Outcome.BUDGET_EXCEEDED
+    assert found.detail == "1 pairs went unjudged: nightly_contradictions.budget_usd was used up"
 
 
 def test_questions_without_a_system_are_refused(nights: Nights, documents: OpenAiServer) -> None:

@@ -12,6 +12,8 @@ from assay_evals.contradictions.judging import NEXT_STEP, PROMPT_VERSION, SEVERI
 from assay_evals.contradictions.pairs import Pair
 from assay_evals.contradictions.rate import JudgedPair, Rate, pair_rate, query_rate
 
+#: Why a run ended whose budget did not suffice.
+BUDGET = "the budget is used up (--budget-usd)"
 HOT_DOCUMENTS = 10
 #: Findings that the text shows; the document has all.
 _SHOWN = 20
@@ -23,7 +25,7 @@ class Status(StrEnum):
     COMPLETED = "completed"
     #: The budget or the API ended it.
     PARTIAL = "partial"
-    #: No pair was judged, so there is no rate.
+    #: No pair was judged, for another reason than the budget, so there is no rate.
     JUDGE_FAILED = "judge_failed"
 
 
@@ -96,7 +98,8 @@ class Facts:
 
 def status_of(results: Sequence[Result], stopped_by: str) -> Status:
     """Return how a run ended."""
-    if not any(each.opinion for each in results) and (stopped_by or any(each.error for each in results)):
+    failed = stopped_by not in ("", BUDGET) or any(each.error for each in results)
+    if failed and not any(each.opinion for each in results):
         return Status.JUDGE_FAILED
     return Status.PARTIAL if stopped_by else Status.COMPLETED
 
@@ -228,7 +231,8 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
         if (said := rate_text(report["rates"][name], what)) is not None:
             yield said
     if report["stopped_by"]:
-        yield f"ended early: {report['stopped_by']}; what was judged is a random part of the questions"
+        judged = "what was judged is a random part of the questions" if report["pairs_judged"] else "no pair was judged"
+        yield f"ended early: {report['stopped_by']}; {judged}"
     yield "verdicts: " + (
         ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in report["verdict_breakdown"].items() if count)
         or "none"

@@ -9,16 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.contradiction_sources import Read, Source, expect_one, read_questions
 from assay_operations.evaluations.contradiction_store import expect_store, known_findings, store_run
+from assay_operations.evaluations.files import expect_output, write_output
 from assay_operations.evaluations.judge_spending import NoMoneyError
 from assay_operations.evaluations.paid_calls import PaidCalls, judge_settings
 from assay_operations.progress import Counts, Unseen
-from assay_runtime.private import write_whole
 from assay_schema.limits import PROJECT_PATTERN
 
 if TYPE_CHECKING:
@@ -34,8 +32,6 @@ _REPLY_TOKENS = 200
 TOP_K_MOST, CONCURRENCY_MOST = 50, 32
 CHARS_LEAST, CHARS_MOST = 100, 50_000
 PAIRS_MOST = 100_000
-#: Why a run ended early.
-BUDGET = "the budget is used up (--budget-usd)"
 
 
 @dataclass(frozen=True)
@@ -87,6 +83,13 @@ class PreparedContradictions:
     #: Why no further pair is judged; empty while pairs are.
     _stopped: str = ""
 
+    @property
+    def cost_usd(self) -> float:
+        """Maximum cost of the calls of this process, in US dollars."""
+        from assay_judge.pricing import dollars
+
+        return dollars(self.calls.own)
+
     def run(self, counter: Counts | None = None, *, within_s: float | None = None) -> Finished:
         """Judge the pairs. This calls the API and costs money; the caller stores the result.
 
@@ -94,7 +97,6 @@ class PreparedContradictions:
         """
         from assay_evals.contradictions.findings import states
         from assay_evals.contradictions.report import Facts, report_of
-        from assay_judge.pricing import dollars
 
         started = datetime.now(UTC)
 
@@ -114,7 +116,7 @@ class PreparedContradictions:
             top_k=source.top_k,
             seed=source.seed,
             estimated_usd=self.estimated_usd,
-            cost_usd=dollars(self.calls.own),
+            cost_usd=self.cost_usd,
             max_usd=request.budget_usd,
             cache=self._cache(),
             stopped_by=self._stopped,
@@ -126,19 +128,18 @@ class PreparedContradictions:
         return Finished(facts, results, of_findings, report_of(facts, results, of_findings))
 
     def keep(self, done: Finished) -> None:
-        """Write the output file if there is one, then store the run. Raises `OperationError`."""
-        if (path := self.request.output) is not None:
-            try:
-                write_whole(path, orjson.dumps(done.report) + b"\n")
-            except OSError as error:
-                raise OperationError("invalid", f"--output: {path}: {error.strerror or 'not writable'}") from None
-        if not self.request.store:
-            return
+        """Store the run, and write the output file if there is one; neither prevents the other.
+
+        Raises `OperationError`.
+        """
         try:
-            store_run(self.request.data, done.facts, done.results, done.states, done.report, self.read.captured_at)
+            if self.request.store:
+                store_run(self.request.data, done.facts, done.results, done.states, done.report, self.read.captured_at)
         except OperationError as error:
             again = "replies are cached: run the same command again" if self.calls.cache else "its replies are lost"
             raise OperationError(error.kind, f"{error}; the run is not stored, {again}") from None
+        finally:
+            write_output(self.request.output, done.report)
 
     def _cache(self) -> dict[str, Any] | None:
         from assay_judge.pricing import dollars
@@ -165,7 +166,7 @@ class PreparedContradictions:
 
     async def _judge(self, pair: "Pair") -> "Result":
         from assay_evals.contradictions.judging import both_orders
-        from assay_evals.contradictions.report import Result
+        from assay_evals.contradictions.report import BUDGET, Result
         from assay_judge.api import CallError
 
         if self._stopped:
@@ -293,6 +294,4 @@ def _check(request: ContradictionsRequest) -> None:
         raise OperationError("invalid", f"--project: {source.project[:80]!r} is not the name of a project")
     if request.budget_usd < 0:
         raise OperationError("invalid", "--budget-usd: below 0")
-    path = request.output
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        raise OperationError("invalid", f"--output: {path} is a folder, or in a folder that does not exist")
+    expect_output(request.output)

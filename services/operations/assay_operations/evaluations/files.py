@@ -1,10 +1,14 @@
-"""Read the files that options name."""
+"""Read and write the files that options name."""
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from assay_operations.errors import OperationError
+from assay_runtime.private import opener, write_whole
 
 if TYPE_CHECKING:
     from assay_evals.dataset.captured_rows import Captured
@@ -42,3 +46,32 @@ def rows_of(files: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
                     yield f"--from: {path}: line {number}", parse_line(number, line)
                 except CapturedError as error:
                     raise OperationError("invalid", f"--from: {path}: {error}") from None
+
+
+def expect_output(path: Path | None) -> None:
+    """Raise `OperationError` unless the file of `--output` can be written, before a run costs money."""
+    if path is None:
+        return
+    try:
+        if path.is_dir() or not path.parent.is_dir():
+            raise OperationError("invalid", f"--output: {path} is a folder, or in a folder that does not exist")
+        probe = path.with_name(f"{path.name}.part")  # as `write_whole` writes it first
+        probe.unlink(missing_ok=True)
+        os.close(opener(str(probe), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        probe.unlink()
+    except OSError as error:
+        raise _not_written(path, error) from None
+
+
+def write_output(path: Path | None, document: Mapping[str, Any]) -> None:
+    """Write the file of `--output`, if there is one, readable by its owner only. Raises `OperationError`."""
+    if path is None:
+        return
+    try:
+        write_whole(path, orjson.dumps(document) + b"\n")
+    except OSError as error:
+        raise _not_written(path, error) from None
+
+
+def _not_written(path: Path, error: OSError) -> OperationError:
+    return OperationError("invalid", f"--output: {path}: {error.strerror or type(error).__name__}")

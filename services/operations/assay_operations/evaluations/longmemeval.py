@@ -189,6 +189,7 @@ def _inputs(request: LongMemEvalRequest, sha256: str, grader: Grader | None) -> 
         "keyword_only": request.keyword_only,
         "expansion": request.expansion,
         "model": request.model,
+        "reader": grader.reader if grader else None,
     }
     # With labels of a file, there is no judge that could differ.
     return inputs | ({} if request.labels else {"judge": grader.identity if grader else None}), names
@@ -353,7 +354,7 @@ class PreparedLongMemEval:
             **{
                 name: value
                 for name, value in self.begun_with.items()
-                if not name.startswith("dataset") and name != "judge"
+                if not name.startswith("dataset") and name not in ("judge", "reader")
             },
             "judge": {
                 "models": judges,

@@ -90,6 +90,11 @@ class Grader:
             return f"{self._judge.settings.model} {self._judge.judge.fingerprint} {DIGEST}"
         return self.judge_model
 
+    @property
+    def reader(self) -> str | None:
+        """Fingerprint of the model that answers from what a memory returned; None without one."""
+        return self._reader.judge.fingerprint if self._reader else None
+
     def keep_spending_in(self, path: Path | None) -> None:
         """Add the cost of earlier processes of the run, and record further ones. Raises `OperationError`."""
         if path is not None and self._paid:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _SAME = {
     "dataset_sha256": "DATASET", "target": "--target", "ingest": "--ingest", "top_k": "--top-k",
     "retrieval_only": "--retrieval-only", "keyword_only": "--keyword-only", "expansion": "--expansion", "model": "--model",
+    "reader": "--model, or its settings",
     "judge": "--judge, or its model",
 }  # fmt: skip
 
@@ -145,6 +146,15 @@ def read_results(path: Path, option: str) -> "list[Result]":
                 "invalid", f"{option}: {path}: line {number} is not a result of this command: delete it"
             ) from None
     return results
+
+
+def dataset_of(path: Path) -> str | None:
+    """Return the SHA-256 of the dataset that an output was started with; None if that is not known."""
+    try:
+        sha256 = json.loads(path.with_name(path.name + ".run.json").read_bytes())["dataset_sha256"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return sha256 if isinstance(sha256, str) else None
 
 
 def _is_open(result: "Result") -> bool:

@@ -108,7 +108,7 @@ class Nightly:
                 return attempt
             self._store(attempt)
             attempt, paired = self._evaluate(attempt, attempts)
-            attempt = replace(attempt, ended_at=self._now())
+            attempt = replace(attempt, ended_at=self._now(), cost_usd=self._work.cost_usd)
             alerts = transitions(attempts, attempt, paired)
             attempt = replace(attempt, alerts=[alert.model_dump_json() for alert in alerts])
             self._store(attempt)
@@ -120,6 +120,7 @@ class Nightly:
         from assay_evals.errors import EvalsError
         from assay_evals.nightly import Outcome
 
+        self._work.cost_usd = 0.0
         try:
             return self._work.run(attempt, attempts)
         except NoKeyError as error:

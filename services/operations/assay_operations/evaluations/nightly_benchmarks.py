@@ -15,8 +15,16 @@ from assay_operations.evaluations.longmemeval import (
     PreparedLongMemEval,
     prepare_longmemeval,
 )
+from assay_operations.evaluations.longmemeval_output import dataset_of
 from assay_operations.evaluations.nightly_rules import not_trusted
-from assay_operations.evaluations.nightly_work import expect_trusted_target, night_name, require_key, settings_named
+from assay_operations.evaluations.nightly_work import (
+    expect_trusted_target,
+    measured_enough,
+    night_name,
+    replies_of_night,
+    require_key,
+    settings_named,
+)
 from assay_operations.evaluations.panel import PanelRequest, outcomes, prepare_panel
 from assay_operations.evaluations.target import TargetConfig
 from assay_operations.progress import Unseen
@@ -38,6 +46,7 @@ class LongMemEvalNight:
     """
 
     settings: Settings
+    cost_usd: float = 0.0
 
     def __post_init__(self) -> None:
         from assay_evals.longmemeval.memory import BM25
@@ -62,7 +71,7 @@ class LongMemEvalNight:
         if of.judge == "anthropic":
             require_key(self.settings, "nightly_longmemeval.judge")
         output = self.output_of(attempt.started_at)
-        baseline = of.baseline or _last_output(output.parent, attempts)
+        baseline = of.baseline or _last_output(output.parent, attempts, self._dataset)
         request = LongMemEvalRequest(
             self._dataset,
             TargetConfig(of.target, concurrency=4, deadline_s=600.0),
@@ -81,18 +90,29 @@ class LongMemEvalNight:
         options |= {f"--{name}": name for name in ("judge", "target", "limit", "baseline")}
         with settings_named({option: f"nightly_longmemeval.{name}" for option, name in options.items()}):
             prepared = prepare_longmemeval(request)
-            finished = prepared.run(Unseen(), within_s=self.settings.evals.deadline_minutes * 60)
+            try:
+                finished = prepared.run(Unseen(), within_s=self.settings.evals.deadline_minutes * 60)
+            finally:
+                self.cost_usd = prepared.grader.cost_usd if prepared.grader else 0.0
         attempt = replace(attempt, run_name=output.name, baseline=baseline.name if baseline else "")
         return _outcome(attempt, prepared, finished), None
 
 
-def _last_output(folder: Path, attempts: "Sequence[Attempt]") -> Path | None:
-    """Return the output of the last night that passed; None without one, or if it was deleted."""
+def _last_output(folder: Path, attempts: "Sequence[Attempt]", dataset: Path) -> Path | None:
+    """Return the output of the last night that passed on the same file; None without one, or if it was deleted.
+
+    Questions of another file cannot be compared.
+    """
     from assay_evals.nightly import Outcome
 
     passed = [each for each in attempts if each.outcome is Outcome.PASS and each.run_name]
     names = [each.run_name for each in sorted(passed, key=lambda each: each.started_at, reverse=True)]
-    return next((folder / name for name in names if (folder / name).exists()), None)
+    outputs = [folder / name for name in names if (folder / name).exists()]
+    if not outputs or not dataset.is_file():  # a missing file is an error later
+        return None
+    with dataset.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return next((output for output in outputs if dataset_of(output) == sha256), None)
 
 
 def _outcome(attempt: "Attempt", prepared: PreparedLongMemEval, finished: Finished) -> "Attempt":
@@ -102,6 +122,7 @@ def _outcome(attempt: "Attempt", prepared: PreparedLongMemEval, finished: Finish
     results, grader = finished.results, prepared.grader
     failed = [f"recall of {name}" for name in finished.below]
     sentences = [f"{len(results):,} questions"]
+    sentences += [] if finished.compared else ["the first night of this dataset: there is nothing to compare with"]
     sentences += [floor_text(name, share, prepared.floor or 0.0) for name, share in finished.below.items()]
     changes = finished.compared.changes if finished.compared else {}
     for name, change in changes.items():
@@ -113,14 +134,17 @@ def _outcome(attempt: "Attempt", prepared: PreparedLongMemEval, finished: Finish
         sentences.append(f"{errored:,} ended in an error, and count as wrong")
     attempt = replace(
         attempt, cases=len(results), errored=errored, failed_metrics=failed, detail="; ".join(sentences),
-        outcome=Outcome.FAIL if failed else Outcome.PASS, cost_usd=grader.cost_usd if grader else 0.0,
+        outcome=Outcome.FAIL if failed else Outcome.PASS,
     )  # fmt: skip
-    unjudged = sum(each.judge_error is not None for each in results)
     if grader is not None and grader.skipped:
-        return beyond_budget(attempt, f"{grader.skipped:,} went unjudged: nightly_longmemeval.budget_usd was used up")
-    if unjudged and unjudged == len(results) - errored:
-        return replace(attempt, outcome=Outcome.ERROR, detail="the judge gave no verdict for any answer")
-    return attempt
+        why = f"{grader.skipped:,} went unjudged: nightly_longmemeval.budget_usd was used up"
+        return replace(beyond_budget(replace(attempt, errored=0), why), errored=errored)
+    if errored and finished.compared is None and not failed:  # it would become the baseline of the next
+        return replace(attempt, outcome=Outcome.ERROR, detail=f"{errored:,} of {len(results):,} ended in an error")
+    whole = sum(not each.failed for each in results)
+    return measured_enough(
+        attempt, whole, len(results), "questions have an answer" + (" and a verdict" if grader else "")
+    )
 
 
 @dataclass
@@ -131,6 +155,7 @@ class CrossModalNight:
     """
 
     settings: Settings
+    cost_usd: float = 0.0
 
     def __post_init__(self) -> None:
         from assay_evals.nightly import evaluation_of
@@ -144,6 +169,12 @@ class CrossModalNight:
             raise OperationError(
                 "invalid",
                 "nightly_cross_modal has no answers to judge: set nightly_cross_modal.answers, or nightly_longmemeval.dataset",
+            )
+        if of.answers is None and self.settings.nightly_longmemeval.judge == "none":
+            raise OperationError(
+                "invalid",
+                "nightly_cross_modal judges the answers of nightly_longmemeval, which has none without a judge: set "
+                "nightly_longmemeval.judge, or nightly_cross_modal.answers",
             )
         self._panel = of.panel
         self.evaluation = evaluation_of(f"cross-modal-{of.panel.stem}", str(of.answers or "longmemeval"))
@@ -159,6 +190,7 @@ class CrossModalNight:
             self._panel,
             limit=of.limit,
             max_usd=of.budget_usd,
+            cached_in=replies_of_night(self.settings, attempt.started_at),
             output=runs / f"{name}.json",
             spending=runs / f"{name}.judge.ndjson",
         )
@@ -176,9 +208,15 @@ class CrossModalNight:
                 async with asyncio.timeout(self.settings.evals.deadline_minutes * 60):
                     return await prepared.run()
 
-            summary = asyncio.run(judge())
+            try:
+                summary = asyncio.run(judge())
+            finally:
+                self.cost_usd = prepared.cost_usd
             prepared.keep(summary)
         verdict = Outcome(str(summary["verdict"]))
+        decided = int(str(summary["pass"])) + int(str(summary["fail"]))
+        if verdict is Outcome.ERROR and not summary["error"] and decided:  # lines without an answer stay without one
+            verdict = Outcome.FAIL if summary["fail"] else Outcome.INCONCLUSIVE
         if summary["unjudged"] and verdict is Outcome.INCONCLUSIVE:
             verdict = Outcome.BUDGET_EXCEEDED
         rate = summary["pass_rate"]
@@ -194,7 +232,6 @@ class CrossModalNight:
             cases=int(str(summary["total"])),
             errored=sum(int(str(summary[each])) for each in ("error", "upstream_error", "malformed")),
             failed_metrics=["pass_rate"] if verdict is Outcome.FAIL else [],
-            cost_usd=float(str(summary["cost_usd"])),
             detail="; ".join(said),
         ), None
 

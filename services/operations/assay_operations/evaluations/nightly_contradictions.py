@@ -1,6 +1,7 @@
 """Contradictions of a night: how often documents that a system retrieves contradict each other."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.contradiction_sources import Source
-from assay_operations.evaluations.contradictions import BUDGET, ContradictionsRequest, prepare_contradictions
-from assay_operations.evaluations.nightly_work import expect_trusted_target, night_name, settings_named
+from assay_operations.evaluations.contradictions import ContradictionsRequest, prepare_contradictions
+from assay_operations.evaluations.nightly_work import (
+    expect_trusted_target,
+    measured_enough,
+    night_name,
+    replies_of_night,
+    settings_named,
+)
 from assay_operations.evaluations.target import TargetConfig
 from assay_schema.settings import Settings
 
@@ -36,6 +43,7 @@ class ContradictionsNight:
 
     settings: Settings
     data: Path
+    cost_usd: float = 0.0
 
     def __post_init__(self) -> None:
         from assay_evals.nightly import evaluation_of
@@ -54,9 +62,11 @@ class ContradictionsNight:
 
         of, evals = self.settings.nightly_contradictions, self.settings.evals
         name, runs = f"{night_name(self.settings, attempt.started_at)}-contradictions", Path(evals.runs_dir)
+        deadline_s = evals.deadline_minutes * 60
+        until = time.monotonic() + deadline_s
         source = Source(
             queries_file=self._queries,
-            system=TargetConfig(self._target),
+            system=TargetConfig(self._target, within_s=deadline_s),
             project=evals.project,
             limit=of.limit,
             top_k=of.top_k,
@@ -64,6 +74,7 @@ class ContradictionsNight:
         request = ContradictionsRequest(
             source,
             budget_usd=of.budget_usd,
+            cached_in=replies_of_night(self.settings, attempt.started_at),
             output=runs / f"{name}.json",
             spending=runs / f"{name}.judge.ndjson",
             data=self.data,
@@ -76,12 +87,16 @@ class ContradictionsNight:
                 detail = f"judging usually costs ${prepared.estimated_usd:.2f} here, and ${max(0.0, prepared.left_usd):.2f} are left"
                 detail += f": raise {SECTION}.budget_usd, or lower {SECTION}.limit"
                 return replace(attempt, outcome=Outcome.BUDGET_EXCEEDED, detail=detail), None
-            done = prepared.run(within_s=evals.deadline_minutes * 60)
+            try:
+                done = prepared.run(within_s=max(0.0, until - time.monotonic()))
+            finally:
+                self.cost_usd = prepared.cost_usd
             prepared.keep(done)
         return self._outcome(attempt, done.report), None
 
     def _outcome(self, attempt: "Attempt", report: dict[str, Any]) -> "Attempt":
         from assay_evals.contradictions.judging import SEVERITIES
+        from assay_evals.contradictions.report import BUDGET
         from assay_evals.nightly import Outcome, beyond_budget
 
         of, rate = self.settings.nightly_contradictions, report["rates"]["queries"]
@@ -89,11 +104,10 @@ class ContradictionsNight:
             attempt,
             cases=report["pairs_intended"],
             errored=report["judge_errors"]["total"],
-            cost_usd=report["cost_usd"],
         )
-        if report["run_status"] == "judge_failed" or report["stopped_by"] not in (None, BUDGET):
-            detail = report["stopped_by"] or "the judge gave no verdict on any pair"
-            return replace(attempt, outcome=Outcome.ERROR, detail=detail)
+        beyond = report["stopped_by"] == BUDGET
+        if report["stopped_by"] and not beyond:
+            return replace(attempt, outcome=Outcome.ERROR, detail=report["stopped_by"])
         severities = [each.value for each in SEVERITIES]
         severe = severities[severities.index(of.fail_on) :] if of.fail_on else []
         failed = (
@@ -108,9 +122,9 @@ class ContradictionsNight:
         attempt = replace(
             attempt, detail=detail, failed_metrics=failed, outcome=Outcome.FAIL if failed else Outcome.PASS
         )
-        if report["stopped_by"]:
+        if beyond:
             left = report["pairs_intended"] - report["pairs_judged"]
             return beyond_budget(
                 replace(attempt, errored=0), f"{left:,} pairs went unjudged: {SECTION}.budget_usd was used up"
             )
-        return attempt
+        return measured_enough(attempt, report["pairs_judged"], report["pairs_intended"], "pairs have a verdict")

@@ -30,6 +30,7 @@ class GoldenNight:
     settings: Settings
     rules: Path | None = None
     scorers: list[str] | None = None
+    cost_usd: float = 0.0
 
     def __post_init__(self) -> None:
         from assay_evals.nightly import evaluation_of
@@ -93,6 +94,7 @@ class GoldenNight:
                     return await working
             finally:
                 if judge is not None:
+                    self.cost_usd = dollars(judge.spent - judge.spent_before)
                     await judge.close()
 
         run = asyncio.run(work())
@@ -106,11 +108,10 @@ class GoldenNight:
         attempt = judged(attempt, paired, floors_of(run, held, scoring.rubrics(golden.cases)), checks)
         attempt = replace(attempt, baseline=before.run_id if before else "")
         if judge is not None:
-            attempt = replace(attempt, cost_usd=dollars(judge.spent - judge.spent_before))
             if judge.failed:
                 _, why = reasons(judge.failures)[0]
                 detail = f"the judge gave no verdict for any of {judge.errors:,} answers, most often because: {why}"
-                return replace(began, outcome=Outcome.ERROR, detail=detail, cost_usd=attempt.cost_usd), None
+                return replace(began, outcome=Outcome.ERROR, detail=detail), None
             if judge.skipped:
                 detail = f"{judge.skipped} answers went unjudged: evals.budget_usd ({evals.budget_usd:g}) was used up"
                 attempt = beyond_budget(attempt, detail)

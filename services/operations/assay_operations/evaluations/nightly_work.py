@@ -1,9 +1,12 @@
 """Interface of an evaluation that the nightly worker runs, and the checks of its settings."""
 
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from assay_operations.errors import OperationError
@@ -15,12 +18,19 @@ if TYPE_CHECKING:
     from assay_evals.compare.compare_runs import PairedRuns
     from assay_evals.nightly import Attempt
 
+#: Folder of cached replies in `evals.runs_dir`.
+_REPLIES = ".nightly-replies"
+#: Least share of the questions or pairs of a night that needs a result.
+_LEAST = 0.5
+
 
 class Work(Protocol):
     """One evaluation of a night."""
 
     #: Name of the series of its attempts.
     evaluation: str
+    #: Cost of the attempt so far in US dollars, whether it has a result or not. The caller resets it before each.
+    cost_usd: float
 
     def run(self, attempt: "Attempt", attempts: "Sequence[Attempt]", /) -> "tuple[Attempt, PairedRuns | None]":
         """Return the attempt with its outcome, and a comparison with an earlier run if there is one.
@@ -52,6 +62,30 @@ def night_name(settings: Settings, at: datetime) -> str:
     from assay_evals.nightly import night_of
 
     return f"nightly-{night_of(at, settings.evals.hour):%Y%m%d}"
+
+
+def replies_of_night(settings: Settings, at: datetime) -> Path:
+    """Return the folder of a night's cached replies of judges, and remove those of other nights.
+
+    An attempt that follows another pays for no reply again, and a night takes nothing over from an earlier one.
+    """
+    mine = Path(settings.evals.runs_dir) / _REPLIES / night_name(settings, at)
+    for other in mine.parent.glob("*"):
+        if other != mine:
+            shutil.rmtree(other, ignore_errors=True)
+    return mine
+
+
+def measured_enough(attempt: "Attempt", measured: int, of: int, what: str) -> "Attempt":
+    """Return the attempt, as an error if it has a result for less than half.
+
+    A measured failure stays a failure.
+    """
+    from assay_evals.nightly import Outcome
+
+    if attempt.failed_metrics or measured >= of * _LEAST:
+        return attempt
+    return replace(attempt, outcome=Outcome.ERROR, detail=f"only {measured:,} of {of:,} {what}")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from assay_operations.errors import OperationError
-from assay_operations.evaluations.judge_cache import Kept, cache_in
+from assay_operations.evaluations.judge_cache import JudgeCache, Kept, cache_in
 from assay_operations.evaluations.judge_spending import Spending
 
 if TYPE_CHECKING:
@@ -103,10 +103,15 @@ class PaidCalls:
         #: Nano-dollars of the calls to this judge alone.
         self.own = 0
 
-    def expected(self, prompt: "Prompt", output_tokens: int) -> int:
-        """Return the usual cost of a call in nano-dollars: four bytes a token, and this many tokens written."""
+    def expected(self, prompt: "Prompt", output_tokens: int, *, repeat: int = 0) -> int:
+        """Return the usual cost of a call in nano-dollars: four bytes a token, and this many tokens written.
+
+        A cached reply costs nothing.
+        """
         from assay_judge.pricing import Usage
 
+        if self.cache is not None and self.cache.get(self._name_of(self.cache, prompt, repeat)) is not None:
+            return 0
         read = len((prompt.system + prompt.message + str(prompt.schema)).encode()) // 4
         return self._tariff.cost(Usage(input=read, output=output_tokens))
 
@@ -127,7 +132,7 @@ class PaidCalls:
 
         name = ""
         if self.cache is not None:
-            name = self.cache.name_of(self.judge.fingerprint, prompt, self.settings.max_output_tokens, repeat)
+            name = self._name_of(self.cache, prompt, repeat)
             if (kept := self.cache.get(name)) is not None:
                 with contextlib.suppress(CallError):  # an earlier version may have accepted this reply
                     parsed = read(kept.text, None)
@@ -135,6 +140,9 @@ class PaidCalls:
                     return parsed
             self.cache.count(None)
         return await _retry(self._call, prompt, read, name)
+
+    def _name_of(self, cache: JudgeCache, prompt: "Prompt", repeat: int) -> str:
+        return cache.name_of(self.judge.fingerprint, prompt, self.settings.max_output_tokens, repeat)
 
     async def _call(self, prompt: "Prompt", read: Callable[[str, "Usage | None"], T], name: str) -> T:
         """Make one call within the budget, and cache its reply."""

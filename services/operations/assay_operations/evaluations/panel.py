@@ -10,14 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
 from pydantic import SecretStr
 
 from assay_operations.errors import OperationError
+from assay_operations.evaluations.files import expect_output, write_output
 from assay_operations.evaluations.judge_spending import NoMoneyError, Spending
 from assay_operations.evaluations.paid_calls import NoKeyError, PaidCalls
 from assay_operations.progress import Counts, Unseen
-from assay_runtime.private import write_whole
 from assay_schema.settings import JudgeSettings, SettingsError
 
 if TYPE_CHECKING:
@@ -77,6 +76,13 @@ class PreparedPanel:
     left_usd: float
     _over: bool = False
 
+    @property
+    def cost_usd(self) -> float:
+        """Maximum cost of the calls of this process, in US dollars."""
+        from assay_judge.pricing import dollars
+
+        return dollars(sum(seat.calls.own for seat in self.seats))
+
     async def run(self, progress: Counts | None = None) -> dict[str, Any]:
         """Judge the answers, and return the summary. This calls the APIs and costs money."""
         from assay_evals.panel.summary import Costs, summary_of
@@ -101,7 +107,7 @@ class PreparedPanel:
             by_family[seat.judge.family] += seat.calls.own
         costs = Costs(
             self.estimated_usd,
-            dollars(sum(by_family.values())),
+            self.cost_usd,
             self.request.max_usd,
             {family: dollars(nano) for family, nano in by_family.items()},
         )
@@ -124,12 +130,7 @@ class PreparedPanel:
 
     def keep(self, summary: Mapping[str, Any]) -> None:
         """Write the summary to the output file, if there is one. Raises `OperationError`."""
-        if (path := self.request.output) is None:
-            return
-        try:
-            write_whole(path, orjson.dumps(summary) + b"\n")
-        except OSError as error:
-            raise OperationError("invalid", f"--output: {path}: {error.strerror or type(error).__name__}") from None
+        write_output(self.request.output, summary)
 
     async def _judge(self, item: "Item") -> "Judged":
         from assay_evals.panel.scoring import Judged, Outcome, judged_of
@@ -202,8 +203,7 @@ def prepare_panel(request: PanelRequest) -> PreparedPanel:
     from assay_judge.pricing import dollars
 
     _check(request)
-    if request.output is not None and (request.output.is_dir() or not request.output.parent.is_dir()):
-        raise OperationError("invalid", f"--output: {request.output} is a folder, or in a folder that does not exist")
+    expect_output(request.output)
     try:
         panel = read_panel(request.panel)
     except EvalsError as error:
@@ -227,12 +227,12 @@ def prepare_panel(request: PanelRequest) -> PreparedPanel:
     except BaseException:
         spending.close()
         raise
-    nano = request.cycles * sum(
-        seat.calls.expected(
-            prompt_of(item, panel, seat.judge.name, request.seed, 0), _REPLY_TOKENS * len(panel.dimensions)
-        )
+    tokens = _REPLY_TOKENS * len(panel.dimensions)
+    nano = sum(
+        seat.calls.expected(prompt_of(item, panel, seat.judge.name, request.seed, cycle), tokens, repeat=cycle)
         for seat in seats
         for item in batch.items
+        for cycle in range(request.cycles)
     )
     return PreparedPanel(request, panel, batch, seats, dollars(nano), left_usd)
 

@@ -25,6 +25,8 @@ class TargetConfig:
     retries: int = 2
     #: Called with each error of the system.
     on_error: Callable[[Exception], None] | None = None
+    #: Seconds that all queries together may take; None: no limit.
+    within_s: float | None = None
     #: True if errors keep the stderr of a command.
     keep_message: bool = False
 
@@ -57,11 +59,19 @@ class TargetConfig:
         question: "Callable[[Item], Question | None]",
         take: "Callable[[QueryResult[Item]], None]",
     ) -> None:
-        """Query the target for every item, and pass each answer to `take`, in the order of the items."""
+        """Query the target for every item, and pass each answer to `take`, in the order of the items.
+
+        Raises `TimeoutError` after `within_s` seconds.
+        """
         from assay_evals.target.runner import run_queries
 
         target, options = self.open()
-        asyncio.run(run_queries(target, items, question, options, take))
+
+        async def work() -> None:
+            async with asyncio.timeout(self.within_s):
+                await run_queries(target, items, question, options, take)
+
+        asyncio.run(work())
 
 
 def log_no_tries() -> None:

@@ -17,7 +17,7 @@ from assay_cli.output.terminal import echo, emit, ends_quietly, own_stdout
 from assay_cli.target_options import ShowErrors, Workspace
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations.contradiction_sources import Source
-from assay_operations.evaluations.contradictions import BUDGET, ContradictionsRequest, prepare_contradictions
+from assay_operations.evaluations.contradictions import ContradictionsRequest, prepare_contradictions
 from assay_operations.evaluations.runs import DEFAULT_RUNS
 from assay_operations.evaluations.target import TargetConfig
 from assay_operations.numbers import a_number
@@ -107,7 +107,7 @@ def run(
 
     Exit code 0 for any rate, 1 if --max-rate or --fail-on is exceeded, 2 if no pair was judged or the API refused further calls.
     """
-    from assay_evals.contradictions.report import report_text
+    from assay_evals.contradictions.report import BUDGET, report_text
 
     cap, limit = a_number(options.budget_usd, "--budget-usd"), a_number(options.max_rate, "--max-rate")
     assert cap is not None
@@ -137,7 +137,8 @@ def run(
             f"judging {len(prepared.pairs):,} pairs usually costs ${prepared.estimated_usd:.2f}, and --budget-usd is ${cap:.2f}: raise it, "
             "lower --limit, --top-k or --pairs-per-query, or pass --yes: judging then stops at the maximum, after a random part"
         )
-    kept = "replies are cached; run the same command again to go on" if cached_in else "the replies so far are lost"
+    cached = prepared.calls.cache is not None  # there is none without a key to encrypt it with
+    kept = "replies are cached; run the same command again to go on" if cached else "the replies so far are lost"
     with ends_quietly(stopped=lambda: kept), own_stdout(), Progress(progress) as counter:
         done = prepared.run(counter)
     report = done.report
@@ -147,7 +148,7 @@ def run(
         echo(report_text(report))
     errors.say_how()
     prepared.keep(done)
-    if report["run_status"] == "judge_failed" or report["stopped_by"] not in (None, BUDGET):
+    if not report["pairs_judged"] or report["stopped_by"] not in (None, BUDGET):
         raise typer.Exit(OPERATIONAL)
     lower = report["rates"]["queries"]["lower"]
     severe = SEVERITIES[SEVERITIES.index(options.fail_on) :] if options.fail_on else ()
