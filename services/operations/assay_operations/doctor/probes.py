@@ -285,7 +285,10 @@ def nightly_outcomes(client: "Store", database: str) -> list[tuple[str, float, s
 
 
 def contradictions(client: "Store", database: str) -> list[ContradictionsFacts]:
-    """Read the newest run of contradictions of each project, and its open findings of high severity, of the last 90 days."""
+    """Read the newest run of contradictions of each project, and its open findings of high severity.
+
+    Both are of the last 90 days.
+    """
     query = f"""
         WITH newest AS
         (

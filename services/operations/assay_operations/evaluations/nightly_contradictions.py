@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,9 +92,12 @@ class ContradictionsNight:
             finally:
                 self.cost_usd = prepared.cost_usd
             prepared.keep(done)
-        return self._outcome(attempt, done.report), None
+        return self._outcome(attempt, done.report, prepared.history.standing(done.report["findings"])), None
 
-    def _outcome(self, attempt: "Attempt", report: dict[str, Any]) -> "Attempt":
+    def _outcome(
+        self, attempt: "Attempt", report: dict[str, Any], standing: "Sequence[Mapping[str, Any]]"
+    ) -> "Attempt":
+        """Return the attempt with its outcome. `standing`: findings that no person refuted."""
         from assay_evals.contradictions.judging import SEVERITIES
         from assay_evals.contradictions.report import BUDGET
         from assay_evals.nightly import Outcome, beyond_budget
@@ -115,7 +118,7 @@ class ContradictionsNight:
             if of.max_rate is not None and rate["lower"] is not None and rate["lower"] > of.max_rate
             else []
         )
-        failed += ["findings"] if any(each["severity"] in severe for each in report["findings"]) else []
+        failed += ["findings"] if any(each["severity"] in severe for each in standing) else []
         detail = f"{report['pairs_judged']:,} pairs judged, {len(report['findings']):,} findings"
         if rate["estimate"] is not None:
             detail += f"; {rate['estimate']:.1%} of questions contradict ({rate['lower']:.1%} to {rate['upper']:.1%})"
