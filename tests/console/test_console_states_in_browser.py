@@ -47,7 +47,9 @@ def away(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Awa
                 assert console.get(path_of(name, rows), role="OPERATOR").status == 200
             store.kill()
             read = time.monotonic()
-            until(lambda: time.monotonic() > read + ROLLUP_S, pause_s=0.5)  # so long a page shows what it has, as it may
+            until(
+                lambda: time.monotonic() > read + ROLLUP_S, pause_s=0.5
+            )  # so long a page shows what it has, as it may
             yield Away(console, rows)
 
 
