@@ -423,6 +423,44 @@ def test_each_checkpoint_is_a_file_of_the_directory_and_verify_compares_them(
     assert (done.returncode, b"is not compared" in done.stderr) == (0, True)
 
 
+@pytest.mark.parametrize("change", ["delete", "empty", "cut", "another size", "swap"])
+def test_a_file_of_the_directory_that_was_deleted_cut_or_replaced_is_a_mismatch(
+    audited: Audited, cli: Any, tmp_path: Path, change: str
+) -> None:
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    audited.anchor(anchor_directory=copies)
+    first = copies / name_of(audited.size())
+    grow(audited, 2, start=30)
+    audited.anchor(anchor_directory=copies)
+    second = copies / name_of(audited.size())
+    assert cli("verify", anchor_directory=str(copies)).returncode == 0
+    note = first.read_text()
+    first.unlink()
+    if change != "delete":
+        first.write_text({"empty": "", "cut": note[:-20], "another size": second.read_text(), "swap": note}[change])
+    if change == "swap":
+        second.unlink()
+        second.write_text(note)
+    done = cli("verify", "--full", "--json", anchor_directory=str(copies))
+    kinds = {orjson.loads(line).get("kind") for line in done.stdout.splitlines()} - {None}
+    assert (done.returncode, kinds) == (1, {"anchor"}), done.stdout
+    assert cli("verify").returncode == 0  # elsewhere, without the directory
+
+
+def test_a_file_that_another_key_signed_stands_for_its_checkpoint(audited: Audited, cli: Any, tmp_path: Path) -> None:
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    audited.anchor(anchor_directory=copies)
+    path = copies / name_of(audited.size())
+    root = Checkpoint.parsed(path.read_text()).root
+    path.unlink()
+    (copies / name_of(audited.size(), 3)).write_text(
+        audited.auditor().signer.signed(Checkpoint(ORIGIN, audited.size(), root).text)
+    )
+    assert cli("verify", anchor_directory=str(copies)).returncode == 0
+
+
 # --- the service
 
 

@@ -11,9 +11,10 @@ from uuid import UUID
 
 import orjson
 
+from assay_auditor.anchors.anchor import DIRECTORY
 from assay_auditor.anchors.configured import roots_of, witnesses_of
 from assay_auditor.anchors.cosignature import WitnessKey, is_witness_key
-from assay_auditor.anchors.directory import files_in, read_note
+from assay_auditor.anchors.directory import files_in, has_file, read_note
 from assay_auditor.anchors.evidence import Evidence, EvidenceError, Kept
 from assay_auditor.bundle import ROTATIONS, bundle_of, problem_of
 from assay_auditor.disclosures import opened
@@ -431,6 +432,8 @@ class _Notes:
         self._evidence = evidence
         self._above = self._above_anchors = -1
         self._newest_anchor = log.newest_anchor()
+        #: The directory of the anchors; None without one that can be read.
+        self._directory = log.own.anchor_directory
         self._copies = self._listed()
 
     @property
@@ -457,30 +460,51 @@ class _Notes:
             for each in page:
                 try:
                     self._evidence.check(each)
+                    self._check_copy(each)
                 except EvidenceError as error:
                     wrong.append(Mismatch("anchor", None, f"{each.where}: {error}"))
             yield [Note(each.where, each.note) for each in page], wrong
         self._above_anchors = max(self._above_anchors, last)
         copies: list[Note] = []
+        wrong = []
         while self._copies and self._copies[-1][0] <= size:
-            path = self._copies.pop()[1]
+            named, path = self._copies.pop()
             try:
                 note = read_note(path)
             except OSError as error:
                 self.unreadable = f"{path} is not compared ({error.strerror or error})"
                 continue
-            if note and not is_torn(f"{note}\n".encode(errors="replace"), self._log.own.origin):
-                copies.append(Note(str(path), note))
-        yield copies, []
+            if not note or is_torn(f"{note}\n".encode(errors="replace"), self._log.own.origin):
+                continue
+            if _size_of(note) != named:
+                wrong.append(Mismatch("anchor", None, f"{path} has no checkpoint of {named}: it was replaced"))
+                continue
+            copies.append(Note(str(path), note))
+        yield copies, wrong
+
+    def _check_copy(self, kept: Kept) -> None:
+        """Raise `EvidenceError` if the directory that is set had a checkpoint and lacks it now."""
+        if self._directory is None or (kept.kind, kept.anchor) != (DIRECTORY, str(self._directory)):
+            return
+        try:
+            if has_file(self._directory, Checkpoint.parsed(kept.note)):
+                return
+        except OSError as error:
+            self.unreadable = (
+                f"the checkpoint of {kept.size} in {self._directory} is not compared ({error.strerror or error})"
+            )
+            return
+        raise EvidenceError("its file was deleted, cut or replaced")
 
     def _listed(self) -> list[tuple[int, Path]]:
         """Return the files in the directory of the anchors, the largest size first."""
-        if self._log.own.anchor_directory is None:
+        if self._directory is None:
             return []
         try:
-            return sorted(files_in(self._log.own.anchor_directory), reverse=True)
+            return sorted(files_in(self._directory), reverse=True)
         except OSError as error:
-            self.unreadable = f"{self._log.own.anchor_directory} is not compared ({error.strerror or error})"
+            self.unreadable = f"{self._directory} is not compared ({error.strerror or error})"
+            self._directory = None
             return []
 
     def _with_files(self, page: list[Note], size: float) -> tuple[list[Note], list[Mismatch]]:
