@@ -395,6 +395,29 @@ def test_submit_sends_the_newest_checkpoint_now_and_prints_each_answer(
     assert cli("checkpoint", "--submit", **settings).returncode == 2  # an SRE may not insert
 
 
+def test_a_log_that_no_anchor_signed_is_intact_with_a_note_and_exits_3_once_its_leaves_are_too_old(
+    audited: Audited, own: OwnWitness, cli: Any, tmp_path: Path
+) -> None:
+    audited.audit()
+    done = cli("verify", witnesses=own.setting)
+    assert (done.returncode, b"anchors have 0" in done.stdout) == (0, True)
+    assert b"the witness witness.test/w1 has cosigned no checkpoint" in done.stderr
+    late = cli("verify", witnesses=own.setting, max_unanchored_s=0.001)
+    assert (late.returncode, b"at no anchor for" in late.stderr) == (3, True)
+    assert cli("verify", max_unanchored_s=0.001).returncode == 0  # every leaf has a checkpoint
+    audited.anchor(witnesses=own.setting)
+    done = cli("verify", witnesses=own.setting, max_unanchored_s=0.001)
+    assert (done.returncode, b"anchors have" in done.stdout, b"cosigned no" in done.stderr) == (0, False, False)
+    (tmp_path / "copies").mkdir()
+    copies = {"anchor_directory": str(tmp_path / "copies"), "max_unanchored_s": 0.001}
+    assert cli("verify", **copies).returncode == 3
+    audited.anchor(anchor_directory=tmp_path / "copies")
+    assert cli("verify", **copies).returncode == 0
+    grow(audited, 1, start=20)
+    audited.audit()
+    assert cli("verify", **copies).returncode == 3
+
+
 # --- a directory
 
 

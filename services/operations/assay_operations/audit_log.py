@@ -71,7 +71,9 @@ class Result:
     leaves: int = 0
     #: Leaves that a signed checkpoint covers which the leaves confirm; 0 without one.
     anchored: int = 0
-    #: Seconds since the first leaf without a checkpoint was written; 0 if all have one.
+    #: Leaves that the newest valid checkpoint of an anchor covers; None if no anchor is set.
+    at_anchors: int | None = None
+    #: Seconds since the first leaf was written that no anchor has, or, without anchors, that has no checkpoint; 0 if there is none.
     unanchored_s: float = 0.0
     checkpoints: int = 0
     #: Rows that are absent because retention deleted them, among those that were read.
@@ -86,7 +88,7 @@ class Result:
     #: Leaves that the newest valid time stamp covers, and its time (ISO 8601).
     timestamped: int = 0
     timestamped_at: str = ""
-    #: True if leaves have been without a checkpoint for longer than `auditor.max_unanchored_s`.
+    #: True if `unanchored_s` is more than `auditor.max_unanchored_s`.
     too_old: bool = False
     notes: list[str] = field(default_factory=list)
 
@@ -403,6 +405,18 @@ def verify(
     if not filed and notes.stored and (log.own.directory / PUBLIC_FILE).exists():
         result.mismatches += 1
         yield Mismatch("file", None, f"{own_file} is missing, and the store has {notes.stored} checkpoints")
+    if notes.unreadable:
+        result.notes.append(notes.unreadable)
+    _add_anchors(log, result, evidence, notes.copied)
+    covered = result.anchored if result.at_anchors is None else result.at_anchors
+    if covered < size:
+        result.unanchored_s = log.age_s(covered)
+    most = log.own.max_unanchored_s
+    result.too_old = bool(most) and result.unanchored_s > most
+
+
+def _add_anchors(log: AuditLog, result: Result, evidence: Evidence, copied: int) -> None:
+    """Add to a result what anchors signed. `copied`: leaves of the largest checkpoint in their directory."""
     result.cosignatures, result.witnesses = evidence.cosignatures, sorted(evidence.names)
     result.witnessed, result.timestamped = evidence.witnessed, evidence.timestamped
     result.timestamped_at = evidence.timestamped_at.isoformat() if evidence.timestamped_at else ""
@@ -411,12 +425,10 @@ def verify(
             f"{evidence.unchecked:,} cosignatures and time stamps are not checked: pass the keys of their witnesses with --vkey, or set "
             "auditor.witnesses and auditor.timestamp_ca_file"
         )
-    if notes.unreadable:
-        result.notes.append(notes.unreadable)
-    if result.anchored < size:
-        result.unanchored_s = log.age_s(result.anchored)
-    most = log.own.max_unanchored_s
-    result.too_old = bool(most) and result.unanchored_s > most
+    if result.leaves:
+        result.notes += evidence.lacking
+    if evidence.witnesses or evidence.roots or log.own.anchor_directory:
+        result.at_anchors = min(result.anchored, max(evidence.witnessed, evidence.timestamped, copied))
 
 
 class _Notes:
@@ -432,6 +444,8 @@ class _Notes:
         self._evidence = evidence
         self._above = self._above_anchors = -1
         self._newest_anchor = log.newest_anchor()
+        #: The largest checkpoint that was read from the directory of the anchors.
+        self.copied = 0
         #: The directory of the anchors; None without one that can be read.
         self._directory = log.own.anchor_directory
         self._copies = self._listed()
@@ -480,6 +494,7 @@ class _Notes:
                 wrong.append(Mismatch("anchor", None, f"{path} has no checkpoint of {named}: it was replaced"))
                 continue
             copies.append(Note(str(path), note))
+            self.copied = max(self.copied, named)
         yield copies, wrong
 
     def _check_copy(self, kept: Kept) -> None:

@@ -103,7 +103,7 @@ def files_in(path: Path) -> Iterator[tuple[int, Path]]:
 
 
 def has_file(path: Path, checkpoint: Checkpoint) -> bool:
-    """True if a file of the directory has this checkpoint, whoever signed it. Raises `OSError`."""
+    """True if a file of the directory has this checkpoint, signed by any key. Raises `OSError`."""
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             text, _ = parts_of(read_note(path / name_of(checkpoint.size, attempt)))

@@ -54,6 +54,17 @@ class Evidence:
     #: What could not be checked, because no key or root certificate is known.
     unchecked: int = 0
 
+    @property
+    def lacking(self) -> list[str]:
+        """What known witnesses and time-stamp servers have not signed, as sentences."""
+        absent = sorted({each.name for each in self.witnesses} - self.names)
+        found = [
+            f"the witness {name} has cosigned no checkpoint in the store: see assay audit anchors" for name in absent
+        ]
+        if self.roots and not self.timestamped:
+            found.append("no checkpoint in the store has a valid time stamp: see assay audit anchors")
+        return found
+
     def check(self, kept: Kept) -> datetime | None:
         """Count one, and return its time; None if it cannot be checked. Raises `EvidenceError`."""
         try:
