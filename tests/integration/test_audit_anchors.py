@@ -295,6 +295,21 @@ def test_a_cosignature_in_the_store_that_was_changed_moved_or_invented_is_a_mism
         assert (done.returncode, "anchor" in kinds or "fork" in kinds) == (1, True), (change, done.stdout, done.stderr)
 
 
+def test_a_time_in_the_store_that_the_witness_did_not_sign_is_a_mismatch_and_is_not_listed(
+    audited: Audited, own: OwnWitness, cli: Any
+) -> None:
+    audited.anchor(witnesses=own.setting)
+    audited.owner.command(
+        "INSERT INTO assay_base.audit_anchors SELECT * REPLACE (anchored_at + INTERVAL 1 DAY AS anchored_at, now64(6) AS stored_at) "
+        "FROM assay_base.audit_anchors"
+    )
+    done = cli("verify", "--full", "--json", witnesses=own.setting)
+    [mismatch] = [each for each in map(orjson.loads, done.stdout.splitlines()) if each["event"] == "mismatch"]
+    assert (done.returncode, mismatch["kind"], "it was signed on" in mismatch["what"]) == (1, "anchor", True)
+    [place] = [each for each in listed(cli, witnesses=own.setting) if each["kind"] == "witness"]
+    assert (place["at"], "it was signed on" in place["problem"]) == ("", True)
+
+
 def own_ca(audited: Audited) -> Path:
     import trustme
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,17 @@ _ALIASED = ", ".join(f"{_AS.get(name, name)} AS {name}_" for name in _COLUMNS)
 _ROWS = f"SELECT DISTINCT {_ALIASED} FROM audit_rows WHERE log = {{log:String}}"  # noqa: S608 - constants
 _VERIFIED = ", ".join(f"{_AS.get(name, name)} AS {name}_" for name in COLUMNS)
 _IN_RANGE = "log = {log:String} AND leaf_index >= {start:UInt64} AND leaf_index < {end:UInt64}"
+
+
+#: Columns of `audit_anchors` for `kept_of`.
+KEPT = "size, anchor, kind, note, token, toUnixTimestamp64Micro(anchored_at) AS micros"
+
+
+def kept_of(row: Sequence[Any]) -> Kept:
+    """Return what an anchor signed from a row with the columns `KEPT`."""
+    size, anchor, kind, note, token, micros = row
+    at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
+    return Kept(int(size), str(anchor), str(kind), str(note), str(token), at)
 
 
 @dataclass
@@ -233,11 +245,11 @@ class AuditLog:
     def kept_anchors(self, above: int, upto: int) -> Iterator[list[Kept]]:
         """Return what anchors signed, the smallest checkpoint first, in parts, as `stored_notes` does."""
         query = (
-            "SELECT DISTINCT size, anchor, kind, note, token FROM audit_anchors WHERE log = {log:String} "
+            f"SELECT DISTINCT {KEPT} FROM audit_anchors WHERE log = {{log:String}} "  # noqa: S608 - constants
             "AND size >= {first:UInt64} AND size <= {upto:UInt64} ORDER BY size LIMIT {most:UInt64} WITH TIES"
         )
         while above < _LAST and (rows := self.query(query, first=above + 1, upto=upto, most=NOTES)):
-            yield [Kept(int(size), *map(str, rest)) for size, *rest in rows]
+            yield [kept_of(row) for row in rows]
             above = int(rows[-1][0])
 
     def newest_anchor(self) -> int:

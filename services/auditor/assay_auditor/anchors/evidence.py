@@ -28,6 +28,8 @@ class Kept:
     kind: str
     note: str
     token: str
+    #: When it was signed, as the row says.
+    at: datetime
 
     @property
     def where(self) -> str:
@@ -92,6 +94,8 @@ class Evidence:
             raise EvidenceError(str(error)) from None
         if not times:
             raise EvidenceError(f"no cosignature of the key of {kept.anchor} that is known")
+        if kept.at not in times:
+            raise EvidenceError(_moved(max(times), kept.at))
         self.cosignatures += 1
         self.names.add(kept.anchor)
         self.witnessed = max(self.witnessed, kept.size)
@@ -105,6 +109,12 @@ class Evidence:
             at = stamped_at(base64.b64decode(kept.token, validate=True), kept.note, self.roots)
         except ValueError as error:
             raise EvidenceError(str(error) if isinstance(error, TokenError) else "not a time stamp in base64") from None
+        if kept.at != at:
+            raise EvidenceError(_moved(at, kept.at))
         if kept.size >= self.timestamped:
             self.timestamped, self.timestamped_at = kept.size, at
         return at
+
+
+def _moved(signed: datetime, stored: datetime) -> str:
+    return f"it was signed on {signed.isoformat()}, and the store has {stored.isoformat()}"
