@@ -24,6 +24,7 @@ from assay_auditor.anchors.directory import name_of
 from assay_auditor.keys import CHECKPOINT_FILE
 from assay_auditor.notes import Checkpoint, Signer
 from assay_operations.doctor import probes
+from assay_runtime import metrics
 from assay_runtime.store import connect
 from assay_schema.settings import FILE_VARIABLE
 from tests.programs import needed
@@ -308,6 +309,26 @@ def test_a_time_in_the_store_that_the_witness_did_not_sign_is_a_mismatch_and_is_
     assert (done.returncode, mismatch["kind"], "it was signed on" in mismatch["what"]) == (1, "anchor", True)
     [place] = [each for each in listed(cli, witnesses=own.setting) if each["kind"] == "witness"]
     assert (place["at"], "it was signed on" in place["problem"]) == ("", True)
+
+
+def test_a_forged_row_of_a_larger_checkpoint_is_shown_and_stops_no_submission(
+    audited: Audited, own: OwnWitness, tmp_path: Path
+) -> None:
+    settings = {"witnesses": own.setting, "anchor_directory": tmp_path / "copies"}
+    (tmp_path / "copies").mkdir()
+    assert audited.anchor(**settings).problems == []
+    [[note]] = audited.query("SELECT DISTINCT note FROM assay.audit_anchors WHERE kind = 'witness'")
+    forged = {"log": ORIGIN, "size": 2**60, "note": note, "token": "", "anchored_at": "2099-01-01 00:00:00"}
+    audited.insert("audit_anchors", {**forged, "anchor": own.key.name, "kind": "witness"})
+    audited.insert("audit_anchors", {**forged, "anchor": str(tmp_path / "copies"), "kind": "directory"})
+    grow(audited, 2, start=30)
+    anchoring = audited.anchor(**settings)
+    assert own.size_of(ORIGIN) == audited.size()
+    assert (tmp_path / "copies" / name_of(audited.size())).exists()
+    assert len(anchoring.problems) == 2
+    assert all(f"a checkpoint of {2**60} leaves" in each for each in anchoring.problems)
+    assert metrics.AUDIT_ANCHOR_CONTRADICTS.labels(own.key.name)._value.get() == 1
+    assert metrics.AUDIT_ANCHOR_LEAVES.labels(own.key.name)._value.get() == audited.size()
 
 
 def own_ca(audited: Audited) -> Path:

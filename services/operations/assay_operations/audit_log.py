@@ -428,7 +428,10 @@ def verify(
 
 
 def _add_anchors(log: AuditLog, result: Result, evidence: Evidence, copied: int) -> None:
-    """Add to a result what anchors signed. `copied`: leaves of the largest checkpoint in their directory."""
+    """Add to a result what anchors signed.
+
+    `copied`: leaves of the largest checkpoint in their directory.
+    """
     result.cosignatures, result.witnesses = evidence.cosignatures, sorted(evidence.names)
     result.witnessed, result.timestamped = evidence.witnessed, evidence.timestamped
     result.timestamped_at = evidence.timestamped_at.isoformat() if evidence.timestamped_at else ""
