@@ -58,7 +58,7 @@ class Evidence:
 
     @property
     def lacking(self) -> list[str]:
-        """What known witnesses and time-stamp servers have not signed, as sentences."""
+        """Sentences that name each known witness or time-stamp server that has signed nothing."""
         absent = sorted({each.name for each in self.witnesses} - self.names)
         found = [
             f"the witness {name} has cosigned no checkpoint in the store: see assay audit anchors" for name in absent
