@@ -24,6 +24,7 @@ from assay_auditor.anchors.directory import name_of
 from assay_auditor.keys import CHECKPOINT_FILE
 from assay_auditor.notes import Checkpoint, Signer
 from assay_operations.doctor import probes
+from assay_runtime import metrics
 from assay_runtime.store import connect
 from assay_schema.settings import FILE_VARIABLE
 from tests.programs import needed
@@ -295,6 +296,41 @@ def test_a_cosignature_in_the_store_that_was_changed_moved_or_invented_is_a_mism
         assert (done.returncode, "anchor" in kinds or "fork" in kinds) == (1, True), (change, done.stdout, done.stderr)
 
 
+def test_a_time_in_the_store_that_the_witness_did_not_sign_is_a_mismatch_and_is_not_listed(
+    audited: Audited, own: OwnWitness, cli: Any
+) -> None:
+    audited.anchor(witnesses=own.setting)
+    audited.owner.command(
+        "INSERT INTO assay_base.audit_anchors SELECT * REPLACE (anchored_at + INTERVAL 1 DAY AS anchored_at, now64(6) AS stored_at) "
+        "FROM assay_base.audit_anchors"
+    )
+    done = cli("verify", "--full", "--json", witnesses=own.setting)
+    [mismatch] = [each for each in map(orjson.loads, done.stdout.splitlines()) if each["event"] == "mismatch"]
+    assert (done.returncode, mismatch["kind"], "it was signed on" in mismatch["what"]) == (1, "anchor", True)
+    [place] = [each for each in listed(cli, witnesses=own.setting) if each["kind"] == "witness"]
+    assert (place["at"], "it was signed on" in place["problem"]) == ("", True)
+
+
+def test_a_forged_row_of_a_larger_checkpoint_is_shown_and_stops_no_submission(
+    audited: Audited, own: OwnWitness, tmp_path: Path
+) -> None:
+    settings = {"witnesses": own.setting, "anchor_directory": tmp_path / "copies"}
+    (tmp_path / "copies").mkdir()
+    assert audited.anchor(**settings).problems == []
+    [[note]] = audited.query("SELECT DISTINCT note FROM assay.audit_anchors WHERE kind = 'witness'")
+    forged = {"log": ORIGIN, "size": 2**60, "note": note, "token": "", "anchored_at": "2099-01-01 00:00:00"}
+    audited.insert("audit_anchors", {**forged, "anchor": own.key.name, "kind": "witness"})
+    audited.insert("audit_anchors", {**forged, "anchor": str(tmp_path / "copies"), "kind": "directory"})
+    grow(audited, 2, start=30)
+    anchoring = audited.anchor(**settings)
+    assert own.size_of(ORIGIN) == audited.size()
+    assert (tmp_path / "copies" / name_of(audited.size())).exists()
+    assert len(anchoring.problems) == 2
+    assert all(f"a checkpoint of {2**60} leaves" in each for each in anchoring.problems)
+    assert metrics.AUDIT_ANCHOR_CONTRADICTS.labels(own.key.name)._value.get() == 1
+    assert metrics.AUDIT_ANCHOR_LEAVES.labels(own.key.name)._value.get() == audited.size()
+
+
 def own_ca(audited: Audited) -> Path:
     import trustme
 
@@ -395,6 +431,29 @@ def test_submit_sends_the_newest_checkpoint_now_and_prints_each_answer(
     assert cli("checkpoint", "--submit", **settings).returncode == 2  # an SRE may not insert
 
 
+def test_a_log_that_no_anchor_signed_is_intact_with_a_note_and_exits_3_once_its_leaves_are_too_old(
+    audited: Audited, own: OwnWitness, cli: Any, tmp_path: Path
+) -> None:
+    audited.audit()
+    done = cli("verify", witnesses=own.setting)
+    assert (done.returncode, b"anchors have 0" in done.stdout) == (0, True)
+    assert b"the witness witness.test/w1 has cosigned no checkpoint" in done.stderr
+    late = cli("verify", witnesses=own.setting, max_unanchored_s=0.001)
+    assert (late.returncode, b"at no anchor for" in late.stderr) == (3, True)
+    assert cli("verify", max_unanchored_s=0.001).returncode == 0  # every leaf has a checkpoint
+    audited.anchor(witnesses=own.setting)
+    done = cli("verify", witnesses=own.setting, max_unanchored_s=0.001)
+    assert (done.returncode, b"anchors have" in done.stdout, b"cosigned no" in done.stderr) == (0, False, False)
+    (tmp_path / "copies").mkdir()
+    copies = {"anchor_directory": str(tmp_path / "copies"), "max_unanchored_s": 0.001}
+    assert cli("verify", **copies).returncode == 3
+    audited.anchor(anchor_directory=tmp_path / "copies")
+    assert cli("verify", **copies).returncode == 0
+    grow(audited, 1, start=20)
+    audited.audit()
+    assert cli("verify", **copies).returncode == 3
+
+
 # --- a directory
 
 
@@ -421,6 +480,44 @@ def test_each_checkpoint_is_a_file_of_the_directory_and_verify_compares_them(
         (copies / name_of(size, 4)).unlink()
     done = cli("verify", anchor_directory=str(tmp_path / "away"))
     assert (done.returncode, b"is not compared" in done.stderr) == (0, True)
+
+
+@pytest.mark.parametrize("change", ["delete", "empty", "cut", "another size", "swap"])
+def test_a_file_of_the_directory_that_was_deleted_cut_or_replaced_is_a_mismatch(
+    audited: Audited, cli: Any, tmp_path: Path, change: str
+) -> None:
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    audited.anchor(anchor_directory=copies)
+    first = copies / name_of(audited.size())
+    grow(audited, 2, start=30)
+    audited.anchor(anchor_directory=copies)
+    second = copies / name_of(audited.size())
+    assert cli("verify", anchor_directory=str(copies)).returncode == 0
+    note = first.read_text()
+    first.unlink()
+    if change != "delete":
+        first.write_text({"empty": "", "cut": note[:-20], "another size": second.read_text(), "swap": note}[change])
+    if change == "swap":
+        second.unlink()
+        second.write_text(note)
+    done = cli("verify", "--full", "--json", anchor_directory=str(copies))
+    kinds = {orjson.loads(line).get("kind") for line in done.stdout.splitlines()} - {None}
+    assert (done.returncode, kinds) == (1, {"anchor"}), done.stdout
+    assert cli("verify").returncode == 0  # elsewhere, without the directory
+
+
+def test_a_file_that_another_key_signed_stands_for_its_checkpoint(audited: Audited, cli: Any, tmp_path: Path) -> None:
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    audited.anchor(anchor_directory=copies)
+    path = copies / name_of(audited.size())
+    root = Checkpoint.parsed(path.read_text()).root
+    path.unlink()
+    (copies / name_of(audited.size(), 3)).write_text(
+        audited.auditor().signer.signed(Checkpoint(ORIGIN, audited.size(), root).text)
+    )
+    assert cli("verify", anchor_directory=str(copies)).returncode == 0
 
 
 # --- the service

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from assay_operations import audit_log
 from assay_operations.audit_log import AuditLog
 from assay_operations.doctor import probes
 from assay_runtime.store import connect
+from assay_schema.ids import EPOCH_MS, first_row_at
 from tests.support.audited import ORIGIN, TABLES, Audited, failure
 from tests.support.cli import Cli, called
 from tests.support.store import StoreServer
@@ -288,10 +290,25 @@ def test_a_forged_leaf_beside_a_real_one_is_one_place(log: Log) -> None:
     assert log.problems() == [("second_leaf", 3)]
 
 
-def test_a_copy_of_a_leaf_with_another_place_is_seen_by_verify_and_doctor_and_misleads_no_auditor(log: Log) -> None:
+@pytest.fixture
+def present(written: Log) -> Iterator[int]:
+    """The first id of the present millisecond, which is the watermark too."""
+    place = first_row_at(time.time_ns() // 1_000_000)
+    written.command("TRUNCATE TABLE assay_base.watermarks")
+    written.audited.watermark(place)
+    yield place
+    written.audited.watermark()
+
+
+@pytest.mark.parametrize("ahead", [first_row_at(EPOCH_MS + 3 * 86_400_000), 2**62])
+def test_a_copy_of_a_leaf_with_another_place_is_seen_by_verify_and_doctor_and_misleads_no_auditor(
+    log: Log, present: int, ahead: int
+) -> None:
     log.command("SYSTEM STOP MERGES assay_base.audit_leaves")
+    assert not probes.audit_log(log.audited.owner, "assay", ORIGIN)[-1]
     log.command(
-        f"INSERT INTO assay_base.audit_leaves SELECT * REPLACE ({2**62} AS place) FROM assay_base.kept_audit_leaves WHERE leaf_index = 3"
+        f"INSERT INTO assay_base.audit_leaves SELECT * REPLACE ({present + ahead} AS place) FROM assay_base.kept_audit_leaves "
+        "WHERE leaf_index = 3"
     )
     assert log.problems() == [("second_leaf", 3)]
     log.command("SYSTEM START MERGES assay_base.audit_leaves")

@@ -12,6 +12,7 @@ from assay_auditor.canonical import canonical
 from assay_auditor.chain import FINGERPRINT_VERSION, REFUSAL_REASONS, chain_hash, fingerprint
 from assay_auditor.disclosures import digest_of, disclosure_of, salt_of
 from assay_auditor.merkle import leaf_hash
+from assay_schema.ids import EPOCH_MS, PLACES
 
 #: Separates the domain of these hashes from any other, and names the form of the row.
 VERSION = "assay-audit-1"
@@ -25,6 +26,8 @@ HASHED = (
 
 #: The keys of a leaf's document, in their order.
 KEYS = tuple(sorted(("v", *HASHED)))
+#: The place of the present, by the store's clock; 0 before the epoch of the ids.
+PRESENT_SQL = f"toUInt64(greatest(0, toUnixTimestamp64Milli(now64(3)) - {EPOCH_MS})) * {PLACES}"
 
 Row = dict[str, Any]
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from assay_auditor.rows import Source, record_id, time_sql
+from assay_auditor.rows import PRESENT_SQL, Source, record_id, time_sql
 from assay_runtime.store import Client
 from assay_schema.ids import PLACES
 
@@ -181,8 +181,7 @@ class Sources:
         It is the watermark, or the present if that is later. The watermark goes back when a shard is added, and a clock that was set back
         is behind the watermark.
         """
-        present = f"toUInt64(toUnixTimestamp64Milli(now64(3))) * {PLACES}"
-        query = f"SELECT greatest(max(watermark), {present}) FROM watermark"  # noqa: S608 - constants
+        query = f"SELECT greatest(max(watermark), {PRESENT_SQL}) FROM watermark"  # noqa: S608 - constants
         return int(self._client.query(query).result_rows[0][0])
 
     def events(self, after: int, upto: int, most: int) -> list[Source]:

@@ -1,6 +1,7 @@
 """Anchors, as far as they are pure: cosignatures, consistency proofs from an edge, settings, what a directory has."""
 
 import base64
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -194,14 +195,17 @@ def test_a_directory_that_is_not_there_names_its_setting(tmp_path: Path) -> None
 # --- evidence
 
 
-def kept(**fields: str | int) -> Kept:
+AT = datetime.fromtimestamp(1_679_315_147, UTC)
+
+
+def kept(**fields: str | int | datetime) -> Kept:
     note = signed().note + cosignature(signed().checkpoint.text)
-    return Kept(**{"size": 3, "anchor": KEY.name, "kind": "witness", "note": note, "token": "", **fields})  # type: ignore[arg-type]
+    return Kept(**{"size": 3, "anchor": KEY.name, "kind": "witness", "note": note, "token": "", "at": AT, **fields})  # type: ignore[arg-type]
 
 
 def test_cosignatures_of_known_witnesses_are_counted_and_others_are_not() -> None:
     evidence = Evidence([KEY])
-    assert evidence.check(kept()) is not None
+    assert evidence.check(kept()) == AT
     assert evidence.check(kept(anchor="stranger")) is None
     assert evidence.check(kept(kind="directory")) is None
     assert (evidence.cosignatures, evidence.names, evidence.witnessed, evidence.unchecked) == (1, {KEY.name}, 3, 1)
@@ -215,9 +219,10 @@ def test_cosignatures_of_known_witnesses_are_counted_and_others_are_not() -> Non
         {"size": 4},
         {"note": signed().note + cosignature("another text\n")},
         {"kind": "rumour"},
+        {"at": AT + timedelta(seconds=1)},
     ],
 )
-def test_what_a_witness_did_not_sign_is_refused(fields: dict[str, str | int]) -> None:
+def test_what_a_witness_did_not_sign_is_refused(fields: dict[str, str | int | datetime]) -> None:
     evidence = Evidence([KEY])
     with pytest.raises(EvidenceError):
         evidence.check(kept(**fields))

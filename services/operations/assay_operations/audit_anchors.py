@@ -16,7 +16,7 @@ from assay_auditor.anchors.evidence import EvidenceError, Kept
 from assay_auditor.keys import CHECKPOINT_FILE, last_notes
 from assay_auditor.notes import NoteError, Signed
 from assay_auditor.rotation import KeyChain
-from assay_operations.audit_log import AuditLog
+from assay_operations.audit_log import KEPT, AuditLog, kept_of
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 
@@ -83,11 +83,10 @@ def _anchored(log: AuditLog, keys: KeyChain, vkeys: Sequence[str]) -> Iterator[P
     for anchor in anchors_of(log.own):
         if anchor.name not in found:
             yield Place(anchor.name, anchor.kind, problem="no checkpoint")
-    for kept, micros in sorted(found.values(), key=lambda each: each[0].anchor):
-        at = datetime.fromtimestamp(micros / 1e6, UTC)
+    for kept in sorted(found.values(), key=lambda each: each.anchor):
         unchecked = evidence.unchecked
         try:
-            evidence.check(kept)
+            at = evidence.check(kept) or kept.at
         except EvidenceError as error:
             yield Place(kept.anchor, kept.kind, problem=str(error))
             continue
@@ -95,13 +94,13 @@ def _anchored(log: AuditLog, keys: KeyChain, vkeys: Sequence[str]) -> Iterator[P
         yield _place(log, keys, kept.anchor, kept.kind, kept.note, at, problem)
 
 
-def _newest_of_each(log: AuditLog) -> dict[str, tuple[Kept, int]]:
-    """Return the newest checkpoint of each anchor in the store, and its time in Unix microseconds."""
+def _newest_of_each(log: AuditLog) -> dict[str, Kept]:
+    """Return the newest checkpoint of each anchor in the store."""
     rows = log.query(
-        "SELECT size, anchor, kind, note, token, toUnixTimestamp64Micro(anchored_at) FROM audit_anchors WHERE log = {log:String} "
+        f"SELECT {KEPT} FROM audit_anchors WHERE log = {{log:String}} "  # noqa: S608 - constants
         "ORDER BY size DESC, anchored_at DESC LIMIT 1 BY anchor"
     )
-    return {str(row[1]): (Kept(int(row[0]), *map(str, row[1:5])), int(row[5])) for row in rows}
+    return {each.anchor: each for each in map(kept_of, rows)}
 
 
 def save(log: AuditLog, directory: Path) -> list[Path]:
@@ -110,7 +109,7 @@ def save(log: AuditLog, directory: Path) -> list[Path]:
     So that other programs can verify them. Raises `OperationError`; overwrites nothing.
     """
     files: dict[Path, bytes] = {}
-    for kept, _ in _newest_of_each(log).values():
+    for kept in _newest_of_each(log).values():
         path = directory / re.sub(r"[^\w.-]+", "_", f"{kept.kind}-{kept.anchor}-{kept.size}")
         files[path.with_name(f"{path.name}.txt")] = kept.note.encode()
         if kept.token:

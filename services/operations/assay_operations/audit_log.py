@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,10 @@ from uuid import UUID
 
 import orjson
 
+from assay_auditor.anchors.anchor import DIRECTORY
 from assay_auditor.anchors.configured import roots_of, witnesses_of
 from assay_auditor.anchors.cosignature import WitnessKey, is_witness_key
-from assay_auditor.anchors.directory import files_in, read_note
+from assay_auditor.anchors.directory import files_in, has_file, read_note
 from assay_auditor.anchors.evidence import Evidence, EvidenceError, Kept
 from assay_auditor.bundle import ROTATIONS, bundle_of, problem_of
 from assay_auditor.disclosures import opened
@@ -62,6 +64,17 @@ _VERIFIED = ", ".join(f"{_AS.get(name, name)} AS {name}_" for name in COLUMNS)
 _IN_RANGE = "log = {log:String} AND leaf_index >= {start:UInt64} AND leaf_index < {end:UInt64}"
 
 
+#: Columns of `audit_anchors` for `kept_of`.
+KEPT = "size, anchor, kind, note, token, toUnixTimestamp64Micro(anchored_at) AS micros"
+
+
+def kept_of(row: Sequence[Any]) -> Kept:
+    """Return what an anchor signed from a row with the columns `KEPT`."""
+    size, anchor, kind, note, token, micros = row
+    at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
+    return Kept(int(size), str(anchor), str(kind), str(note), str(token), at)
+
+
 @dataclass
 class Result:
     """The outcome of a verification, complete once its mismatches were read."""
@@ -70,7 +83,9 @@ class Result:
     leaves: int = 0
     #: Leaves that a signed checkpoint covers which the leaves confirm; 0 without one.
     anchored: int = 0
-    #: Seconds since the first leaf without a checkpoint was written; 0 if all have one.
+    #: Leaves that the newest valid checkpoint of an anchor covers; None if no anchor is set.
+    at_anchors: int | None = None
+    #: Seconds since the first leaf was written that no anchor has, or, without anchors, that has no checkpoint; 0 if there is none.
     unanchored_s: float = 0.0
     checkpoints: int = 0
     #: Rows that are absent because retention deleted them, among those that were read.
@@ -85,7 +100,7 @@ class Result:
     #: Leaves that the newest valid time stamp covers, and its time (ISO 8601).
     timestamped: int = 0
     timestamped_at: str = ""
-    #: True if leaves have been without a checkpoint for longer than `auditor.max_unanchored_s`.
+    #: True if `unanchored_s` is more than `auditor.max_unanchored_s`.
     too_old: bool = False
     notes: list[str] = field(default_factory=list)
 
@@ -230,11 +245,11 @@ class AuditLog:
     def kept_anchors(self, above: int, upto: int) -> Iterator[list[Kept]]:
         """Return what anchors signed, the smallest checkpoint first, in parts, as `stored_notes` does."""
         query = (
-            "SELECT DISTINCT size, anchor, kind, note, token FROM audit_anchors WHERE log = {log:String} "
+            f"SELECT DISTINCT {KEPT} FROM audit_anchors WHERE log = {{log:String}} "  # noqa: S608 - constants
             "AND size >= {first:UInt64} AND size <= {upto:UInt64} ORDER BY size LIMIT {most:UInt64} WITH TIES"
         )
         while above < _LAST and (rows := self.query(query, first=above + 1, upto=upto, most=NOTES)):
-            yield [Kept(int(size), *map(str, rest)) for size, *rest in rows]
+            yield [kept_of(row) for row in rows]
             above = int(rows[-1][0])
 
     def newest_anchor(self) -> int:
@@ -402,6 +417,21 @@ def verify(
     if not filed and notes.stored and (log.own.directory / PUBLIC_FILE).exists():
         result.mismatches += 1
         yield Mismatch("file", None, f"{own_file} is missing, and the store has {notes.stored} checkpoints")
+    if notes.unreadable:
+        result.notes.append(notes.unreadable)
+    _add_anchors(log, result, evidence, notes.copied)
+    covered = result.anchored if result.at_anchors is None else result.at_anchors
+    if covered < size:
+        result.unanchored_s = log.age_s(covered)
+    most = log.own.max_unanchored_s
+    result.too_old = bool(most) and result.unanchored_s > most
+
+
+def _add_anchors(log: AuditLog, result: Result, evidence: Evidence, copied: int) -> None:
+    """Add to a result what anchors signed.
+
+    `copied`: leaves of the largest checkpoint in their directory.
+    """
     result.cosignatures, result.witnesses = evidence.cosignatures, sorted(evidence.names)
     result.witnessed, result.timestamped = evidence.witnessed, evidence.timestamped
     result.timestamped_at = evidence.timestamped_at.isoformat() if evidence.timestamped_at else ""
@@ -410,12 +440,10 @@ def verify(
             f"{evidence.unchecked:,} cosignatures and time stamps are not checked: pass the keys of their witnesses with --vkey, or set "
             "auditor.witnesses and auditor.timestamp_ca_file"
         )
-    if notes.unreadable:
-        result.notes.append(notes.unreadable)
-    if result.anchored < size:
-        result.unanchored_s = log.age_s(result.anchored)
-    most = log.own.max_unanchored_s
-    result.too_old = bool(most) and result.unanchored_s > most
+    if result.leaves:
+        result.notes += evidence.lacking
+    if evidence.witnesses or evidence.roots or log.own.anchor_directory:
+        result.at_anchors = min(result.anchored, max(evidence.witnessed, evidence.timestamped, copied))
 
 
 class _Notes:
@@ -431,6 +459,10 @@ class _Notes:
         self._evidence = evidence
         self._above = self._above_anchors = -1
         self._newest_anchor = log.newest_anchor()
+        #: The largest checkpoint that was read from the directory of the anchors.
+        self.copied = 0
+        #: The directory of the anchors; None without one that can be read.
+        self._directory = log.own.anchor_directory
         self._copies = self._listed()
 
     @property
@@ -457,30 +489,52 @@ class _Notes:
             for each in page:
                 try:
                     self._evidence.check(each)
+                    self._check_copy(each)
                 except EvidenceError as error:
                     wrong.append(Mismatch("anchor", None, f"{each.where}: {error}"))
             yield [Note(each.where, each.note) for each in page], wrong
         self._above_anchors = max(self._above_anchors, last)
         copies: list[Note] = []
+        wrong = []
         while self._copies and self._copies[-1][0] <= size:
-            path = self._copies.pop()[1]
+            named, path = self._copies.pop()
             try:
                 note = read_note(path)
             except OSError as error:
                 self.unreadable = f"{path} is not compared ({error.strerror or error})"
                 continue
-            if note and not is_torn(f"{note}\n".encode(errors="replace"), self._log.own.origin):
-                copies.append(Note(str(path), note))
-        yield copies, []
+            if not note or is_torn(f"{note}\n".encode(errors="replace"), self._log.own.origin):
+                continue
+            if _size_of(note) != named:
+                wrong.append(Mismatch("anchor", None, f"{path} has no checkpoint of {named}: it was replaced"))
+                continue
+            copies.append(Note(str(path), note))
+            self.copied = max(self.copied, named)
+        yield copies, wrong
+
+    def _check_copy(self, kept: Kept) -> None:
+        """Raise `EvidenceError` if the directory that is set had a checkpoint and lacks it now."""
+        if self._directory is None or (kept.kind, kept.anchor) != (DIRECTORY, str(self._directory)):
+            return
+        try:
+            if has_file(self._directory, Checkpoint.parsed(kept.note)):
+                return
+        except OSError as error:
+            self.unreadable = (
+                f"the checkpoint of {kept.size} in {self._directory} is not compared ({error.strerror or error})"
+            )
+            return
+        raise EvidenceError("its file was deleted, cut or replaced")
 
     def _listed(self) -> list[tuple[int, Path]]:
         """Return the files in the directory of the anchors, the largest size first."""
-        if self._log.own.anchor_directory is None:
+        if self._directory is None:
             return []
         try:
-            return sorted(files_in(self._log.own.anchor_directory), reverse=True)
+            return sorted(files_in(self._directory), reverse=True)
         except OSError as error:
-            self.unreadable = f"{self._log.own.anchor_directory} is not compared ({error.strerror or error})"
+            self.unreadable = f"{self._directory} is not compared ({error.strerror or error})"
+            self._directory = None
             return []
 
     def _with_files(self, page: list[Note], size: float) -> tuple[list[Note], list[Mismatch]]:

@@ -635,7 +635,8 @@ class AuditorSettings(Section):
     max_unanchored_s: float = Field(
         0.0,
         ge=0,
-        description="`assay audit verify` exits 3 if leaves are without a signed checkpoint for more seconds than this; 0: never.",
+        description="`assay audit verify` exits 3 if leaves are without a signed checkpoint, or, if anchors are set, at no anchor, for "
+        "more seconds than this; 0: never. With only a time-stamp server, set more than `timestamp_s`.",
     )
     vkey: str = Field(
         "",

@@ -34,6 +34,9 @@ class _State:
     #: Why it did not take the newest one; empty if it did.
     problem: str = ""
     contradicts: bool = False
+    #: Size that the store names for it, and why this cannot be; empty if it can.
+    stored: int = 0
+    excess: str = ""
     #: When to try next, and the pause after the next failure, by the monotonic clock.
     due: float = 0.0
     pause_s: float = RETRY_S
@@ -49,8 +52,8 @@ class Anchoring:
 
     @property
     def problems(self) -> list[str]:
-        """Why anchors lack the newest checkpoint."""
-        return [each.problem for each in self._states.values() if each.problem]
+        """Why anchors lack the newest checkpoint, and what the store names that they cannot have."""
+        return [each for state in self._states.values() for each in (state.problem, state.excess) if each]
 
     def step(self, signed: Signed | None) -> None:
         """Submit a checkpoint where it is due. Never raises for what an operator can fix: see `problems`."""
@@ -64,12 +67,13 @@ class Anchoring:
             return
         for anchor in self._anchors:
             state = self._states[anchor.name]
-            if state.size < signed.checkpoint.size and time.monotonic() >= state.due:
+            _compare(anchor, state, signed.checkpoint.size)
+            if state.size != signed.checkpoint.size and time.monotonic() >= state.due:
                 self._submit(anchor, state, signed)
             metrics.AUDIT_ANCHOR_LEAVES.labels(anchor.name).set(state.size)
             metrics.AUDIT_ANCHOR_SECONDS.labels(anchor.name).set(state.at)
             metrics.AUDIT_ANCHOR_UP.labels(anchor.name).set(not state.problem)
-            metrics.AUDIT_ANCHOR_CONTRADICTS.labels(anchor.name).set(state.contradicts)
+            metrics.AUDIT_ANCHOR_CONTRADICTS.labels(anchor.name).set(state.contradicts or bool(state.excess))
 
     def submit(self, anchor: Anchor, signed: Signed, known: int) -> Anchored:
         """Submit a checkpoint to one anchor now, and keep what it signed.
@@ -144,7 +148,8 @@ class Anchoring:
         states = {}
         for anchor in self._anchors:
             size, at, age = found.get(anchor.name, (0, 0.0, 0.0))
-            states[anchor.name] = _State(size, at, due=time.monotonic() + anchor.every_s - age if size else 0.0)
+            due = time.monotonic() + anchor.every_s - max(0.0, age) if size else 0.0
+            states[anchor.name] = _State(size, at, stored=size, due=due)
         return states
 
     def _connected(self) -> Client:
@@ -155,3 +160,16 @@ class Anchoring:
     def _disconnect(self, error: Exception) -> None:
         log.debug("anchoring: %s", type(error).__name__)
         self.close()
+
+
+def _compare(anchor: Anchor, state: _State, size: int) -> None:
+    """Note if the store names a larger checkpoint than that of the log, and make a submission due then."""
+    if state.stored <= size:
+        state.excess = ""
+    elif not state.excess:
+        state.excess = (
+            f"the store names a checkpoint of {state.stored} leaves of {anchor.name}, and the log has {size}: a row was forged, or an old "
+            "backup was restored. Run assay audit verify --full"
+        )
+        state.due = 0.0
+        log.error("a checkpoint is not one of this log: %s", state.excess)

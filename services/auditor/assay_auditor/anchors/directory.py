@@ -102,6 +102,18 @@ def files_in(path: Path) -> Iterator[tuple[int, Path]]:
             yield int(match[1]), path / entry.name
 
 
+def has_file(path: Path, checkpoint: Checkpoint) -> bool:
+    """True if a file of the directory has this checkpoint, signed by any key. Raises `OSError`."""
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            text, _ = parts_of(read_note(path / name_of(checkpoint.size, attempt)))
+            if Checkpoint.parsed(text) == checkpoint:
+                return True
+        except (FileNotFoundError, NoteError):
+            continue
+    return False
+
+
 def read_note(path: Path) -> str:
     """Return the start of a file that may be a note. Raises `OSError`."""
     with path.open("rb") as file:

@@ -28,6 +28,8 @@ class Kept:
     kind: str
     note: str
     token: str
+    #: When it was signed, as the row says.
+    at: datetime
 
     @property
     def where(self) -> str:
@@ -53,6 +55,17 @@ class Evidence:
     timestamped_at: datetime | None = None
     #: What could not be checked, because no key or root certificate is known.
     unchecked: int = 0
+
+    @property
+    def lacking(self) -> list[str]:
+        """Sentences that name each known witness or time-stamp server that has signed nothing."""
+        absent = sorted({each.name for each in self.witnesses} - self.names)
+        found = [
+            f"the witness {name} has cosigned no checkpoint in the store: see assay audit anchors" for name in absent
+        ]
+        if self.roots and not self.timestamped:
+            found.append("no checkpoint in the store has a valid time stamp: see assay audit anchors")
+        return found
 
     def check(self, kept: Kept) -> datetime | None:
         """Count one, and return its time; None if it cannot be checked. Raises `EvidenceError`."""
@@ -81,6 +94,8 @@ class Evidence:
             raise EvidenceError(str(error)) from None
         if not times:
             raise EvidenceError(f"no cosignature of the key of {kept.anchor} that is known")
+        if kept.at not in times:
+            raise EvidenceError(_moved(max(times), kept.at))
         self.cosignatures += 1
         self.names.add(kept.anchor)
         self.witnessed = max(self.witnessed, kept.size)
@@ -94,6 +109,12 @@ class Evidence:
             at = stamped_at(base64.b64decode(kept.token, validate=True), kept.note, self.roots)
         except ValueError as error:
             raise EvidenceError(str(error) if isinstance(error, TokenError) else "not a time stamp in base64") from None
+        if kept.at != at:
+            raise EvidenceError(_moved(at, kept.at))
         if kept.size >= self.timestamped:
             self.timestamped, self.timestamped_at = kept.size, at
         return at
+
+
+def _moved(signed: datetime, stored: datetime) -> str:
+    return f"it was signed on {signed.isoformat()}, and the store has {stored.isoformat()}"

@@ -61,8 +61,8 @@ def verify(
 ) -> None:
     """Verify every row, leaf hash, disclosure and checkpoint of the audit log.
 
-    Exit codes: 0 intact; 1 a mismatch; 2 the log could not be read; 3 intact, but leaves are without a signed checkpoint for longer than
-    auditor.max_unanchored_s.
+    Exit codes: 0 intact; 1 a mismatch; 2 the log could not be read; 3 intact, but leaves are without a signed checkpoint, or, if anchors
+    are set, at no anchor, for longer than auditor.max_unanchored_s.
     """
     from assay_operations.audit_log import Result, opened_log
     from assay_operations.audit_log import verify as found
@@ -107,9 +107,9 @@ def verify(
     if not intact:
         raise typer.Exit(FINDING)
     if result.too_old:
-        echo(
-            f"leaves have been without a checkpoint for {result.unanchored_s:,.0f} s: is the auditor running?", err=True
-        )
+        where = "at no anchor" if result.at_anchors is not None else "without a checkpoint"
+        hint = "see assay audit anchors" if result.at_anchors is not None else "is the auditor running?"
+        echo(f"leaves have been {where} for {result.unanchored_s:,.0f} s: {hint}", err=True)
         raise typer.Exit(INCONCLUSIVE)
 
 
@@ -117,10 +117,12 @@ def _intact(result: Any) -> str:
     behind = f"; {result.leaves - result.anchored:,} not covered yet" if result.anchored < result.leaves else ""
     expired = f"; {result.expired:,} row(s) expired" if result.expired else ""
     waiting = f"; {result.unfinished:,} row(s) of an unfinished batch" if result.unfinished else ""
+    has = result.at_anchors
+    lag = f"; anchors have {has:,}" if has is not None and has < result.anchored else ""
     names = len(result.witnesses)
     witnessed = f"; {names} witness(es) cosigned {result.witnessed:,}" if names else ""
     stamped = f"; {result.timestamped:,} time-stamped on {result.timestamped_at}" if result.timestamped else ""
-    anchored = f"{witnessed}{stamped}"
+    anchored = f"{lag}{witnessed}{stamped}"
     return f"{result.origin}: intact, {result.leaves:,} leaves; checkpoints cover {result.anchored:,}{behind}{anchored}{expired}{waiting}"
 
 

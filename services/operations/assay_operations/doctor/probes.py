@@ -13,6 +13,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay_auditor.rows import PRESENT_SQL
 from assay_operations.doctor.checks import (
     JUDGED_LATELY,
     ContradictionsFacts,
@@ -24,7 +25,6 @@ from assay_operations.doctor.checks import (
     StreamFacts,
 )
 from assay_schema.failures import GIVEN_UP
-from assay_schema.ids import PLACES
 from assay_schema.settings import FILE_VARIABLE, CaptureSettings
 from assay_schema.streams import DEAD, STREAMS, Stream
 
@@ -468,7 +468,7 @@ def audit_log(client: "Store", database: str, origin: str) -> tuple[int, int, fl
         for table in ("tool_calls", "server_events")
     )
     latest = client.query(
-        f"SELECT greatest(max(watermark), toUInt64(toUnixTimestamp64Milli(now64(3))) * {PLACES}) FROM {database}.watermark"  # noqa: S608
+        f"SELECT greatest(max(watermark), {PRESENT_SQL}) FROM {database}.watermark"  # noqa: S608
     ).result_rows[0][0]
     return int(leaves), covered, unanchored_s, behind_s, int(place) > int(latest)
 
