@@ -31,6 +31,8 @@ from tests.support.console_pages import Pages, console, missing, shown
 from tests.support.sample_rows import iso, session_part, tool_call
 from tests.support.store import StoreServer
 
+#: See the fixture `migrated`.
+MAY_TAMPER = True
 NOW = {"mutations_sync": 2}
 AGENT, PERSON, HOST, COMMENT = "support-bot", "ana", "host-1", "asked by jo"
 #: A session with three calls.
