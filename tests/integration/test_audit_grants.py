@@ -94,7 +94,7 @@ def test_every_wider_grant_is_named_with_its_user(tmp_path: Path) -> None:
     assert wider["writer"] == "ALTER DELETE ON assay_base.audit_rows"
     assert wider["auditor"] == "ALTER UPDATE ON assay_base.audit_rows, TRUNCATE ON assay_base.audit_leaves"
     assert wider["evaluator"] == "INSERT ON assay_base.audit_checkpoints"
-    assert wider["owner"] == "ALTER DELETE ON assay_base.audit_leaves, TRUNCATE ON assay_base.audit_anchors"
+    assert wider["owner"] == "ALTER TABLE ON assay_base.audit_leaves, TRUNCATE ON assay_base.audit_anchors"
     assert wider["operator"] == "DROP VIEW ON assay.audit_rows"
     assert "ALL ON assay_base.audit_rows" in wider["console"]
     assert wider.keys() == {"writer", "auditor", "evaluator", "owner", "operator", "console"}

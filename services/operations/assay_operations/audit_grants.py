@@ -1,4 +1,6 @@
-"""Check the rights on the tables of the audit log: services read it, the auditor inserts, the owner deletes rows that expire.
+"""Check the rights of services and of the owner on the tables of the audit log.
+
+Services read it, the auditor also inserts, and the owner deletes rows and disclosures that expire or are erased.
 
 A ClickHouse server lists them in its system tables. In the embedded store rights are constants of its code, and no statement changes them.
 """
@@ -98,7 +100,7 @@ class Rights:
 def too_wide(
     granted: Sequence[Granted], members: Sequence[tuple[str, str]], rights: Rights, databases: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Return each identity that may change the log more than it needs to, with the rights that are too many. Pure.
+    """Return each identity that may change the log more than it needs to, with those rights. Pure.
 
     `members`: users or roles with a role that they have. `databases`: of the tables, and of the views. The owner may replace views, and
     change the tables of which it deletes rows.
