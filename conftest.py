@@ -197,9 +197,12 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def migrated(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
-    """A real store with all tables and no row, one for each module."""
-    with StoreServer(tmp_path_factory.mktemp("store"), tables=tables) as server:
+def migrated(
+    request: pytest.FixtureRequest, tables: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[StoreServer]:
+    """A real store with all tables and no row, one for each module; in one with `MAY_TAMPER`, its owner may change an audit log."""
+    may_tamper = getattr(request.module, "MAY_TAMPER", False)
+    with StoreServer(tmp_path_factory.mktemp("store"), tables=tables, may_tamper=may_tamper) as server:
         yield server
 
 
@@ -225,9 +228,10 @@ def empty_store(_kept_store: tuple[StoreServer, Collection[str]]) -> Iterator[St
 
 
 @pytest.fixture
-def own_store(tables: Path, tmp_path: Path) -> Iterator[StoreServer]:
-    """A real store with all tables and no row, for one test alone."""
-    with StoreServer(tmp_path / "store", tables=tables) as server:
+def own_store(request: pytest.FixtureRequest, tables: Path, tmp_path: Path) -> Iterator[StoreServer]:
+    """A real store with all tables and no row, for one test alone; `MAY_TAMPER` as with `migrated`."""
+    may_tamper = getattr(request.module, "MAY_TAMPER", False)
+    with StoreServer(tmp_path / "store", tables=tables, may_tamper=may_tamper) as server:
         yield server
 
 

@@ -25,6 +25,8 @@ from tests.support.cli import Cli
 from tests.support.store import StoreServer
 from tests.support.witness import ROOT, OwnWitness
 
+#: See the fixture `migrated`.
+MAY_TAMPER = True
 Document = dict[str, Any]
 Program = Callable[[list[Document]], list[str]]
 

@@ -34,6 +34,7 @@ ALLOWED = {
     "audit.py: Attempt.__exit__": "the record itself",
     "audit.py: Trail._taken": "a record that waited",
     "audit.py: Trail.insert": "the record itself",
+    "audit_grants.py: ": "names of rights, which it compares with those of the store",
     "audit.py: Trail.note": "the record itself, of something that changes nothing",
     "evaluations/judge_spending.py: Spending.settle": "it sets an event of this process, which calls that wait for money wake from",
     "evaluations/nightly.py: Nightly._store": "the record of a night",

@@ -37,6 +37,8 @@ from tests.support.timestamp_server import TimestampServer
 from tests.support.wait import until
 from tests.support.witness import AicsWitness, OwnWitness, aics_witness
 
+#: See the fixture `migrated`.
+MAY_TAMPER = True
 AnyWitness = OwnWitness | AicsWitness
 NOW = {"mutations_sync": 2}
 

@@ -21,6 +21,8 @@ from tests.support.audited import ORIGIN, TABLES, Audited, operation
 from tests.support.cli import Cli, called
 from tests.support.store import StoreServer
 
+#: See the fixture `migrated`.
+MAY_TAMPER = True
 #: Tool calls of two months ago, and of today.
 OLD, NEW = 6, 4
 KEPT_DAYS = "[retention]\naudit_days = 30\n"

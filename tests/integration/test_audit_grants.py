@@ -84,6 +84,7 @@ def test_every_wider_grant_is_named_with_its_user(tmp_path: Path) -> None:
         "console": ["GRANT ALL ON *.*"],
         "auditor": ["GRANT ALTER UPDATE(status) ON assay_base.audit_rows", "GRANT TRUNCATE ON assay_base.audit_leaves"],
         "evaluator": ["GRANT INSERT ON assay_base.audit_checkpoints"],
+        "owner": ["GRANT ALTER DELETE ON assay_base.audit_leaves", "GRANT TRUNCATE ON assay_base.audit_anchors"],
         "operator": ["GRANT DROP VIEW ON assay.audit_rows"],
         "exporter": ["GRANT ALTER ON assay_base.*", "REVOKE ALTER ON assay_base.*"],
         "sre": ["GRANT OPTIMIZE ON assay_base.candidates", "GRANT CREATE TEMPORARY TABLE ON *.*"],
@@ -93,9 +94,10 @@ def test_every_wider_grant_is_named_with_its_user(tmp_path: Path) -> None:
     assert wider["writer"] == "ALTER DELETE ON assay_base.audit_rows"
     assert wider["auditor"] == "ALTER UPDATE ON assay_base.audit_rows, TRUNCATE ON assay_base.audit_leaves"
     assert wider["evaluator"] == "INSERT ON assay_base.audit_checkpoints"
+    assert wider["owner"] == "ALTER TABLE ON assay_base.audit_leaves, TRUNCATE ON assay_base.audit_anchors"
     assert wider["operator"] == "DROP VIEW ON assay.audit_rows"
     assert "ALL ON assay_base.audit_rows" in wider["console"]
-    assert wider.keys() == {"writer", "auditor", "evaluator", "operator", "console"}
+    assert wider.keys() == {"writer", "auditor", "evaluator", "owner", "operator", "console"}
 
 
 def test_a_server_that_does_not_tell_prefixes_from_names_is_checked(tmp_path: Path) -> None:
@@ -166,7 +168,11 @@ def test_what_is_taken_back_does_not_count_and_a_part_of_it_does() -> None:
         (Granted("writer", "SELECT", None, None), False),
         (Granted("writer", "INSERT", None, None), True),
         (Granted("auditor", "INSERT", None, None), False),
-        (Granted("owner", "ALTER", None, None), False),
+        (Granted("owner", "ALTER", None, None), True),
+        (Granted("owner", "ALTER", "assay_base", "audit_checkpoints"), True),
+        (Granted("owner", "ALTER", "assay_base", "audit_rows"), False),
+        (Granted("owner", "ALTER", "assay", None), False),
+        (Granted("owner", "INSERT", None, None), False),
         (Granted("somebody", "ALTER", None, None), False),
     ],
 )

@@ -25,6 +25,9 @@ from tests.support.sample_rows import candidate, server_event, tool_call
 from tests.support.store import PASSWORD, StoreServer
 from tests.support.wait import until
 
+#: See the fixture `migrated`.
+MAY_TAMPER = True
+
 
 @pytest.fixture
 def audited(migrated: StoreServer, tmp_path: Path) -> Iterator[Audited]:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.integration.test_store_rights import ask
-from tests.support.audit_attacks import A_RECORD, AUDIT, LOSSES
+from tests.support.audit_attacks import A_RECORD, AUDIT, KEPT, LOG_LOSSES, LOSSES
 from tests.support.store import ROLES, StoreServer
 
 DENIED = "497"
@@ -89,3 +89,24 @@ def test_limits_and_settings_of_an_operator_are_fixed(recorded: StoreServer) -> 
         "SET ROLE owner",
     ):
         assert ask(recorded, "operator", statement)[0], statement
+
+
+@pytest.mark.parametrize("table", KEPT)
+@pytest.mark.parametrize("statement", LOG_LOSSES)
+def test_the_owner_deletes_and_changes_no_leaf_checkpoint_or_anchor(
+    migrated: StoreServer, table: str, statement: str
+) -> None:
+    assert ask(migrated, "owner", statement.format(f"assay_base.{table}"))[0] == DENIED
+
+
+def test_the_owner_deletes_rows_of_the_log_and_adds_columns_to_its_tables(migrated: StoreServer) -> None:
+    for table in ("audit_rows", "audit_disclosures"):
+        assert ask(migrated, "owner", f"ALTER TABLE assay_base.{table} DELETE WHERE 1") == ("", "")
+    for table in KEPT:
+        assert ask(migrated, "owner", f"ALTER TABLE assay_base.{table} ADD COLUMN more String") == ("", "")
+
+
+def test_an_exporter_reads_no_value_of_a_personal_field_of_the_audit_log(migrated: StoreServer) -> None:
+    assert ask(migrated, "exporter", "SELECT log, leaf_index, digest FROM assay.audit_disclosures") == ("", "")
+    for columns in ("disclosure", "*", "digest, disclosure"):
+        assert ask(migrated, "exporter", f"SELECT {columns} FROM assay.audit_disclosures")[0] == DENIED, columns

@@ -28,6 +28,8 @@ from tests.support.sample_rows import iso
 from tests.support.store import StoreServer
 from tests.support.witness import OwnWitness
 
+#: See the fixture `migrated`.
+MAY_TAMPER = True
 NEW = Signer(ORIGIN, b"n" * 32)
 
 

@@ -29,6 +29,8 @@ from tests.support.audited import ORIGIN, TABLES, Audited, failure
 from tests.support.cli import Cli, called
 from tests.support.store import StoreServer
 
+#: See the fixture `migrated`.
+MAY_TAMPER = True
 LEAVES = 9
 NOW = {"mutations_sync": 2}
 
@@ -567,6 +569,30 @@ def test_since_reads_only_later_rows_but_all_leaf_hashes(log: Log) -> None:
     assert log.problems("--since", "2030-01-01T00:00:00Z") == []
     log.delete("audit_leaves", "leaf_index = 3")
     assert ("missing_leaf", 3) in log.problems("--since", "2030-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(("more", "complete"), [((), True), (("--since", "2030-01-01T00:00:00Z"), False)])
+def test_a_result_is_complete_only_if_every_row_was_read(log: Log, more: tuple[str, ...], complete: bool) -> None:
+    result = orjson.loads(log.audit("verify", "--json", "--no-record", *more).stdout.splitlines()[-1])
+    assert (result["intact"], result["complete"]) == (True, complete)
+    log.delete("audit_leaves", "leaf_index = 3")
+    for full in ((), ("--full",)):
+        result = orjson.loads(log.audit("verify", "--json", "--no-record", *full, *more).stdout.splitlines()[-1])
+        assert (result["intact"], result["complete"]) == (False, bool(full) and complete)
+
+
+def test_a_value_that_only_contains_the_name_is_counted_and_not_erased(log: Log) -> None:
+    before = log.audited.query("SELECT count() FROM assay.audit_disclosures")
+    done = log.cli.call("audit", "erase", "--subject", "HELP", "--yes", role="owner", extra=log.own)
+    assert (done.returncode, done.stdout) == (0, b"erased 0 value(s)\n")
+    assert b"8 other value(s) contain this name, and are not erased" in done.stderr
+    assert log.audited.query("SELECT count() FROM assay.audit_disclosures") == before
+
+
+def test_a_key_file_with_bytes_that_are_no_text_exits_2_with_one_line(log: Log) -> None:
+    (log.audited.directory / PUBLIC_FILE).write_bytes(b"\xff\xfe\n")
+    done = log.audit("verify")
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1), done.stderr
 
 
 def test_what_cannot_be_read_exits_2(log: Log, tmp_path: Path) -> None:

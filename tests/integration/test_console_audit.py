@@ -21,6 +21,7 @@ from assay_auditor.rows import record_id
 from assay_console.people import Role
 from assay_operations.audit_log import AuditLog
 from assay_operations.audit_reads import standing
+from assay_operations.doctor import probes
 from assay_runtime.store import connect
 from assay_schema.ids import new_event_id
 from assay_schema.settings import RedisSettings, Settings
@@ -30,6 +31,8 @@ from tests.support.console_pages import Pages, console, missing, shown
 from tests.support.sample_rows import iso, session_part, tool_call
 from tests.support.store import StoreServer
 
+#: See the fixture `migrated`.
+MAY_TAMPER = True
 NOW = {"mutations_sync": 2}
 AGENT, PERSON, HOST, COMMENT = "support-bot", "ana", "host-1", "asked by jo"
 #: A session with three calls.
@@ -57,6 +60,12 @@ class Log:
 
     def command(self, sql: str) -> None:
         self.audited.owner.command(sql, settings=NOW)
+
+    def last_verification(self) -> tuple[str, int] | None:
+        """Return outcome and mismatches of the newest verification that `assay doctor` finds."""
+        first_s, last = probes.audit_verification(self.audited.owner, "assay", ORIGIN)
+        assert first_s is not None
+        return last and last[:2]
 
 
 @contextmanager
@@ -406,9 +415,11 @@ async def test_a_recorded_verification_is_the_first_line_and_a_row_of_the_log(ow
     log = own_log
     assert log.audit("verify", role="operator") == 2, "an operator may not read the log"
     assert log.audit("verify", "--no-record", role="owner") == 0
+    assert log.last_verification() is None, "nothing is recorded"
     async with console(log.settings()) as pages:
         assert (await pages.json("/audit"))["standing"]["value"]["verified"] is None
     assert log.audit("verify", role="owner") == 0
+    assert log.last_verification() == ("done", 0)
     async with console(log.settings()) as pages:
         document, page = await both(pages, "/audit")
         state = document["standing"]["value"]
@@ -435,6 +446,7 @@ async def test_a_recorded_verification_is_the_first_line_and_a_row_of_the_log(ow
         assert (state["state"], state["verified"]["first_leaf"]) == ("bad", 5)
         assert "found that the log was changed (row at leaf 5)" in page
     assert log.audit("verify", "--since", "1s", role="owner") == 0, "it reads no row"
+    assert log.last_verification() == ("failed", 1), "the mismatch may be in a row that was not read"
     async with console(log.settings()) as pages:
         document, page = await both(pages, "/audit")
         state = document["standing"]["value"]

@@ -16,7 +16,7 @@ from assay_runtime.migrate import migrations
 from assay_schema.settings import RetentionSettings, StoreSettings
 from assay_store.roles import FINDING_COLUMNS, LABEL_COLUMNS
 from tests.integration.engine_roles import ADMIN, EngineWithUsers
-from tests.support.audit_attacks import A_RECORD, AUDIT, LOSSES
+from tests.support.audit_attacks import A_RECORD, AUDIT, KEPT, LOG_LOSSES, LOSSES
 from tests.support.deployed_secrets import make_secrets
 
 ROOT = Path(__file__).parents[2]
@@ -160,6 +160,21 @@ def test_a_later_migration_may_still_add_a_column_to_the_audit(recorded: EngineW
     recorded.run("owner", f"ALTER TABLE {AUDIT} ADD COLUMN IF NOT EXISTS more String COMMENT 'More.'")
 
 
+@pytest.mark.parametrize("table", KEPT)
+@pytest.mark.parametrize("statement", LOG_LOSSES)
+def test_the_owner_deletes_and_changes_no_leaf_checkpoint_or_anchor(
+    engine: EngineWithUsers, table: str, statement: str
+) -> None:
+    assert engine.code("owner", statement.format(f"{BASE}.{table}")) == ACCESS_DENIED
+
+
+def test_the_owner_deletes_rows_of_the_log_and_adds_columns_to_its_tables(engine: EngineWithUsers) -> None:
+    for table in ("audit_rows", "audit_disclosures"):
+        engine.run("owner", f"ALTER TABLE {BASE}.{table} DELETE WHERE 1")
+    for table in KEPT:
+        engine.run("owner", f"ALTER TABLE {BASE}.{table} ADD COLUMN IF NOT EXISTS more String COMMENT 'More.'")
+
+
 @pytest.mark.parametrize("reader", ["sre", "exporter", "console"])
 def test_readers_see_every_view_and_no_table_behind_it(engine: EngineWithUsers, reader: str) -> None:
     engine.run("owner", f"INSERT INTO {BASE}.watermarks (shard, watermark) VALUES (0, 42)")
@@ -195,11 +210,12 @@ def test_readers_stay_read_only(engine: EngineWithUsers, reader: str) -> None:
     assert engine.code(reader, "SET readonly = 0") in {ACCESS_DENIED, READONLY}
 
 
-def test_the_console_reads_no_value_of_a_personal_field_of_the_audit_log(engine: EngineWithUsers) -> None:
-    engine.run("console", f"SELECT log, leaf_index, digest FROM {VIEWS}.audit_disclosures")
+@pytest.mark.parametrize("user", ["console", "exporter"])
+def test_who_shows_or_exports_rows_reads_no_value_of_a_personal_field(engine: EngineWithUsers, user: str) -> None:
+    engine.run(user, f"SELECT log, leaf_index, digest FROM {VIEWS}.audit_disclosures")
     for columns in ("disclosure", "*", "digest, disclosure"):
-        assert engine.code("console", f"SELECT {columns} FROM {VIEWS}.audit_disclosures") == ACCESS_DENIED
-    assert engine.code("console", f"SELECT 1 FROM {VIEWS}.audit_disclosures WHERE disclosure = ''") == ACCESS_DENIED
+        assert engine.code(user, f"SELECT {columns} FROM {VIEWS}.audit_disclosures") == ACCESS_DENIED
+    assert engine.code(user, f"SELECT 1 FROM {VIEWS}.audit_disclosures WHERE disclosure = ''") == ACCESS_DENIED
 
 
 @pytest.mark.parametrize("table", ["labels", "dataset_cases", "contradiction_labels"])

@@ -38,3 +38,19 @@ LOSSES = [
         " VALUES (1, '00000000-0000-7000-8000-000000000009', 'started', '2026-01-05 00:00:00', 'prune', 'ana', '{}', '2000-01-01')"
     ),
 ]
+
+#: Tables of the audit log of which the owner deletes nothing, and ways to remove or change rows of one.
+KEPT = ("audit_leaves", "audit_checkpoints", "audit_anchors")
+LOG_LOSSES = [
+    "ALTER TABLE {} DELETE WHERE 1",
+    "ALTER TABLE {} UPDATE stored_at = now64() WHERE 1",
+    "DELETE FROM {} WHERE 1",
+    "TRUNCATE TABLE {}",
+    "DROP TABLE {}",
+    "DETACH TABLE {}",
+    "ALTER TABLE {} DROP PARTITION tuple()",
+    "ALTER TABLE {} CLEAR COLUMN stored_at",
+    "ALTER TABLE {} MODIFY TTL toDateTime(stored_at) + INTERVAL 1 SECOND",
+    "OPTIMIZE TABLE {} FINAL DEDUPLICATE BY log",
+    "RENAME TABLE {} TO assay_base.other",
+]

@@ -14,11 +14,12 @@ from typing import Self
 
 from assay_runtime.store import Client, connect
 from assay_schema.settings import RetentionSettings, Settings, StoreSettings
-from assay_store.roles import AUDIT_TABLE
+from assay_store.roles import KEPT_TABLES
 from tests.support.ports import free_port
 
 ROLES = ("owner", "writer", "sre", "exporter", "evaluator", "operator", "console", "auditor")
 PASSWORD = "test"
+_TAMPERED = Path(__file__).with_name("tampered_store.py")
 #: The views that keep the rollups, in the order of the data.
 ROLLUP_REFRESHES = (
     "rollup_minute_refresh", "rollup_minute_repair", "rollup_hour_refresh", "rollup_hour_repair",
@@ -44,14 +45,20 @@ class StoreServer:
     """A store with one user per role, named like it, all with the password `test`; `options` as on the command line.
 
     `tables`: the data directory of another store that was shut down; this store begins with a copy. `kill` is SIGKILL; `start` after it
-    reopens the data.
+    reopens the data. `may_tamper`: its owner may change every table of the audit log, as nobody may but who has the store's machine.
     """
 
     def __init__(
-        self, directory: Path, *options: str, tables: Path | None = None, python: Sequence[str] = (sys.executable,)
+        self,
+        directory: Path,
+        *options: str,
+        tables: Path | None = None,
+        python: Sequence[str] = (sys.executable,),
+        may_tamper: bool = False,
     ) -> None:
         """Prepare the store. `python`: the interpreter, with any wrapper."""
-        self._options, self._tables, self._python = options, tables, python
+        self._options, self._tables = options, tables
+        self._program = [*python, str(_TAMPERED)] if may_tamper else [*python, "-m", "assay_store"]
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.directory = directory
@@ -76,12 +83,12 @@ class StoreServer:
     def empty(self, kept: Collection[str]) -> None:
         """Remove the rows of all tables except those `kept`; a store that was killed is started first.
 
-        It begins with new tables if the audit table has rows, which nobody may remove.
+        It begins with new tables if one has rows that no role may remove.
         """
         if not self.running:
             self.start()
         filled = self.tables_with_rows() - set(kept)
-        if AUDIT_TABLE in filled:
+        if filled & set(KEPT_TABLES):
             self.stop()
             shutil.rmtree(self.directory / "data")
             self.start()
@@ -106,7 +113,7 @@ class StoreServer:
         users = self.directory / "users.json"
         users.write_text(json.dumps({role: {"role": role, "password": PASSWORD} for role in ROLES}))
         users.chmod(0o600)
-        command = [*self._python, "-m", "assay_store", "--data", str(data)]
+        command = [*self._program, "--data", str(data)]
         command += ["--port", str(self.port), "--users", str(users), *self._options]
         with (self.directory / "store.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)

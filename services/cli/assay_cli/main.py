@@ -1,6 +1,7 @@
 """The `assay` command: its subcommands, and how their errors are reported.
 
-Exit codes: 0 ok, 1 a finding, 2 a usage or operational error. An error that the user can fix is one line on stderr; a traceback is a bug.
+Exit codes: 0 ok, 1 a finding, 2 a usage or operational error, or a bug. An error that the user can fix is one line on stderr; a traceback
+is a bug.
 """
 
 import importlib.metadata
@@ -10,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NoReturn
 
 import typer
 
@@ -55,9 +56,13 @@ class _Commands(LazyGroup):
             raise typer.Exit(OPERATIONAL) from None
 
 
-def _traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Print the traceback of a bug. Its text can contain captured data, so it is filtered for the terminal."""
+def _traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> NoReturn:
+    """Print the traceback of a bug. Its text can contain captured data, so it is filtered for the terminal.
+
+    The exit code is not Python's 1, which means a finding: a mismatch of `assay audit verify`, for example.
+    """
     echo("".join(traceback.format_exception(kind, error, trace)), err=True, nl=False)
+    raise SystemExit(OPERATIONAL)
 
 
 def _version(wanted: bool) -> None:

@@ -33,6 +33,8 @@ class Plan:
     digests: tuple[tuple[int, str], ...]
     #: Rows that lose a value.
     rows: int
+    #: Values that contain the name in any case, and more: a comment or a path, for example. They stay.
+    similar: int = 0
 
     @property
     def target(self) -> dict[str, Any]:
@@ -48,6 +50,8 @@ def plan_erase(data: Path, *, subject: str, progress: Counts | None = None) -> P
     settings = settings_for("owner", data)
     log = settings.auditor.origin
     digests: set[tuple[int, str]] = set()
+    similar: set[tuple[int, str]] = set()
+    part = subject.casefold()
     with open_store(settings.store) as client:
         size = _size(client, log)
         seen.total = size
@@ -60,10 +64,14 @@ def plan_erase(data: Path, *, subject: str, progress: Counts | None = None) -> P
             ).result_rows
             for index, digest, text in found:
                 field = opened(text)
-                if field is not None and field[1] == subject and not (field[0] == RANGE_FIELD and index in records):
+                if field is None or (field[0] == RANGE_FIELD and index in records):
+                    continue
+                if field[1] == subject:
                     digests.add((int(index), str(digest)))
+                elif part in field[1].casefold():
+                    similar.add((int(index), str(digest)))
             seen.rows = min(size, start + _PAGE)
-    return Plan(data, log, tuple(sorted(digests)), len({index for index, _ in digests}))
+    return Plan(data, log, tuple(sorted(digests)), len({index for index, _ in digests}), len(similar))
 
 
 def groups_of(digests: Sequence[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:

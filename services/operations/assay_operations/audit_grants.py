@@ -1,4 +1,6 @@
-"""Check the rights on the tables of the audit log: services read it, and the auditor also inserts.
+"""Check the rights of services and of the owner on the tables of the audit log.
+
+Services read it, the auditor also inserts, and the owner deletes rows and disclosures that expire or are erased.
 
 A ClickHouse server lists them in its system tables. In the embedded store rights are constants of its code, and no statement changes them.
 """
@@ -15,6 +17,12 @@ if TYPE_CHECKING:
 TABLES = ("audit_rows", "audit_leaves", "audit_disclosures", "audit_checkpoints", "audit_anchors")
 #: The identity that creates tables and deletes rows: a person's, not a service's.
 OWNER = "owner"
+#: Tables whose rows the owner deletes, to expire or to erase them. In the others it may only insert and add columns.
+DELETED_BY_OWNER = ("audit_rows", "audit_disclosures")
+_OF_OWNER = (
+    "INSERT", "ALTER ADD COLUMN", "ALTER COMMENT COLUMN", "CREATE", "DROP VIEW", "ALTER VIEW",
+    "ALTER DATABASE SETTINGS", "ALTER MODIFY DATABASE COMMENT",
+)  # fmt: skip
 _INSERTS = "auditor"
 _READING = ("SELECT", "SHOW", "CHECK", "dictGet")
 #: Levels of rights on tables, and the group of rights by which a user gives rights to others or becomes another.
@@ -72,9 +80,12 @@ class Rights:
         inner = self._inner.get(name, [])
         return [each for part in inner for each in self.single(part)] if inner else [name]
 
-    def changes(self, name: str, *, may_insert: bool) -> bool:
-        """True if a single right may change the log, or give such a right to a user."""
-        if name.startswith(_READING) or (may_insert and name == "INSERT"):
+    def changes(self, name: str, also: tuple[str, ...]) -> bool:
+        """True if a single right may change the log, or give such a right to a user.
+
+        `also`: the beginnings of rights that are no more than needed, in addition to those to read.
+        """
+        if name.startswith((*_READING, *also)):
             return False
         if name not in self._level:  # of a newer server: better reported than missed
             return True
@@ -89,23 +100,25 @@ class Rights:
 def too_wide(
     granted: Sequence[Granted], members: Sequence[tuple[str, str]], rights: Rights, databases: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Return each identity of a service that may change the log, with the rights that are too many. Pure.
+    """Return each identity that may change the log more than it needs to, with those rights. Pure.
 
-    `members`: users or roles with a role that they have. `databases`: of the tables, and of the views.
+    `members`: users or roles with a role that they have. `databases`: of the tables, and of the views. The owner may replace views, and
+    change the tables of which it deletes rows.
     """
     roles: dict[str, list[str]] = {}
     for holder, role in members:
         roles.setdefault(holder, []).append(role)
     for identity in STORE_IDENTITIES:
-        if identity.name == OWNER:
-            continue
         holders = _holders(identity.name, roles)
         own = [each for each in granted if each.holder in holders]
+        is_owner = identity.name == OWNER
+        also = _OF_OWNER if is_owner else ("INSERT",) if identity.name == _INSERTS else ()
         found = {
             f"{right} ON {database}.{table}"
-            for database in databases
+            for database in (databases[:1] if is_owner else databases)
             for table in TABLES
-            for right in _changing(own, rights, database, table, may_insert=identity.name == _INSERTS)
+            if not (is_owner and table in DELETED_BY_OWNER)
+            for right in _changing(own, rights, database, table, also)
         }
         if found:
             yield identity.name, ", ".join(sorted(found))
@@ -121,7 +134,7 @@ def _holders(name: str, roles: Mapping[str, list[str]]) -> set[str]:
     return found
 
 
-def _changing(own: Sequence[Granted], rights: Rights, database: str, table: str, *, may_insert: bool) -> set[str]:
+def _changing(own: Sequence[Granted], rights: Rights, database: str, table: str, also: tuple[str, ...]) -> set[str]:
     """Return the granted rights, groups by their name, that may change a table. A revoked right counts for its own holder."""
     found = set[str]()
     for each in own:
@@ -137,7 +150,7 @@ def _changing(own: Sequence[Granted], rights: Rights, database: str, table: str,
             for single in rights.single(other.right)
         }
         left = [single for single in rights.single(each.right) if single not in taken]
-        if any(rights.changes(single, may_insert=may_insert) for single in left):
+        if any(rights.changes(single, also) for single in left):
             found.add(each.right)
     return found
 

@@ -164,7 +164,7 @@ class AuditLog:
     def _public(self) -> str:
         path = self.own.directory / PUBLIC_FILE
         try:
-            return path.read_text()
+            return path.read_text(errors="replace")
         except OSError as error:
             raise OperationError(
                 "not_found",

@@ -440,6 +440,26 @@ def test_an_audit_log_that_lags_or_is_not_signed_is_a_warning(
     assert (found.status, words in found.summary, bool(found.hint)) == (status, True, status is Status.WARN), found
 
 
+@pytest.mark.parametrize(
+    ("first_s", "last", "status", "words"),
+    [
+        (None, None, Status.OK, "none yet"),
+        (checks.UNVERIFIED_S, None, Status.OK, "none yet"),
+        (checks.UNVERIFIED_S + 1, None, Status.WARN, "the log is 7 d old, and no verification"),
+        (9e6, ("done", 0, checks.UNVERIFIED_S), Status.OK, "intact 7 d ago"),
+        (9e6, ("done", 0, checks.UNVERIFIED_S + 1), Status.WARN, "the last one of all rows was 7 d ago"),
+        (9e6, ("failed", 1, 60.0), Status.FAIL, "found 1 mismatch 60 s ago"),
+        (60.0, ("failed", 2, 9e6), Status.FAIL, "found 2 mismatches"),
+        (60.0, ("failed", 0, 1.0), Status.FAIL, "found a mismatch"),
+    ],
+)
+def test_a_verification_that_failed_is_a_failure_and_one_that_is_due_a_warning(
+    first_s: float | None, last: tuple[str, int, float] | None, status: Status, words: str
+) -> None:
+    found = checks.audit_verification(first_s, last)
+    assert (found.status, words in found.summary, bool(found.hint)) == (status, True, status is not Status.OK), found
+
+
 def test_rows_of_the_audit_log_that_should_have_expired_are_a_warning() -> None:
     assert checks.audit_log(5, 5, 0.0, 0.0, False, overdue=0).status is Status.OK
     found = checks.audit_log(5, 5, 0.0, 0.0, False, overdue=3)

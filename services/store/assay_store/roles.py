@@ -37,6 +37,9 @@ AUDIT_TABLE = "operations_audit"
 AUDIT_LOG_TABLES = ("audit_rows", "audit_leaves", "audit_disclosures", "audit_checkpoints", "audit_anchors")
 """Tables of the audit log. Of all services only the auditor inserts into them."""
 
+KEPT_TABLES = (AUDIT_TABLE, "audit_leaves", "audit_checkpoints", "audit_anchors")
+"""Tables of which no role deletes or changes a row. The owner deletes rows of the log and disclosures to expire or erase them."""
+
 AUDITED_VIEWS = ("tool_calls", "server_events", "capture_failures", "operations_audit", "watermark")
 """Views of which the auditor writes the log."""
 
@@ -151,9 +154,15 @@ _ENGINE_GRANTS = tuple(f"GRANT TABLE ENGINE ON {name}" for name in MERGE_TREE_EN
 
 _NO_LOSS_OF_AUDIT = (
     # Each right that could make a row disappear or change: `OPTIMIZE ... DEDUPLICATE BY` and a TTL delete rows too.
-    f"REVOKE ALTER, TRUNCATE, OPTIMIZE, DROP TABLE ON {BASE_DATABASE}.{AUDIT_TABLE}",
-    f"GRANT ALTER ADD COLUMN, ALTER COMMENT COLUMN ON {BASE_DATABASE}.{AUDIT_TABLE}",
+    *(f"REVOKE ALTER, TRUNCATE, OPTIMIZE, DROP TABLE ON {BASE_DATABASE}.{table}" for table in KEPT_TABLES),
+    *(f"GRANT ALTER ADD COLUMN, ALTER COMMENT COLUMN ON {BASE_DATABASE}.{table}" for table in KEPT_TABLES),
     f"REVOKE DROP DATABASE ON {BASE_DATABASE}.*",
+)
+
+_NO_PERSONAL_VALUES = (
+    # Which personal fields of the audit log are not erased, but not their values.
+    f"REVOKE SELECT ON {VIEW_DATABASE}.audit_disclosures",
+    f"GRANT SELECT(log, leaf_index, digest) ON {VIEW_DATABASE}.audit_disclosures",
 )
 
 GRANTS: dict[str, tuple[str, ...]] = {
@@ -174,7 +183,7 @@ GRANTS: dict[str, tuple[str, ...]] = {
         *(f"REVOKE INSERT ON {BASE_DATABASE}.{table}" for table in (AUDIT_TABLE, *AUDIT_LOG_TABLES)),
     ),
     Role.SRE: (f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",),
-    Role.EXPORTER: (f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",),
+    Role.EXPORTER: (f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*", *_NO_PERSONAL_VALUES),
     Role.EVALUATOR: (
         *(f"GRANT INSERT ON {BASE_DATABASE}.{table}" for table in (*EVALUATION_TABLES, *CONTRADICTION_TABLES)),
         *(f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.{table}" for table in EVALUATION_TABLES),
@@ -188,9 +197,7 @@ GRANTS: dict[str, tuple[str, ...]] = {
     ),
     Role.CONSOLE: (
         f"GRANT SHOW, SELECT ON {VIEW_DATABASE}.*",
-        # Everyone who is signed in can read what this role reads: not the values of personal fields of the audit log.
-        f"REVOKE SELECT ON {VIEW_DATABASE}.audit_disclosures",
-        f"GRANT SELECT(log, leaf_index, digest) ON {VIEW_DATABASE}.audit_disclosures",
+        *_NO_PERSONAL_VALUES,  # everyone who is signed in can read what this role reads
         *(f"GRANT INSERT ON {BASE_DATABASE}.{table}" for table in REVIEW_TABLES),
     ),
     Role.AUDITOR: (

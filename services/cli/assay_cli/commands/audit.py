@@ -87,13 +87,13 @@ def verify(
                 if not full:
                     break
         intact = not result.mismatches
+        is_partial = since_ms is not None or (first is not None and not full)
         if record:
-            is_partial = since_ms is not None or (first is not None and not full)
             problem = record_verification(data, result, local_actor(), is_partial=is_partial, first=first)
             result.notes += [problem] if problem else []
         if as_json:
             emit(
-                orjson.dumps({"event": "result", "intact": intact, "complete": intact or full, **vars(result)}).decode()
+                orjson.dumps({"event": "result", "intact": intact, "complete": not is_partial, **vars(result)}).decode()
             )
         elif intact:
             echo(_intact(result))
@@ -346,7 +346,8 @@ def erase(
     """Erase a name from the audit log permanently.
 
     Its rows, their hashes and every proof stay as they are. The values and salts behind the digests are deleted. Tool calls and audit
-    records outside of the log are not changed.
+    records outside of the log are not changed. Only values that are exactly the name are erased; the number of those that contain it, in
+    any case, is printed. To erase such a value, pass it as a whole.
     """
     from assay_operations.audit_erase import apply, plan_erase
 
@@ -355,6 +356,11 @@ def erase(
         with Progress(Mode.AUTO) as counter:
             plan = plan_erase(data, subject=subject, progress=counter)
         found = f"{len(plan.digests):,} value(s) in {plan.rows:,} row(s) of the audit log"
+        if plan.similar:
+            echo(
+                f"{plan.similar:,} other value(s) contain this name, and are not erased: see assay audit erase --help",
+                err=True,
+            )
 
         def show() -> None:
             echo(f"about to erase {found}", err=True)

@@ -702,6 +702,33 @@ def audit_log(
     return Finding(name, Status.OK, summary)
 
 
+#: Seconds after which a verification of the whole log is due again.
+UNVERIFIED_S = 7 * 86_400.0
+
+
+def audit_verification(first_s: float | None, last: tuple[str, int, float] | None) -> Finding:
+    """Check the recorded verifications of the audit log.
+
+    `first_s`: seconds since the first leaf was written; None without one. `last`: outcome, mismatches and age in seconds of the newest
+    one that read every row or found a mismatch; None without one.
+    """
+    name, hint = "audit verification", "run assay audit verify, and let a timer run it; see docs/audit.md"
+    if last is None:
+        if first_s is None or first_s <= UNVERIFIED_S:
+            return Finding(name, Status.OK, "none yet")
+        return Finding(
+            name, Status.WARN, f"the log is {age(first_s)} old, and no verification of all its rows is recorded", hint
+        )
+    outcome, mismatches, ago_s = last
+    if outcome != "done":
+        found = _count(mismatches, "mismatch", "mismatches") if mismatches else "a mismatch"
+        what = f"the last one found {found} {age(ago_s)} ago: the log was changed, or a part of it was lost"
+        return Finding(name, Status.FAIL, what, "run assay audit verify --full; see docs/audit.md")
+    if ago_s > UNVERIFIED_S:
+        return Finding(name, Status.WARN, f"the last one of all rows was {age(ago_s)} ago", hint)
+    return Finding(name, Status.OK, f"intact {age(ago_s)} ago")
+
+
 def audit_anchors(found: Sequence[tuple[str, int, float]], patience_s: float) -> Finding:
     """Check the anchors of the audit log.
 

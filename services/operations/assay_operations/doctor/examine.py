@@ -235,6 +235,13 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
             ),
             hint,
         )
+        patient.check(
+            "audit verification",
+            lambda: checks.audit_verification(
+                *probes.audit_verification(client, names.database, settings.auditor.origin)
+            ),
+            hint,
+        )
         own = settings.auditor
         if own.witnesses.strip() or own.timestamp_url or own.anchor_directory:
             patient.check("audit anchors", lambda: _anchors(client, names.database, own), hint)

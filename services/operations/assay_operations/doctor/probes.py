@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay_auditor.rows import PRESENT_SQL
+from assay_operations.audit_verified import VERIFIED
 from assay_operations.doctor.checks import (
     JUDGED_LATELY,
     ContradictionsFacts,
@@ -490,6 +491,30 @@ def late_anchors(client: "Store", database: str, origin: str, names: Sequence[st
         ).result_rows[0][0]
         found.append((name, size, max(0.0, float(behind_s))))
     return found
+
+
+def audit_verification(
+    client: "Store", database: str, origin: str
+) -> tuple[float | None, tuple[str, int, float] | None]:
+    """Return the age of the first leaf in s, and outcome, mismatches and age of the newest verification.
+
+    A verification of some rows counts only if it found a mismatch: the mismatch that an earlier one found may be elsewhere.
+    """
+    first = client.query(
+        f"SELECT toFloat64(dateDiff('second', min(stored_at), now64(6, 'UTC'))) FROM {database}.audit_leaves "  # noqa: S608
+        "WHERE log = {log:String} AND leaf_index = 0 HAVING count() > 0",
+        parameters={"log": origin},
+    ).result_rows
+    last = client.query(
+        "SELECT toString(outcome), JSONExtractUInt(target, 'mismatches'), toFloat64(dateDiff('second', at, now64(3, 'UTC'))) "  # noqa: S608
+        f"FROM {database}.operations_audit WHERE operation = {{operation:String}} AND JSONExtractString(target, 'log') = {{log:String}} "
+        "AND (outcome != 'done' OR JSONExtractBool(target, 'complete')) ORDER BY stored_at DESC LIMIT 1",
+        parameters={"log": origin, "operation": VERIFIED},
+    ).result_rows
+    return (
+        max(0.0, float(first[0][0])) if first else None,
+        (str(last[0][0]), int(last[0][1]), max(0.0, float(last[0][2]))) if last else None,
+    )
 
 
 #: Days that a row of the audit log may be late to expire: a timer may run once a week.
