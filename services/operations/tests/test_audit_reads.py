@@ -28,11 +28,11 @@ VERIFY, FULL = "assay audit verify", "assay audit verify --full"
 @pytest.mark.parametrize(
     ("changes", "state", "sentence", "command"),
     [
-        ({}, "good", "The log is whole up to 2026-11-28 10:02, checked 5 min ago.", ""),
+        ({}, "good", "The log is whole up to 2026-11-28 10:02, checked 5 min ago by ana.", ""),
         ({"leaves": 11, "waiting": 1, "since_verified": 1}, "good", "1 row was written since.", ""),
         ({"since_verified": 7}, "good", "7 rows were written since.", ""),
         ({"verified": None, "partial": PARTIAL, "partial_s": 60.0}, "warn", "Only a part of the rows was verified, 60 s ago.", VERIFY),
-        ({"partial": PARTIAL, "partial_s": 60.0}, "good", "checked 5 min ago. A part was checked again 60 s ago.", ""),
+        ({"partial": PARTIAL, "partial_s": 60.0}, "good", "checked 5 min ago by ana. A part was checked again 60 s ago.", ""),
         ({"verified": None}, "warn", "No one has verified this log yet.", VERIFY),
         ({"waiting": 1, "waiting_s": 901.0}, "warn", "no signed checkpoint for 15 min", "assay doctor"),
         ({"behind": 3, "behind_s": 1000.0}, "warn", "Stored events have waited for the log for 17 min", "assay doctor"),

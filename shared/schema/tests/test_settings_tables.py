@@ -79,6 +79,7 @@ def test_every_variable_sets_its_own_setting_and_no_other(variable: str) -> None
     )
     choices |= {"rule": "critical", "learning_samples": "32"} | dict.fromkeys(SHARES, "0.25")
     choices |= {"backend": "lexical", "judge": "lexical", "effort": "high", "base_rate": "0.5"}
+    choices |= {"limit": "7", "floor": "0.25", "max_rate": "0.25", "fail_on": "high"}
     choices |= {"json_mode": "none", "price_input_usd": "0", "price_output_usd": "2"}
     choices |= dict.fromkeys(("max_input_bytes", "max_output_tokens", "tokens_per_minute"), "2048")
     settings = settings_from({variable: choices[name] if name in choices else texts.get(type(default), "value")})
