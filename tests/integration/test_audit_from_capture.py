@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from assay_operations.audit_log import AuditLog, Result, disclosed, listed, verify
+from assay_operations.audit_log import AuditLog, Result, disclosed, verify, whole_rows
 from assay_runtime.store import connect
 from assay_schema.ids import new_event_id
 from assay_schema.settings import AuditorSettings
@@ -71,9 +71,9 @@ def test_a_refused_call_and_a_lost_one_are_rows_with_what_was_found_and_why(
             for event in (call("shop", status="refused", error_kind="pii_blocked"), call("clinic"), call("lab")):
                 client.xadd(CAPTURE.key(0), {FIELD: event})
         log = AuditLog(reader, settings)
-        until(lambda: len(listed(log)) == 3, "the three events are not in the log", WITHIN_S)
+        until(lambda: len(whole_rows(log, range(9))) == 3, "the three events are not in the log", WITHIN_S)
         until(lambda: log.newest_notes(above=2), "no checkpoint covers the log", WITHIN_S)
-        rows = {row["project"]: row for row in listed(log)}
+        rows = {row["project"]: row for row in whole_rows(log, range(9)).values()}
         opened = {project: disclosed(log, row) for project, row in rows.items()}
         policies = dict(reader.query("SELECT project, policy FROM tool_calls").result_rows)
         result = Result()
