@@ -79,7 +79,8 @@ def test_a_healthy_system_is_all_ok_in_json_and_for_people(system: System) -> No
         "stream capture", "stream spans", "spans", "stream events", "stream failures", "stream dead",
         "stream scores", "stream alerts", "stream ids",
         "store", "schema", "watermark", "views", "failures in 24 h", "judging", "sessions", "alerts", "nightly evaluation",
-        "contradictions", "operations", "audit log", "clock of the store", "store's process", "store's parts", "spool", "disk", "secrets",
+        "contradictions", "operations", "audit log", "audit verification",
+        "clock of the store", "store's process", "store's parts", "spool", "disk", "secrets",
     } == set(found)  # fmt: skip
     done = system.cli.run("doctor", role="owner")
     assert done.returncode == 0

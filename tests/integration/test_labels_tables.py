@@ -9,6 +9,7 @@ import pytest
 from assay_runtime.indexed import TRACE_ID, question_hash
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import new_event_id
+from assay_store.roles import REVIEW_TABLES
 from tests.integration.test_store_rights import ask
 from tests.support.sample_rows import (
     Json,
@@ -155,13 +156,13 @@ def test_the_console_inserts_reads_through_the_view_and_loses_nothing(migrated: 
 
 def test_the_console_writes_no_other_table_and_no_other_role_writes_its_tables(migrated: StoreServer) -> None:
     tables = ask(migrated, "owner", "SELECT name FROM system.tables WHERE database = 'assay_base'")[1].split()
-    own = {"labels", "dataset_cases"}
+    own = set(REVIEW_TABLES)
     assert own < set(tables)
     for table in set(tables) - own:
         insert = f"INSERT INTO assay_base.{table} FORMAT JSONEachRow"
         assert ask(migrated, "console", insert, body=b"{}")[0] == DENIED, table
     for role in ("sre", "exporter", "evaluator", "operator"):
-        for table in ("labels", "dataset_cases"):
+        for table in REVIEW_TABLES:
             insert = f"INSERT INTO assay_base.{table} FORMAT JSONEachRow"
             assert ask(migrated, role, insert, body=b"{}")[0], (role, table)
 
