@@ -153,6 +153,20 @@ def report_of(facts: Facts, results: Sequence[Result], states: Mapping[str, Stat
     }
 
 
+def exceeded(
+    report: Mapping[str, Any], standing: Sequence[Mapping[str, Any]], max_rate: float | None, fail_on: str | None
+) -> list[str]:
+    """Return which limits a run exceeds: `contradictions` by its rate, `findings` by the severity of one.
+
+    `standing`: the findings that no person refuted. `fail_on`: the least severity; empty or None for no limit.
+    """
+    lower = report["rates"]["queries"]["lower"]
+    severities = [each.value for each in SEVERITIES]
+    severe = severities[severities.index(fail_on) :] if fail_on else []
+    found = ["contradictions"] if max_rate is not None and lower is not None and lower > max_rate else []
+    return found + (["findings"] if any(each["severity"] in severe for each in standing) else [])
+
+
 def without_texts(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return a report without captured text, to be stored with the run."""
     return {name: value for name, value in report.items() if name not in ("findings", "per_query", "hot_pages")}

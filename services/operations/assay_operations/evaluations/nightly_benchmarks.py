@@ -18,6 +18,7 @@ from assay_operations.evaluations.longmemeval import (
 from assay_operations.evaluations.longmemeval_output import dataset_of
 from assay_operations.evaluations.nightly_rules import not_trusted
 from assay_operations.evaluations.nightly_work import (
+    beyond_estimate,
     expect_trusted_target,
     measured_enough,
     night_name,
@@ -200,9 +201,7 @@ class CrossModalNight:
             attempt = replace(attempt, run_name=f"{name}.json")
             if prepared.estimated_usd > prepared.left_usd:
                 asyncio.run(prepared.close())
-                detail = f"judging usually costs ${prepared.estimated_usd:.2f} here, and ${max(0.0, prepared.left_usd):.2f} are left"
-                detail += ": raise nightly_cross_modal.budget_usd, or lower nightly_cross_modal.limit"
-                return replace(attempt, outcome=Outcome.BUDGET_EXCEEDED, detail=detail), None
+                return beyond_estimate(attempt, prepared.estimated_usd, prepared.left_usd, "nightly_cross_modal"), None
 
             async def judge() -> dict[str, object]:
                 async with asyncio.timeout(self.settings.evals.deadline_minutes * 60):

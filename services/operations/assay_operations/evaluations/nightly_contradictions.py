@@ -11,6 +11,7 @@ from assay_operations.errors import OperationError
 from assay_operations.evaluations.contradiction_sources import Source
 from assay_operations.evaluations.contradictions import ContradictionsRequest, prepare_contradictions
 from assay_operations.evaluations.nightly_work import (
+    beyond_estimate,
     expect_trusted_target,
     measured_enough,
     night_name,
@@ -58,7 +59,6 @@ class ContradictionsNight:
 
     def run(self, attempt: "Attempt", _: "Sequence[Attempt]") -> "tuple[Attempt, PairedRuns | None]":
         """Judge the pairs, within what earlier attempts of this night left of the budget, and store the run."""
-        from assay_evals.nightly import Outcome
 
         of, evals = self.settings.nightly_contradictions, self.settings.evals
         name, runs = f"{night_name(self.settings, attempt.started_at)}-contradictions", Path(evals.runs_dir)
@@ -84,9 +84,7 @@ class ContradictionsNight:
             prepared = prepare_contradictions(request)
             if prepared.estimated_usd > prepared.left_usd:
                 asyncio.run(prepared.calls.close())
-                detail = f"judging usually costs ${prepared.estimated_usd:.2f} here, and ${max(0.0, prepared.left_usd):.2f} are left"
-                detail += f": raise {SECTION}.budget_usd, or lower {SECTION}.limit"
-                return replace(attempt, outcome=Outcome.BUDGET_EXCEEDED, detail=detail), None
+                return beyond_estimate(attempt, prepared.estimated_usd, prepared.left_usd, SECTION), None
             try:
                 done = prepared.run(within_s=max(0.0, until - time.monotonic()))
             finally:
@@ -98,8 +96,7 @@ class ContradictionsNight:
         self, attempt: "Attempt", report: dict[str, Any], standing: "Sequence[Mapping[str, Any]]"
     ) -> "Attempt":
         """Return the attempt with its outcome. `standing`: findings that no person refuted."""
-        from assay_evals.contradictions.judging import SEVERITIES
-        from assay_evals.contradictions.report import BUDGET
+        from assay_evals.contradictions.report import BUDGET, exceeded
         from assay_evals.nightly import Outcome, beyond_budget
 
         of, rate = self.settings.nightly_contradictions, report["rates"]["queries"]
@@ -111,14 +108,7 @@ class ContradictionsNight:
         beyond = report["stopped_by"] == BUDGET
         if report["stopped_by"] and not beyond:
             return replace(attempt, outcome=Outcome.ERROR, detail=report["stopped_by"])
-        severities = [each.value for each in SEVERITIES]
-        severe = severities[severities.index(of.fail_on) :] if of.fail_on else []
-        failed = (
-            ["contradictions"]
-            if of.max_rate is not None and rate["lower"] is not None and rate["lower"] > of.max_rate
-            else []
-        )
-        failed += ["findings"] if any(each["severity"] in severe for each in standing) else []
+        failed = exceeded(report, standing, of.max_rate, of.fail_on)
         detail = f"{report['pairs_judged']:,} pairs judged, {len(report['findings']):,} findings"
         if rate["estimate"] is not None:
             detail += f"; {rate['estimate']:.1%} of questions contradict ({rate['lower']:.1%} to {rate['upper']:.1%})"

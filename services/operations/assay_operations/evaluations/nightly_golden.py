@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from assay_operations.clients import open_store
 from assay_operations.evaluations.datasets import load
 from assay_operations.evaluations.nightly_rules import baseline_of, rules_for
-from assay_operations.evaluations.nightly_work import expect_trusted_target, require_key
+from assay_operations.evaluations.nightly_work import expect_trusted_target, night_name, require_key
 from assay_operations.evaluations.rules import expect_slices, floors_of, scoring_of
 from assay_operations.evaluations.target import log_no_tries
 from assay_schema.settings import Settings
@@ -47,7 +47,7 @@ class GoldenNight:
         from assay_evals.compare.compare_runs import compare_runs
         from assay_evals.compare.slices import slice_checks
         from assay_evals.evaluation import evaluate_into
-        from assay_evals.nightly import Outcome, beyond_budget, judged, night_of
+        from assay_evals.nightly import Outcome, beyond_budget, judged
         from assay_evals.run.folder import RunFolder
         from assay_evals.run.model import RunConfig, RunError
         from assay_evals.run.run_store import store_run
@@ -76,7 +76,7 @@ class GoldenNight:
             label="nightly",
             scorers=scoring.digests,
         )
-        name = night = f"nightly-{night_of(attempt.started_at, evals.hour):%Y%m%d}"
+        name = night = night_name(self.settings, attempt.started_at)
         try:
             folder = RunFolder(Path(evals.runs_dir) / name, config, resume=True, target=self._target)
         except RunError:  # the dataset, or a scorer, changed since an earlier attempt of this night

@@ -102,3 +102,12 @@ def settings_named(names: Mapping[str, str]) -> Iterator[None]:
         if isinstance(error, NoKeyError):
             raise NoKeyError(text) from None
         raise OperationError(error.kind, text) from None
+
+
+def beyond_estimate(attempt: "Attempt", estimated_usd: float, left_usd: float, section: str) -> "Attempt":
+    """Return the attempt of a night that has less left than judging usually costs: it does not begin."""
+    from assay_evals.nightly import Outcome
+
+    detail = f"judging usually costs ${estimated_usd:.2f} here, and ${max(0.0, left_usd):.2f} are left"
+    detail += f": raise {section}.budget_usd, or lower {section}.limit"
+    return replace(attempt, outcome=Outcome.BUDGET_EXCEEDED, detail=detail)

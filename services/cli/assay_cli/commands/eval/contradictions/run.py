@@ -107,7 +107,7 @@ def run(
 
     Exit code 0 for any rate, 1 if --max-rate or --fail-on is exceeded, 2 if no pair was judged or the API refused further calls.
     """
-    from assay_evals.contradictions.report import BUDGET, report_text
+    from assay_evals.contradictions.report import BUDGET, exceeded, report_text
 
     cap, limit = a_number(options.budget_usd, "--budget-usd"), a_number(options.max_rate, "--max-rate")
     assert cap is not None
@@ -150,11 +150,7 @@ def run(
     prepared.keep(done)
     if not report["pairs_judged"] or report["stopped_by"] not in (None, BUDGET):
         raise typer.Exit(OPERATIONAL)
-    lower = report["rates"]["queries"]["lower"]
-    severe = SEVERITIES[SEVERITIES.index(options.fail_on) :] if options.fail_on else ()
-    if (limit is not None and lower is not None and lower > limit) or any(
-        each["severity"] in severe for each in prepared.history.standing(report["findings"])
-    ):
+    if exceeded(report, prepared.history.standing(report["findings"]), limit, options.fail_on):
         raise typer.Exit(FINDING)
 
 
