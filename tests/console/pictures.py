@@ -1,6 +1,7 @@
 """Take pictures of the console, from a store with made-up rows: `python -m tests.console.pictures [--every | --keep] [FOLDER]`.
 
-Without an option: the pictures of the docs. `--every`: each page at three widths, light and dark, to look at; they are not kept.
+Without an option: the pictures of the docs. `--every`: each page at three widths, light and dark, in a folder for each state: with
+rows (full), without any (empty), after the store went away (away) and if it was never there (never). They are to look at, and are not kept.
 `--keep`: those of /patterns that `test_console_pictures.py` compares with.
 """
 
@@ -8,10 +9,12 @@ import argparse
 import json
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay_console.pages import PAGES
+from assay_console.reads import ROLLUP_S
 from assay_runtime.migrate import migrate
 from assay_runtime.store import connect
 from tests.console import kept_pictures
@@ -50,12 +53,32 @@ def take_docs(browser: "Browser", console: Console, rows: Filled, folder: Path) 
 
 def take_every(browser: "Browser", console: Console, rows: Filled, folder: Path) -> None:
     """Take each page at each width, light and dark, all of it."""
+    folder.mkdir(parents=True, exist_ok=True)
     for width in WIDTHS:
         for scheme in SCHEMES:
             with window(browser, console, width=width, dark=scheme == "dark") as opened:
                 for page in PAGES:
                     file = folder / f"{page.name}-{width}-{scheme}.png"
                     opened.open(path_of(page.name, rows)).screenshot(path=file, full_page=True)
+
+
+def take_without_rows(browser: "Browser", rows: Filled, folder: Path, scratch: Path) -> None:
+    """Take each page on a store without rows, and on one that this console never read."""
+    with StoreServer(scratch / "empty") as store:
+        migrate(store.settings())
+        for state in ("empty", "never"):
+            own = scratch / f"console of {state}"
+            own.mkdir()
+            with running_console(own, store) as console:
+                if state == "never":
+                    _kill(store)
+                take_every(browser, console, rows, folder / state)
+
+
+def _kill(store: StoreServer) -> None:
+    """Kill the store, and wait until pages that may show what they kept ask it again."""
+    store.kill()
+    time.sleep(ROLLUP_S)
 
 
 def keep(browser: "Browser", console: Console, folder: Path) -> None:
@@ -94,7 +117,10 @@ def main() -> int:
         (Path(scratch) / "console").mkdir()
         with running_console(Path(scratch) / "console", store) as console, chromium(path) as browser:
             if asked.every:
-                take_every(browser, console, rows, folder)
+                take_every(browser, console, rows, folder / "full")
+                _kill(store)
+                take_every(browser, console, rows, folder / "away")
+                take_without_rows(browser, rows, folder, Path(scratch))
             elif asked.keep:
                 keep(browser, console, folder)
             else:
