@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 _ASKS_NOTHING = {"live", "sql", "requeue", "drop"}
 
 
+#: Pages that show no last answer: those that ask nothing, forms, which show what they change as it is, and the checks of now.
+_WITHOUT_LAST_ANSWER = _ASKS_NOTHING | {"acknowledge", "together", "label", "review", "health", "patterns"}
+
+
 @dataclass(frozen=True)
 class Away:
     """A console whose store was killed after each page had been read."""
@@ -72,12 +76,21 @@ def test_a_page_whose_store_is_away_says_so_and_is_accessible(away: Away, away_w
     page = away_window.open(path_of(name, away.rows))
     text = page.locator("main").inner_text()
     assert name in _ASKS_NOTHING or "store" in text, "the page does not say what it does not know"
+    assert name in _WITHOUT_LAST_ANSWER or "This is the last answer" in text
     assert "Traceback" not in text
     assert violations(page) == []
     page.emulate_media(color_scheme="dark")
     assert violations(page) == []
     assert [each for each in away_window.complaints if "503" not in each] == []
     assert away_window.foreign == []
+
+
+def test_the_last_answer_of_a_page_is_for_the_person_and_role_that_were_shown_it(away: Away) -> None:
+    path = path_of("event", away.rows)
+    shown = away.console.get(path, role="OPERATOR")
+    assert (shown.status, "This is the last answer" in shown.text) == (200, True)
+    assert away.console.get(path, role="VIEWER").status == 503
+    assert away.console.get("/api/v1" + path.replace("/e/", "/events/"), role="OPERATOR").status == 503
 
 
 #: Every element whose colour stands for a state.

@@ -103,7 +103,7 @@ class Console:
             if ask.person.project is not None:  # the frame of a page names all projects
                 raise OperationError("refused", "a key reads documents, not pages", f"GET {page.api_path}")
             ask.notice = self._login.noted(request, ask.person)
-            return await self._rendered(request, page, ask, page.read(ask))
+            return await self._rendered(request, page, ask, ask.read_or_last(page))
 
         return answer
 

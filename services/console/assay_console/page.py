@@ -8,12 +8,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Concatenate, Generic, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Generic, Literal, ParamSpec, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict
 
 from assay_console.people import Person, Role
-from assay_console.reads import ROLLUP_S, Answer, Reads
+from assay_console.reads import KEPT_ANSWER_BYTES, ROLLUP_S, Answer, Reads, size_of
 from assay_console.scope import Scope
 from assay_operations.errors import OperationError
 from assay_operations.overview.flow import FlowHistory
@@ -111,7 +111,11 @@ class Ask:
     #: What an action of this person did just now, for the page that it led to. No link can set it.
     notice: str = ""
     cost: Cost = field(default_factory=Cost)
+    #: Why the whole document is the last one that this person was shown, and how old it is; None: it is current.
+    stale: Panel[None] | None = None
     _panels: int = 0
+    #: True if something was read outside a panel, without which there is no document.
+    _needed: bool = False
 
     def text(self, name: str, default: str = "") -> str:
         """Return a parameter of the URL, or its default."""
@@ -119,10 +123,12 @@ class Ask:
 
     async def store(self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs) -> T:
         """Call an operation that reads the store. Raises `OperationError`."""
+        self._needed = True
         return self._counted(await self.reads.ask(function, *arguments, **options))
 
     async def rollup(self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs) -> T:
         """Call an operation that reads rollups; its answer may be some seconds old. Raises `OperationError`."""
+        self._needed = True
         return self._counted(await self.reads.ask_within(ROLLUP_S, function, *arguments, **options))
 
     async def panel(
@@ -173,6 +179,26 @@ class Ask:
                 return Panel(state="unavailable", message=error.message, fix=error.fix)
             age = round(time.time() - last.at, 1)
             return Panel(state="stale", value=last.value, message=error.message, fix=error.fix, age_s=age)
+
+    async def read_or_last(self, page: "Page") -> Document:
+        """Read the document of a page. If the store is away, return the one that this person was shown last, and set `stale`.
+
+        Only pages that change nothing have one: a form shows what it will change as it is. Raises `OperationError`.
+        """
+        person = (self.person.name, self.person.role, self.person.project)
+        place = (page.name, *(sorted(each.items()) for each in (self.parameters, self.path)), *person)
+        try:
+            document = await page.read(self)
+        except OperationError as error:
+            last = self.reads.kept(place) if error.kind == "unavailable" and page.role is Role.VIEWER else None
+            if last is None:
+                raise
+            age = round(time.time() - last.at, 1)
+            self.stale = Panel(state="stale", message=error.message, fix=error.fix, age_s=age)
+            return cast("Document", last.value)
+        if self._needed and page.role is Role.VIEWER and document.http_status == 200:
+            self.reads.keep(place, Answer(document, time.time(), 0, 0, size_of(document, KEPT_ANSWER_BYTES)))
+        return document
 
     def _counted(self, answer: Answer[T]) -> T:
         self.cost.took_ms += answer.took_ms

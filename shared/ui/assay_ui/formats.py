@@ -123,6 +123,15 @@ def visible(text: str | None) -> str:
     return _INVISIBLE.sub(lambda match: f"[U+{ord(match[0]):04X}]", text or "")
 
 
+def coded(text: str) -> Markup:
+    """Return a sentence of Assay with what is between backticks as code: commands, settings and addresses."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    shown = (Markup("<code>{}</code>").format(part) if odd % 2 else escape(part) for odd, part in enumerate(parts))
+    return Markup("").join(shown)
+
+
 def captured(text: str | None, longest: int | None = None, *, keep: bool = True) -> Markup:
     """Return captured text as text, isolated from what surrounds it.
 
