@@ -124,7 +124,7 @@ def visible(text: str | None) -> str:
 
 
 def coded(text: str) -> Markup:
-    """Return a sentence of Assay with what is between backticks as code: commands, settings and addresses."""
+    """Return a sentence of Assay with the commands and settings that are between backticks as code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)
