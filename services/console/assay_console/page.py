@@ -183,7 +183,8 @@ class Ask:
     async def read_or_last(self, page: "Page") -> Document:
         """Read the document of a page, or return the one that this person was shown last.
 
-        The last one comes while the store is away, and `stale` then has its age. Only pages that change nothing have one: a form shows what it will change as it is. Raises `OperationError`.
+        The last one comes while the store is away, and `stale` then has its age. Only pages that change nothing have
+        one: a form shows what it will change as it is. Raises `OperationError`.
         """
         person = (self.person.name, self.person.role, self.person.project)
         place = (page.name, *(sorted(each.items()) for each in (self.parameters, self.path)), *person)
