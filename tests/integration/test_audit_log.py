@@ -211,13 +211,13 @@ def test_losses_of_the_last_hour_that_have_a_leaf_are_read_again_only_after_a_ch
     audited.insert("capture_failures", failure(), failure())
     audited.audit()
     asked: list[int] = []
-    unknown = Sources._unknown
+    unknown = Sources.unknown
 
     def counted(self: Sources, ids: Sequence[str]) -> list[str]:
         asked.append(len(ids))
         return unknown(self, ids)
 
-    monkeypatch.setattr(Sources, "_unknown", counted)
+    monkeypatch.setattr(Sources, "unknown", counted)
     with connect(audited.settings().store) as client:
         sources = Sources(client, ORIGIN)
         reads: list[str] = []

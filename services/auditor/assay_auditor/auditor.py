@@ -8,19 +8,17 @@ import time
 from pathlib import Path
 
 from assay_auditor.keys import KeyFileError, Lock, load_or_create, next_signer
-from assay_auditor.log import Log, LogDamagedError
+from assay_auditor.log import Log, LogDamagedError, LogMovedError
 from assay_auditor.notes import Signed
 from assay_auditor.sources import Sources
 from assay_runtime import metrics
 from assay_runtime.store import Client, connect, describe
-from assay_schema.ids import PLACES
 from assay_schema.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between looks for events that were stored after the log had passed them, and the part of the log that they cover.
+#: Seconds between looks for sources that were stored after the log had passed them.
 LATE_EVERY_S = 600.0
-LATE_WITHIN_MS = 86_400_000
 
 
 class Auditor:
@@ -58,7 +56,7 @@ class Auditor:
                 self.signer = new
                 logger.warning("the key of the log was replaced: publish the line of assay audit key")
             self._sign(log, more=more)
-        except (LogDamagedError, KeyFileError) as error:
+        except (LogDamagedError, LogMovedError, KeyFileError) as error:
             self._stop(str(error))
         except Exception as error:  # noqa: BLE001 - the store, the driver, the disk; the next pass starts from what is stored
             name, detail = describe(error)
@@ -107,12 +105,12 @@ class Auditor:
         full = max(len(events), len(lost), len(operations)) >= most
         if not full and time.monotonic() >= self._late_at:
             self._late_at = time.monotonic() + LATE_EVERY_S  # also if the scan fails: it would be repeated in each pass
-            reached = log.places.get("event", 0)
-            late = sources.late_events(max(0, reached - LATE_WITHIN_MS * PLACES), reached, most)
-            log.append(late)
-            if late:
-                logger.warning("%d events were stored after the log had passed them", len(late))
-            full = len(late) >= most
+            for kind, reached in sorted(log.places.items()):
+                late = sources.late(kind, reached, most)
+                log.append(late)
+                if late:
+                    logger.warning("%d sources (%s) were stored after the log had passed them", len(late), kind)
+                full |= len(late) >= most
             if full:
                 self._late_at = 0.0
         return full

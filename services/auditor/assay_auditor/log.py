@@ -1,12 +1,18 @@
 """The log in the store: continues it, appends to it, signs it.
 
-One process at a time appends (`keys.Lock`). A batch is written as disclosures, rows, leaves: the leaves say how long the log is. An
-interrupted batch has rows without leaves; they are made again from their sources before anything else is appended.
+One process at a time appends (`keys.Lock`). A batch is written as rows, disclosures, leaves: the leaves say how long the log is. An
+interrupted batch has rows without leaves; these get theirs before anything else is appended, from what the rows say: their sources may
+be gone. Rows come first, so that no disclosure is ever at a place that gets another row.
+
+The lock is one of a directory. Against an auditor with another one, the end of the log is read before each batch, rows are read back
+before their leaves are written, and leaves before they are signed: of two auditors that wrote different leaves at one place, at most one
+can have read only its own, so that at most one signs.
 """
 
 import logging
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -26,14 +32,16 @@ from assay_auditor.keys import (
 from assay_auditor.merkle import Tree
 from assay_auditor.notes import Checkpoint, NoteError, Signed, Signer
 from assay_auditor.rotation import KEYS_FIELD, OPERATION, Rotation, signed_by_both, target_of
-from assay_auditor.rows import Leaf, Source, leaf_of, stored_row
+from assay_auditor.rows import HASHED, Leaf, Row, Source, columns_sql, leaf_of, leaf_of_row, stored_row
 from assay_auditor.sources import EVENT_KINDS, Sources
 from assay_runtime.store import Client, insert_json_rows
 
 log = logging.getLogger(__name__)
 
-#: Leaves that one query reads.
-_PAGE = 100_000
+#: Leaves that one query reads, and rows behind the end of the log that are looked at, more than a batch.
+_PAGE, _BEHIND = 100_000, 200_000
+#: Seconds that an auditor which wrote a different row at the same place has for its leaf, before one of the rows is chosen.
+_CONTESTED_S = 30.0
 #: Columns of what is inserted as lists of values, which the store reads faster than objects.
 _DISCLOSURE = ("log", "leaf_index", "digest", "disclosure", "project", "created_at")
 _LEAF = ("log", "leaf_hash", "place", "leaf_index", "chain_hash", "kind", "source_id")
@@ -43,10 +51,19 @@ class LogDamagedError(RuntimeError):
     """The store contradicts itself or the file of checkpoints, so nothing may be appended."""
 
 
+class LogMovedError(RuntimeError):
+    """Another auditor writes the log, so that this one has to read its end again. Nothing is wrong with the log."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "another auditor, with another directory, writes this log: stop one, or let them share auditor.directory"
+        )
+
+
 class Log:
     """A log that this process appends to.
 
-    Synchronous. Raises the driver's errors; after one, `resume` must be called again.
+    Synchronous. Raises the driver's errors and `LogMovedError`; after one, `resume` must be called again.
     """
 
     def __init__(self, client: Client, base_database: str, signer: Signer, secret: bytes, directory: Path) -> None:
@@ -62,6 +79,9 @@ class Log:
         self._client, self._base = client, base_database
         self._signer, self._secret, self._directory = signer, secret, directory
         self._previous = GENESIS
+        #: The tree up to which the store was compared with what this process knows, and rows behind the end that are not the log's.
+        self._compared = Tree()
+        self._foreign: set[tuple[int, str]] = set()
 
     def resume(self, sources: Sources) -> None:
         """Read where the log ends, and complete an interrupted batch. Raises `LogDamagedError`."""
@@ -89,6 +109,7 @@ class Log:
                 self._previous = chain
                 if anchor and self.tree.size == anchor.size:
                     at_anchor = Tree(self.tree.size, self.tree.edge)
+        self._compared = at_anchor
         if anchor and anchor.size and at_anchor.root() != anchor.root:
             raise LogDamagedError(
                 f"the leaves in the store are others than those of the signed checkpoint of {anchor.size}: run assay audit verify"
@@ -105,7 +126,7 @@ class Log:
         self._complete(sources, latest)
 
     def append(self, found: Sequence[Source]) -> None:
-        """Append sources, in their order, in one batch."""
+        """Append sources, in their order, in one batch. Raises `LogMovedError` before it writes leaves."""
         leaves: list[Leaf] = []
         previous = self._previous
         for source in found:
@@ -115,13 +136,14 @@ class Log:
         self._write(leaves)
 
     def sign(self) -> bool:
-        """Sign a checkpoint if the log has grown. Raises `OSError` too.
+        """Sign a checkpoint if the log has grown. Raises `LogDamagedError`, `LogMovedError` and `OSError` too.
 
         It is in the file, on disk, before it is in the store.
         """
         if self.tree.size == self.checkpoint_size:
             self.covered_at = time.time()
             return False
+        self._expect_signable()
         checkpoint = Checkpoint(self.origin, self.tree.size, self.tree.root())
         note = self._signer.signed(checkpoint.text)
         append_checkpoint(self._directory, note)
@@ -138,6 +160,7 @@ class Log:
         """
         old = self._signer
         self._expect_record(target_of(old.verifier, new.verifier))
+        self._expect_signable()
         checkpoint = Checkpoint(self.origin, self.tree.size, self.tree.root())
         statement = signed_by_both(Rotation(checkpoint, old.verifier, new.verifier).text, old, new)
         append_checkpoint(self._directory, statement, ROTATION_FILE)
@@ -289,53 +312,156 @@ class Log:
         return [(bytes.fromhex(leaf), bytes.fromhex(chain)) for _, leaf, chain in rows]
 
     def _complete(self, sources: Sources, latest: int) -> None:
-        """Write the leaves of rows that an interrupted batch left behind the end, if their sources say the same.
+        """Write the leaves of rows that an interrupted batch left behind the end. Raises `LogMovedError`.
 
-        The source may have been stored again meanwhile, at a later place: the row keeps its own. `latest`: that of an event.
+        A row says all that its leaf needs. Its source may have been deleted since, or stored again with another time.
+        `latest`: the greatest place of an event.
         """
-        rows = self._client.query(
-            "SELECT leaf_index, leaf_hash, toString(kind), toString(source_id), late, place FROM audit_rows "
-            "WHERE log = {log:String} AND leaf_index >= {size:UInt64} ORDER BY leaf_index, leaf_hash LIMIT 1 BY leaf_index LIMIT 200000",
+        columns = (*HASHED, "leaf_hash")
+        found = self._client.query(
+            f"SELECT DISTINCT {columns_sql(columns)} FROM audit_rows WHERE log = {{log:String}} AND leaf_index >= {{size:UInt64}} "  # noqa: S608
+            "ORDER BY leaf_index, leaf_hash LIMIT {most:UInt64}",
+            parameters={"log": self.origin, "size": self.tree.size, "most": _BEHIND},
+        ).result_rows
+        rows = [dict(zip(columns, row, strict=True)) for row in found]
+        without_leaf = set(sources.unknown([row["source_id"] for row in rows]))
+        leaves: list[Leaf] = []
+        others: list[Row] = []
+        before = previous = self._previous
+        for row in rows:
+            index = self.tree.size + len(leaves)
+            leaf = leaf_of_row(row, index, previous)
+            is_ahead = row["kind"] in EVENT_KINDS and row["place"] > latest
+            if leaf is not None and row["source_id"] in without_leaf and not is_ahead:
+                before, previous = previous, leaf.chain_hash
+                leaves.append(leaf)
+                without_leaf.discard(row["source_id"])
+                continue
+            if leaves and leaf_of_row(row, index - 1, before) is not None:
+                self._expect_abandoned()
+            others.append(row)
+        self._foreign = {(row["leaf_index"], row["leaf_hash"]) for row in others}
+        if others:
+            self._name_others(others)
+        if leaves:
+            self._add_lacking(leaves, sources)
+            self._add_leaves(leaves)
+
+    def _expect_abandoned(self) -> None:
+        """Raise `LogMovedError` if rows behind the end are so young that an auditor may be about to write their leaves."""
+        [[age_s]] = self._client.query(
+            "SELECT toFloat64(dateDiff('millisecond', max(stored_at), now64(6, 'UTC'))) / 1000 FROM audit_rows "
+            "WHERE log = {log:String} AND leaf_index >= {size:UInt64}",
             parameters={"log": self.origin, "size": self.tree.size},
         ).result_rows
-        if not rows:
+        if 0 <= age_s < _CONTESTED_S:  # below 0 the clock was set back
+            raise LogMovedError
+
+    def _name_others(self, others: Sequence[Row]) -> None:
+        """Log which rows behind the end are not taken over, and how to remove them."""
+        first = others[0]
+        index, text = first["leaf_index"], str(first["leaf_hash"])
+        named = f"leaf_hash = '{text}'"
+        if not is_hash(text):
+            named = f"startsWith(hex(leaf_hash), '{text[:100].encode(errors='replace').hex().upper()}')"
+        log.error(
+            "%d rows behind the end of the log do not continue it, the first at leaf %d: assay audit verify --full lists them. Find out "
+            "who inserted them, then remove each as owner: ALTER TABLE %s.audit_rows DELETE WHERE leaf_index = %d AND %s",
+            len(others), index, self._base, index, named,
+        )  # fmt: skip
+
+    def _add_lacking(self, leaves: Sequence[Leaf], sources: Sources) -> None:
+        """Write the disclosures of rows that have none, from their sources: the batch may have been interrupted before them."""
+        known = {
+            int(index)
+            for (index,) in self._client.query(
+                "SELECT DISTINCT leaf_index FROM audit_disclosures WHERE log = {log:String} AND leaf_index >= {size:UInt64}",
+                parameters={"log": self.origin, "size": self.tree.size},
+            ).result_rows
+        }
+        lacking = [leaf for leaf in leaves if leaf.row["sd"] and leaf.row["leaf_index"] not in known]
+        if not lacking:
             return
-        stored = {(each.kind, each.source_id): each for each in sources.by_ids([(row[2], row[3]) for row in rows])}
-        leaves: list[Leaf] = []
-        previous = self._previous
-        for index, expected, kind, source_id, late, place in rows:
-            source = stored.get((kind, source_id))
-            if source is None or index != self.tree.size + len(leaves):
-                break
-            if place > (latest if kind in EVENT_KINDS else source.place):
-                break
-            leaf = leaf_of(Source(**(vars(source) | {"late": late, "place": place})), index, previous, self._secret)
-            if leaf.hash.hex() != expected:
-                break
-            previous = leaf.chain_hash
-            leaves.append(leaf)
-        if len(leaves) < len(rows):
-            log.error("rows behind the end of the log are not those of an interrupted batch: run assay audit verify")
-        self._write(leaves)
+        stored = {(each.kind, each.source_id): each for each in sources.by_ids([_named(leaf) for leaf in lacking])}
+        made: list[Leaf] = []
+        for leaf in lacking:
+            source = stored.get(_named(leaf))
+            again = leaf_of(source, 0, GENESIS, self._secret).disclosures if source else ()
+            made.append(
+                replace(leaf, disclosures=tuple((digest, text) for digest, text in again if digest in leaf.row["sd"]))
+            )
+        self._add_disclosures(made)
+        if gone := sum(not leaf.disclosures for leaf in made):
+            log.warning("the sources of %d rows are gone, and with them the values of their personal fields", gone)
 
     def _write(self, leaves: Sequence[Leaf]) -> None:
         if not leaves:
             return
-        origin = self.origin
+        self._expect_end()
+        self._expect_rows(())
+        self._insert("audit_rows", (stored_row(leaf, self.origin) for leaf in leaves))
+        self._expect_rows(leaves)
+        self._add_disclosures(leaves)
+        self._add_leaves(leaves)
+
+    def _add_disclosures(self, leaves: Sequence[Leaf]) -> None:
         hidden = (
-            [origin, leaf.row["leaf_index"], digest, text, leaf.row["project"], leaf.row["created_at"]]
+            [self.origin, leaf.row["leaf_index"], digest, text, leaf.row["project"], leaf.row["created_at"]]
             for leaf in leaves
             for digest, text in leaf.disclosures
         )
-        hashes = ([origin, leaf.hash.hex(), leaf.place, *map(leaf.row.get, _LEAF[3:])] for leaf in leaves)
         self._insert("audit_disclosures", map(orjson.dumps, hidden), _DISCLOSURE)
-        self._insert("audit_rows", (stored_row(leaf, origin) for leaf in leaves))
+
+    def _add_leaves(self, leaves: Sequence[Leaf]) -> None:
+        hashes = ([self.origin, leaf.hash.hex(), leaf.place, *map(leaf.row.get, _LEAF[3:])] for leaf in leaves)
         self._insert("audit_leaves", map(orjson.dumps, hashes), _LEAF)
         for leaf in leaves:
             self.tree.append(leaf.hash)
             kind = "event" if leaf.row["kind"] in EVENT_KINDS else leaf.row["kind"]
             self.places[kind] = max(self.places.get(kind, 0), leaf.place)
         self._previous = leaves[-1].chain_hash
+
+    def _expect_end(self) -> None:
+        """Raise `LogMovedError` if the log in the store ends elsewhere, or with another leaf, than this process knows."""
+        size = self.tree.size
+        found = self._client.query(
+            "SELECT DISTINCT leaf_index, chain_hash FROM audit_leaves WHERE log = {log:String} AND leaf_index >= {last:UInt64} LIMIT 2",
+            parameters={"log": self.origin, "last": max(0, size - 1)},
+        ).result_rows
+        if list(map(tuple, found)) != [(size - 1, self._previous.hex())] * bool(size):
+            raise LogMovedError
+
+    def _expect_rows(self, own: Sequence[Leaf]) -> None:
+        """Raise `LogMovedError` if rows behind the end are neither these nor the ones that were there at the start."""
+        known = {(leaf.row["leaf_index"], leaf.hash.hex()) for leaf in own} | self._foreign
+        [[found]] = self._client.query(
+            "SELECT uniqExact(leaf_index, leaf_hash) FROM audit_rows WHERE log = {log:String} AND leaf_index >= {size:UInt64}",
+            parameters={"log": self.origin, "size": self.tree.size},
+        ).result_rows
+        if found > sum(index >= self.tree.size for index, _ in known):
+            raise LogMovedError
+
+    def _expect_signable(self) -> None:
+        """Compare what is to be signed with the store and the newest checkpoints. Raises `LogDamagedError` and `LogMovedError`.
+
+        All leaves since the last comparison are read: each place must have one only, and their root must be that of this process.
+        """
+        self._expect_end()
+        signed = [each for _, each in (self._in_file(), self._in_store()) if each]
+        if any(each.size > self.tree.size for each in signed):
+            raise LogMovedError
+        tree = Tree(self._compared.size, self._compared.edge)
+        roots = {each.size: each.root for each in signed}
+        if len(set(signed)) > len(roots) or roots.get(tree.size, tree.root()) != tree.root():
+            raise LogDamagedError(f"another root of {max(roots)} leaves or fewer is signed: run assay audit verify")
+        while tree.size < self.tree.size:
+            for leaf, _ in self._page(tree.size, min(self.tree.size, tree.size + _PAGE)):
+                tree.append(leaf)
+                if roots.get(tree.size, b"") not in (b"", tree.root()):
+                    raise LogDamagedError(f"another root of {tree.size} leaves is signed: run assay audit verify")
+        if tree.root() != self.tree.root():
+            raise LogDamagedError("the leaves in the store are others than were written: run assay audit verify --full")
+        self._compared = tree
 
     def _insert(self, table: str, lines: Iterable[bytes], columns: Sequence[str] = ()) -> None:
         payload, rows = bytearray(), 0
@@ -344,3 +470,7 @@ class Log:
             payload += b"\n"
             rows += 1
         insert_json_rows(self._client, f"{self._base}.{table}", bytes(payload), rows, columns)
+
+
+def _named(leaf: Leaf) -> tuple[str, str]:
+    return leaf.row["kind"], leaf.row["source_id"]

@@ -78,6 +78,23 @@ def time_sql(column: str) -> str:
     return f"formatDateTime(toDateTime64({column}, 6, 'UTC'), '%Y-%m-%dT%H:%i:%S.%fZ', 'UTC')"
 
 
+#: How a column is read in the form that is hashed; the others are read as they are.
+_AS_HASHED = {
+    "v": f"'{VERSION}'",
+    "kind": "toString(kind)",
+    "source_id": "toString(source_id)",
+    "created_at": time_sql("created_at"),
+    "occurred_at": time_sql("occurred_at"),
+    "pii_attempted": "CAST(pii_attempted, 'Array(String)')",
+    "pii_blocked": "CAST(pii_blocked, 'Array(String)')",
+}
+
+
+def columns_sql(names: Sequence[str]) -> str:
+    """Return the SQL of columns of `audit_rows` in the form that is hashed, each named like its column with `_` at the end."""
+    return ", ".join(f"{_AS_HASHED.get(name, name)} AS {name}_" for name in names)
+
+
 def text_digest(text: str) -> str:
     """Return the SHA-256 of a text in hex: what a leaf knows about arguments, results and messages."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()
@@ -141,6 +158,21 @@ def leaf_of(source: Source, index: int, previous: bytes, secret: bytes) -> Leaf:
     row["chain_hash"] = chained.hex()
     data = leaf_data(row)
     return Leaf(row, data, leaf_hash(data), chained, tuple(disclosures), source.place)
+
+
+def leaf_of_row(row: Mapping[str, Any], index: int, previous: bytes) -> Leaf | None:
+    """Return the leaf of a stored row, without disclosures; None if it is not the row of this place that continues the chain.
+
+    `row`: the columns `HASHED` in the form that is hashed, and `leaf_hash`.
+    """
+    try:
+        chained, data = chain_hash(previous, row), leaf_data(row)
+    except (ValueError, KeyError):
+        return None
+    hashed = leaf_hash(data)
+    if (row["leaf_index"], row["chain_hash"], row["leaf_hash"]) != (index, chained.hex(), hashed.hex()):
+        return None
+    return Leaf({name: row[name] for name in HASHED}, data, hashed, chained, (), int(row["place"]))
 
 
 #: The end of every document: `v` is the last of its keys.

@@ -5,6 +5,7 @@ Arguments, results and messages are not read: the store hashes them, however lon
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assay_auditor.rows import PRESENT_SQL, Source, record_id, time_sql
@@ -15,14 +16,16 @@ from assay_schema.ids import PLACES
 LOSING_STAGES = ("gateway", "assembler", "scrubber", "writer")
 #: Seconds before the newest record that are read again: an insert may become visible after one with a later `stored_at`.
 OVERLAP_S = 3_600
+#: Seconds before the place that the log has reached, or before the present if that is earlier, in which late sources are looked for.
+LATE_S = 86_400
 #: Kinds of rows whose place is the id of an event.
 EVENT_KINDS = ("tool_call", "server_event")
 _EVENT_TABLES = ("tool_calls", "server_events")
 _NEXT = "WHERE id > {after:UInt64} AND id <= {upto:UInt64} ORDER BY id LIMIT {most:UInt64}"
 #: Batches whose ends are looked up at once.
 _BATCHES = 20
-#: Ids of events that belong to one hour.
-_HOUR = 3_600_000 * PLACES
+#: Places of a second: ids of events, and Unix microseconds of records.
+_EVENT_SECOND, _RECORD_SECOND = 1_000 * PLACES, 1_000_000
 #: Identifiers that one query names. A server refuses a parameter of more than 128 KiB, and each takes 39 bytes.
 NAMED_AT_ONCE = 2_000
 
@@ -47,19 +50,21 @@ SELECT
     {_digest("result_summary")}, {_digest("toNullable(message)")}, toString(policy)
 FROM server_events
 """  # noqa: S608 - constants
+_LOSSES = "capture_failures WHERE isNotNull(entry_id) AND stage IN {stages:Array(String)}"
 _LOST = f"""
 SELECT
     toString(failure_id), toUnixTimestamp64Micro(toDateTime64(stored_at, 6, 'UTC')), {time_sql("created_at")}, toString(project), service,
     toString(stage), toString(reason), CAST(pii_attempted, 'Array(String)'), CAST(pii_blocked, 'Array(String)'),
     toString(error_class), detail, toString(event_id), entry_id
-FROM capture_failures
-WHERE isNotNull(entry_id) AND stage IN {{stages:Array(String)}}
+FROM {_LOSSES}
 """  # noqa: S608 - constants
 #: A version of a case of a dataset is its own record, made by its reviewer: it is read like one. Its question and answers are not.
-_OPERATIONS = f"""
-SELECT
-    operation_id, outcome, toUnixTimestamp64Micro(stored_at), {time_sql("at")}, operation, actor, error_kind, host, identity, target,
-    comment, planned, changed
+#: `source_id` is `rows.record_id`.
+_RECORDS = """(
+SELECT *, lower(hex(substring(SHA256(concat(operation_id, ' ', outcome)), 1, 16))) AS digits, toUUID(concat(
+    substring(digits, 1, 12), '8', substring(digits, 14, 3),
+    translate(substring(digits, 17, 1), '0123456789abcdef', '89ab89ab89ab89ab'), substring(digits, 18)
+)) AS source_id
 FROM (
     SELECT
         toString(operation_id) AS operation_id, toString(outcome) AS outcome, stored_at, at, toString(operation) AS operation,
@@ -71,12 +76,46 @@ FROM (
         concat(project, '/', dataset, '/', toString(version), '/', case_id), 'done', stored_at, at,
         if(retired, 'dataset retire', 'dataset save'), reviewer, '', '', 'console',
         concat(
-            '{{"project":', toJSONString(toString(project)), ',"dataset":', toJSONString(toString(dataset)), ',"case_id":',
-            toJSONString(case_id), ',"version":', toString(version), '}}'
+            '{"project":', toJSONString(toString(project)), ',"dataset":', toJSONString(toString(dataset)), ',"case_id":',
+            toJSONString(case_id), ',"version":', toString(version), '}'
         ), '', '1', '1'
     FROM dataset_case_versions
-) AS records
+)) AS records WHERE 1"""
+_OPERATIONS = f"""
+SELECT
+    operation_id, outcome, toUnixTimestamp64Micro(stored_at), {time_sql("at")}, operation, actor, error_kind, host, identity, target,
+    comment, planned, changed
+FROM {_RECORDS}
 """  # noqa: S608 - constants
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Where late sources of a kind are looked for: tables with a condition, the columns of id and place, and the kinds of their leaves."""
+
+    tables: tuple[str, ...]
+    identity: str
+    place: str
+    second: int
+    leaves: tuple[str, ...]
+    #: Seconds before the place that the log has reached, or the present, that each pass reads anyway.
+    read_s: int
+
+    @property
+    def hour(self) -> int:
+        """Places that belong to one hour."""
+        return 3_600 * self.second
+
+
+_STORED_AT = "toUnixTimestamp64Micro(toDateTime64(stored_at, 6, 'UTC'))"
+#: The kinds of sources, as in `Log.places`.
+_KINDS = {
+    "event": _Stored(
+        tuple(f"{table} WHERE 1" for table in _EVENT_TABLES), "event_id", "id", _EVENT_SECOND, EVENT_KINDS, 0
+    ),
+    "lost": _Stored((_LOSSES,), "failure_id", _STORED_AT, _RECORD_SECOND, ("lost",), OVERLAP_S),
+    "operation": _Stored((_RECORDS,), "source_id", _STORED_AT, _RECORD_SECOND, ("operation",), OVERLAP_S),
+}
 
 
 def _event(row: Sequence[Any], *, late: bool = False) -> Source:
@@ -210,42 +249,56 @@ class Sources:
             self._ends = sorted(ids)[: most * _BATCHES][most - 1 :: most][::-1]
         return self._ends[-1] if self._ends else upto
 
-    def late_events(self, after: int, upto: int, most: int) -> list[Source]:
-        """Return events with `after < id <= upto` that were stored after the log had passed them.
+    def late(self, kind: str, reached: int, most: int) -> list[Source]:
+        """Return sources of a kind ("event", "lost" or "operation") that were stored after the log had passed their places.
 
-        The watermark promises that there are none. Rows that an operator inserts by hand are found here.
+        Looks in the last day (`LATE_S`) below the place that the log has reached, or below the present if that is earlier: a clock that was
+        ahead, and was set back since, leaves places that are later than the present. Ids are compared in the store, hour by hour; only
+        those of hours that differ are read.
         """
-        wanted = {"after": after, "upto": upto, "log": self._log}
-        missing: list[str] = []
-        leaves = "audit_leaves WHERE log = {log:String} AND kind IN ('tool_call', 'server_event')"
-        own = self._by_hour(
-            leaves + " AND place > {after:UInt64} AND place <= {upto:UInt64}", "source_id", "place", wanted
+        own = _KINDS[kind]
+        low, high = self._late_range(own, reached)
+        wanted = {
+            "after": low,
+            "upto": high,
+            "log": self._log,
+            "kinds": list(own.leaves),
+            "stages": list(LOSING_STAGES),
+        }
+        between = f" AND {own.place} > {{after:UInt64}} AND {own.place} <= {{upto:UInt64}}"
+        leaves = "audit_leaves WHERE log = {log:String} AND kind IN {kinds:Array(String)}"
+        logged = self._by_hour(
+            leaves + " AND place > {after:UInt64} AND place <= {upto:UInt64}", "source_id", "place", own.hour, wanted
         )
         stored: Counter[int] = Counter()
-        for table in _EVENT_TABLES:
-            stored += self._by_hour(
-                table + " WHERE id > {after:UInt64} AND id <= {upto:UInt64}", "event_id", "id", wanted
-            )
+        for table in own.tables:
+            stored += self._by_hour(table + between, own.identity, own.place, own.hour, wanted)
+        missing: list[str] = []
         for hour in sorted(stored):
-            if stored[hour] == own[hour]:
+            if stored[hour] == logged[hour]:
                 continue
-            within = {"log": self._log, "hour": hour, "after": after, "upto": upto}
-            logged = set(self._ids(f"{leaves} AND intDiv(place, {_HOUR}) = {{hour:UInt64}}", "source_id", within))
-            for table in _EVENT_TABLES:
-                where = (
-                    f" WHERE intDiv(id, {_HOUR}) = {{hour:UInt64}} AND id > {{after:UInt64}} AND id <= {{upto:UInt64}}"
-                )
-                found = self._ids(table + where, "event_id", within)
-                missing += self._unknown([each for each in found if each not in logged])
+            within = wanted | {"hour": hour}
+            known = set(self._ids(f"{leaves} AND intDiv(place, {own.hour}) = {{hour:UInt64}}", "source_id", within))
+            for table in own.tables:
+                where = f"{table}{between} AND intDiv({own.place}, {own.hour}) = {{hour:UInt64}}"
+                missing += self.unknown([each for each in self._ids(where, own.identity, within) if each not in known])
             if len(missing) >= most:
                 break
-        return self.by_ids([("tool_call", each) for each in missing[:most]], late=True)
+        return self.by_ids([(own.leaves[0], each) for each in missing[:most]], late=True)
 
-    def _by_hour(self, rows: str, identity: str, place: str, wanted: dict[str, Any]) -> "Counter[int]":
+    def _late_range(self, own: _Stored, reached: int) -> tuple[int, int]:
+        """Return the places, above the first and up to the second, that no other query of a pass reads."""
+        present = PRESENT_SQL if own.leaves == EVENT_KINDS else "toUnixTimestamp64Micro(now64(6, 'UTC'))"
+        [[now]] = self._client.query(f"SELECT {present}").result_rows
+        base = min(reached, int(now))
+        high = base - own.read_s * own.second if own.read_s else reached
+        return max(0, base - LATE_S * own.second), max(0, high)
+
+    def _by_hour(self, rows: str, identity: str, place: str, hour: int, wanted: dict[str, Any]) -> "Counter[int]":
         """Return a sum of hashes of the ids of each hour: equal for equal sets."""
-        query = f"SELECT intDiv({place}, {_HOUR}) AS hour, sum(intDiv(cityHash64({identity}), 4294967296)) FROM {rows} GROUP BY hour"  # noqa: S608
+        query = f"SELECT intDiv({place}, {hour}) AS hour, sum(intDiv(cityHash64({identity}), 4294967296)) FROM {rows} GROUP BY hour"  # noqa: S608
         return Counter(
-            {int(hour): int(total) for hour, total in self._client.query(query, parameters=wanted).result_rows}
+            {int(each): int(total) for each, total in self._client.query(query, parameters=wanted).result_rows}
         )
 
     def _ids(self, rows: str, identity: str, wanted: dict[str, Any]) -> list[str]:
@@ -257,24 +310,23 @@ class Sources:
 
         `since_us`: in Unix microseconds. An hour before it is read again.
         """
-        return self._records(_LOST, " AND ", since_us, most, "lost")
+        return self._records(_LOST, since_us, most, "lost")
 
     def operations(self, since_us: int, most: int) -> list[Source]:
         """Return records of operations that are not in the log, as `lost` does."""
-        return self._records(_OPERATIONS, " WHERE ", since_us, most, "operation")
+        return self._records(_OPERATIONS, since_us, most, "operation")
 
-    def _records(self, query: str, where: str, since_us: int, most: int, kind: str) -> list[Source]:
+    def _records(self, query: str, since_us: int, most: int, kind: str) -> list[Source]:
         made = _lost if kind == "lost" else _operation
         # The store's clock may have been set back: no record is later than its present.
         window = (
-            f"{where}stored_at >= least(fromUnixTimestamp64Micro({{since:Int64}}, 'UTC'), now64(6, 'UTC')) "
+            "AND stored_at >= least(fromUnixTimestamp64Micro({since:Int64}, 'UTC'), now64(6, 'UTC')) "
             "- toIntervalSecond({overlap:UInt32})"
         )
         wanted = {"since": since_us, "overlap": OVERLAP_S, "stages": list(LOSING_STAGES)}
-        rows = query.partition("FROM ")[2]
-        identity = "failure_id" if kind == "lost" else "operation_id, outcome"
+        [rows], identity = _KINDS[kind].tables, _KINDS[kind].identity
         now = self._client.query(
-            f"SELECT count(), sum(cityHash64({identity}, stored_at)) FROM {rows}{window}",  # noqa: S608 - constants
+            f"SELECT count(), sum(cityHash64({identity}, stored_at)) FROM {rows} {window}",  # noqa: S608 - constants
             parameters=wanted,
         ).result_rows[0]
         if self._written.get(kind) == (since_us, *now):
@@ -285,7 +337,7 @@ class Sources:
             for block in blocks:
                 batch = [made(row) for row in block]
                 ids = {each.source_id for each in batch}
-                new = set(self._unknown(sorted(ids - self._known[kind])))
+                new = set(self.unknown(sorted(ids - self._known[kind])))
                 known |= ids - new
                 found += [each for each in batch if each.source_id in new]
                 if len(found) >= most:
@@ -295,7 +347,7 @@ class Sources:
             self._written[kind] = (since_us, *now)
         return sorted(found, key=_order)[:most]
 
-    def _unknown(self, ids: Sequence[str]) -> list[str]:
+    def unknown(self, ids: Sequence[str]) -> list[str]:
         """Return those of the ids that no leaf has."""
         known: set[str] = set()
         for start in range(0, len(ids), NAMED_AT_ONCE):
@@ -319,11 +371,13 @@ class Sources:
                     found += [_event(row, late=late) for row in rows]
             if ids := [each for kind, each in part if kind == "lost"]:
                 named = {"ids": ids, "stages": list(LOSING_STAGES)}
-                rows = self._client.query(_LOST + " AND failure_id IN {ids:Array(UUID)}", parameters=named).result_rows
-                found += [_lost(row) for row in rows]
+                rows = self._client.query(_LOST + "AND failure_id IN {ids:Array(UUID)}", parameters=named).result_rows
+                found += [replace(_lost(row), late=late) for row in rows]
             if ids := [each for kind, each in part if kind == "operation"]:
-                records = map(_operation, self._client.query(_OPERATIONS).result_rows)
-                found += [each for each in records if each.source_id in set(ids)]
+                rows = self._client.query(
+                    _OPERATIONS + "AND source_id IN {ids:Array(UUID)}", parameters={"ids": ids}
+                ).result_rows
+                found += [replace(_operation(row), late=late) for row in rows]
         return sorted(found, key=_order)
 
 

@@ -26,7 +26,7 @@ from assay_auditor.merkle import inclusion_ranges, range_roots
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
 from assay_auditor.rotation import OPERATION as ROTATION
 from assay_auditor.rotation import KeyChain, Record, record_of
-from assay_auditor.rows import HASHED, VERSION, leaf_data, time_sql
+from assay_auditor.rows import HASHED, columns_sql, leaf_data
 from assay_auditor.verification import COLUMNS, Mismatch, Note, StoredLeaf, Verification
 from assay_operations.audit_grants import wider_grants
 from assay_operations.clients import open_store, settings_for
@@ -47,20 +47,10 @@ _RECORDS = 1_000
 _BEHIND, _LAST = 200_000, 2**64 - 1
 
 
-_AS = {
-    "v": f"'{VERSION}'",
-    "kind": "toString(kind)",
-    "source_id": "toString(source_id)",
-    "created_at": time_sql("created_at"),
-    "occurred_at": time_sql("occurred_at"),
-    "pii_attempted": "CAST(pii_attempted, 'Array(String)')",
-    "pii_blocked": "CAST(pii_blocked, 'Array(String)')",
-}
 #: Columns of a row, in the form that is hashed.
 _COLUMNS = (*HASHED, "leaf_hash")
-_ALIASED = ", ".join(f"{_AS.get(name, name)} AS {name}_" for name in _COLUMNS)
-_ROWS = f"SELECT DISTINCT {_ALIASED} FROM audit_rows WHERE log = {{log:String}}"  # noqa: S608 - constants
-_VERIFIED = ", ".join(f"{_AS.get(name, name)} AS {name}_" for name in COLUMNS)
+_ROWS = f"SELECT DISTINCT {columns_sql(_COLUMNS)} FROM audit_rows WHERE log = {{log:String}}"  # noqa: S608 - constants
+_VERIFIED = columns_sql(COLUMNS)
 _IN_RANGE = "log = {log:String} AND leaf_index >= {start:UInt64} AND leaf_index < {end:UInt64}"
 
 
