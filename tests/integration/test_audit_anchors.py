@@ -23,6 +23,7 @@ from assay_auditor.anchors.configured import anchors_of
 from assay_auditor.anchors.directory import name_of
 from assay_auditor.keys import CHECKPOINT_FILE
 from assay_auditor.notes import Checkpoint, Signer
+from assay_operations.audit_log import AuditLog
 from assay_operations.doctor import probes
 from assay_runtime import metrics
 from assay_runtime.store import connect
@@ -399,11 +400,47 @@ def test_doctor_reads_how_far_each_anchor_is(audited: Audited, own: OwnWitness) 
     size = audited.size()
     grow(audited, 1, start=20)
     audited.audit()
-    [(name, known, behind_s), (other, none, since_s)] = probes.late_anchors(
-        audited.owner, "assay", ORIGIN, [own.key.name, "never"]
-    )
-    assert (name, known, other, none) == (own.key.name, size, "never", 0)
-    assert 0 <= behind_s <= since_s
+    both = {"witnesses": own.setting, "anchor_directory": str(audited.directory)}
+    assert late(audited, **both) == [(own.key.name, size), (str(audited.directory), 0)]
+
+
+def late(audited: Audited, **settings: Any) -> list[tuple[str, int]]:
+    """Return the anchors that doctor names, and the leaves that it counts for each."""
+    log = AuditLog(audited.owner, audited.settings("sre", **settings).auditor)
+    found = probes.late_anchors(log, anchors_of(log.own))
+    assert all(seconds >= 0 for _, _, seconds in found)
+    return [(name, size) for name, size, _ in found]
+
+
+def test_doctor_counts_only_checkpoints_of_the_log_that_an_anchor_has(
+    audited: Audited, own: OwnWitness, tmp_path: Path
+) -> None:
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    settings = {"witnesses": own.setting, "anchor_directory": str(copies)}
+    audited.anchor(**settings)
+    size = audited.size()
+    grow(audited, 3, start=20)
+    audited.audit()
+    newest = audited.size()
+    assert newest > size
+    expected = [(own.key.name, size), (str(copies), size)]
+    assert late(audited, **settings) == expected
+    [[note]] = audited.query(f"SELECT note FROM assay.audit_checkpoints WHERE size = {newest}")
+    text, _, lines = str(note).partition("\n\n")
+    forged = [(newest, note), (newest + 5, note), (10**12, note)]
+    forged += [(10**12, f"{ORIGIN}\n{10**12}\n{text.split(chr(10))[2]}\n\n{lines}")]  # no such checkpoint is signed
+    for number, (many, each) in enumerate(forged):
+        for name, kind in ((own.key.name, "witness"), (own.key.name, "directory"), (str(copies), "directory")):
+            row = {"log": ORIGIN, "size": many, "anchor": name, "kind": kind, "note": each, "token": str(number)}
+            audited.insert("audit_anchors", {**row, "anchored_at": "2026-05-17 18:00:00.000000"})
+    assert late(audited, **settings) == expected
+    audited.insert("audit_checkpoints", {"log": ORIGIN, "size": 10**12, "root": "00" * 32, "note": forged[-1][1]})
+    assert late(audited, **settings) == expected
+    *_, covered, _, _, _ = probes.audit_log(audited.owner, "assay", ORIGIN)
+    assert covered == newest
+    audited.anchor(**settings)
+    assert late(audited, **settings) == [(own.key.name, newest), (str(copies), newest)]
 
 
 def listed(cli: Any, **settings: Any) -> list[dict[str, Any]]:

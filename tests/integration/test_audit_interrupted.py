@@ -84,7 +84,7 @@ def deleted(audited: Audited, table: str, where: str = "1") -> None:
 
 def mismatches(audited: Audited, directory: Path | None = None) -> list[tuple[str, int | None, str]]:
     """Verify the log. `directory`: another one than that of the log."""
-    own = audited.settings(**({"directory": directory} if directory else {})).auditor
+    own = audited.settings().auditor.model_copy(update={"directory": directory or audited.directory})
     signer, _ = load_or_create(audited.directory, ORIGIN)
     found = verify(AuditLog(audited.owner, own), Result(), vkeys=[signer.verifier.vkey])
     return [(each.kind, each.leaf_index, each.what) for each in found]
@@ -229,12 +229,10 @@ def case(number: int) -> Json:
 
 def add_case(audited: Audited, number: int, offset_s: float) -> str:
     """Insert a case when the store's clock was off by seconds, and return the id of its record."""
-    audited.insert("dataset_cases", case(number))
-    audited.owner.command(
-        f"ALTER TABLE assay_base.dataset_cases UPDATE stored_at = toDateTime64('{stored_at(offset_s)}', 6, 'UTC') "
-        f"WHERE case_id = 'case-{number}'",
-        settings={"mutations_sync": 2},
-    )
+    modified = "ALTER TABLE assay_base.dataset_cases MODIFY COLUMN stored_at DateTime64(6, 'UTC')"
+    audited.owner.command(f"{modified} DEFAULT now64(6, 'UTC')")
+    audited.insert("dataset_cases", {**case(number), "stored_at": stored_at(offset_s)})
+    audited.owner.command(f"{modified} MATERIALIZED now64(6, 'UTC')")
     return record_id(f"default/golden/1/case-{number}", "done")
 
 
@@ -326,6 +324,7 @@ def test_an_auditor_that_knows_an_old_end_neither_writes_nor_signs(audited: Audi
     assert (logged(audited), not (other / CHECKPOINT_FILE).exists()) == (before, True)
     second.step()
     assert not second.problem
+    audited.insert("capture_failures", failure())
     first.step()
     assert "another auditor, with another directory" in first.problem
     first.close()

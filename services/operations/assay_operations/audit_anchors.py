@@ -1,6 +1,7 @@
 """List where signed checkpoints of the audit log are, and submit the newest one to each anchor."""
 
 import base64
+import contextlib
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -9,14 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay_auditor.anchors.anchor import AnchorError
+from assay_auditor.anchors.anchor import DIRECTORY, AnchorError
 from assay_auditor.anchors.anchoring import Anchoring
 from assay_auditor.anchors.configured import anchors_of
-from assay_auditor.anchors.evidence import EvidenceError, Kept
+from assay_auditor.anchors.directory import has_file
+from assay_auditor.anchors.evidence import Evidence, EvidenceError, Kept
 from assay_auditor.keys import CHECKPOINT_FILE, last_notes
-from assay_auditor.notes import NoteError, Signed
+from assay_auditor.notes import Checkpoint, NoteError, Signed, parts_of
 from assay_auditor.rotation import KeyChain
-from assay_operations.audit_log import KEPT, AuditLog, kept_of
+from assay_operations.audit_log import KEPT, NEWEST, AuditLog, kept_of
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 
@@ -101,6 +103,61 @@ def _newest_of_each(log: AuditLog) -> dict[str, Kept]:
         "ORDER BY size DESC, anchored_at DESC LIMIT 1 BY anchor"
     )
     return {each.anchor: each for each in map(kept_of, rows)}
+
+
+def newest_sizes(log: AuditLog, configured: Sequence["Anchor"]) -> dict[str, int]:
+    """Return the leaves of the newest checkpoint that each anchor has; 0 without one. Raises the driver's errors.
+
+    A row counts only if the anchor signed it, and the store has the same checkpoint, signed by a key of the log: the row alone may be
+    forged. Without a public key at hand, no signature of the log is checked.
+    """
+    try:
+        keys = log.keys(())
+    except OperationError:
+        keys = None
+    evidence = log.evidence(())
+    found = {}
+    for anchor in configured:
+        below, size = log.size() + 1, 0
+        while not size and (page := _kept_below(log, anchor, below)):
+            below = page[-1].size
+            size = next((each.size for each in page if _counts(log, keys, evidence, each)), 0)
+        found[anchor.name] = size
+    return found
+
+
+def _kept_below(log: AuditLog, anchor: "Anchor", below: int) -> list[Kept]:
+    """Return the rows of the next smaller checkpoints of an anchor, the largest first."""
+    query = (
+        f"SELECT {KEPT} FROM audit_anchors WHERE log = {{log:String}} AND anchor = {{anchor:String}} AND kind = {{kind:String}} "  # noqa: S608
+        "AND size < {below:UInt64} ORDER BY size DESC LIMIT {most:UInt64} WITH TIES"
+    )
+    rows = log.query(query, anchor=anchor.name, kind=anchor.kind, below=below, most=NEWEST)
+    return list(map(kept_of, rows))
+
+
+def _counts(log: AuditLog, keys: KeyChain | None, evidence: Evidence, kept: Kept) -> bool:
+    """True if an anchor has a checkpoint which is one of the log."""
+    try:
+        evidence.check(kept)
+        checkpoint = Checkpoint.parsed(parts_of(kept.note)[0])
+    except (EvidenceError, NoteError):
+        return False
+    directory = log.own.anchor_directory
+    with contextlib.suppress(OSError):  # another host may have it
+        if kept.kind == DIRECTORY and directory and directory.is_dir() and not has_file(directory, checkpoint):
+            return False
+    stored = log.query(
+        "SELECT DISTINCT note FROM audit_checkpoints WHERE log = {log:String} AND size = {size:UInt64}", size=kept.size
+    )
+    for (note,) in stored:
+        try:
+            same = keys.verified(note, log.own.origin) if keys else Checkpoint.parsed(parts_of(note)[0])
+        except NoteError:
+            continue
+        if same == checkpoint:
+            return True
+    return False
 
 
 def save(log: AuditLog, directory: Path) -> list[Path]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from assay_auditor.anchors.configured import anchors_of
 from assay_operations.audit import Trail
+from assay_operations.audit_log import AuditLog
 from assay_operations.channels import check_channels, own_settings, unused_channels
 from assay_operations.clients import open_store, settings_and_source
 from assay_operations.doctor import checks, policy, probes, spans
@@ -244,7 +245,7 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
         )
         own = settings.auditor
         if own.witnesses.strip() or own.timestamp_url or own.anchor_directory:
-            patient.check("audit anchors", lambda: _anchors(client, names.database, own), hint)
+            patient.check("audit anchors", lambda: _anchors(client, own), hint)
         patient.check("clock of the store", lambda: checks.clock("the store", probes.store_ahead_s(client)), hint)
 
 
@@ -253,12 +254,12 @@ def _operations(settings: Settings, data: Path, unended: list[tuple[str, str, fl
     return checks.operations(unended, trail.waiting(), trail.file.parent)
 
 
-def _anchors(client: "Store", database: str, own: AuditorSettings) -> Finding:
+def _anchors(client: "Store", own: AuditorSettings) -> Finding:
     try:
         configured = anchors_of(own)
     except SettingsError as error:
         return Finding("audit anchors", Status.FAIL, str(error), "correct the settings in [auditor]; see docs/audit.md")
-    late = probes.late_anchors(client, database, own.origin, [each.name for each in configured])
+    late = probes.late_anchors(AuditLog(client, own), configured)
     return checks.audit_anchors(late, checks.UNANCHORED_S + max((each.every_s for each in configured), default=0))
 
 

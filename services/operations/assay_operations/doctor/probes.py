@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay_auditor.rows import PRESENT_SQL
+from assay_operations.audit_anchors import newest_sizes
+from assay_operations.audit_log import AuditLog
 from assay_operations.audit_verified import VERIFIED
 from assay_operations.doctor.checks import (
     JUDGED_LATELY,
@@ -30,6 +32,7 @@ from assay_schema.settings import FILE_VARIABLE, CaptureSettings
 from assay_schema.streams import DEAD, STREAMS, Stream
 
 if TYPE_CHECKING:
+    from assay_auditor.anchors.anchor import Anchor
     from assay_runtime.connection import Client as Redis
     from assay_runtime.store import Client as Store
 
@@ -447,8 +450,8 @@ def audit_log(client: "Store", database: str, origin: str) -> tuple[int, int, fl
     ).result_rows[0]
     covered = int(
         client.query(
-            f"SELECT max(size) FROM {database}.audit_checkpoints WHERE log = {{log:String}}",  # noqa: S608
-            parameters=wanted,
+            f"SELECT max(size) FROM {database}.audit_checkpoints WHERE log = {{log:String}} AND size <= {{leaves:UInt64}}",  # noqa: S608
+            parameters={**wanted, "leaves": leaves},
         ).result_rows[0][0]
     )
     unanchored_s = 0.0
@@ -474,21 +477,15 @@ def audit_log(client: "Store", database: str, origin: str) -> tuple[int, int, fl
     return int(leaves), covered, unanchored_s, behind_s, int(place) > int(latest)
 
 
-def late_anchors(client: "Store", database: str, origin: str, names: Sequence[str]) -> list[tuple[str, int, float]]:
-    """Return each anchor, the leaves of its newest checkpoint, and the age of the first newer one in s."""
+def late_anchors(log: AuditLog, configured: Sequence["Anchor"]) -> list[tuple[str, int, float]]:
+    """Return each anchor, the leaves of its newest valid checkpoint, and the age of the first newer one in s."""
     found = []
-    for name in names:
-        size = int(
-            client.query(
-                f"SELECT max(size) FROM {database}.audit_anchors WHERE log = {{log:String}} AND anchor = {{anchor:String}}",  # noqa: S608
-                parameters={"log": origin, "anchor": name},
-            ).result_rows[0][0]
-        )
-        behind_s = client.query(
-            f"SELECT toFloat64(if(count() = 0, 0, max(dateDiff('second', stored_at, now64(6, 'UTC'))))) FROM {database}.audit_checkpoints "  # noqa: S608
+    for name, size in newest_sizes(log, configured).items():
+        behind_s = log.query(
+            "SELECT toFloat64(if(count() = 0, 0, max(dateDiff('second', stored_at, now64(6, 'UTC'))))) FROM audit_checkpoints "
             "WHERE log = {log:String} AND size > {size:UInt64}",
-            parameters={"log": origin, "size": size},
-        ).result_rows[0][0]
+            size=size,
+        )[0][0]
         found.append((name, size, max(0.0, float(behind_s))))
     return found
 
