@@ -324,7 +324,8 @@ class Sources:
             "- toIntervalSecond({overlap:UInt32})"
         )
         wanted = {"since": since_us, "overlap": OVERLAP_S, "stages": list(LOSING_STAGES)}
-        [rows], identity = _KINDS[kind].tables, _KINDS[kind].identity
+        [rows] = _KINDS[kind].tables
+        identity = "failure_id" if kind == "lost" else "operation_id, outcome"
         now = self._client.query(
             f"SELECT count(), sum(cityHash64({identity}, stored_at)) FROM {rows} {window}",  # noqa: S608 - constants
             parameters=wanted,
