@@ -340,3 +340,21 @@ def test_a_next_key_that_is_damaged_or_of_another_log_stops_the_auditor_with_its
         stopped.close()
         assert NEXT_FILE in stopped.problem
     assert Verifier.parsed(vkey(audited)) == audited.auditor().signer.verifier
+
+
+def test_an_auditor_whose_directory_has_the_replaced_key_signs_nothing(audited: Audited, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(audited.directory, other)
+    late = Audited(audited.server, audited.owner, other).auditor(checkpoint_leaves=1)
+    late.step()
+    before = (other / keys.CHECKPOINT_FILE).read_text()
+    prepare(audited)
+    grow(audited, 50)
+    audited.calls(2, start=80)
+    audited.watermark()
+    for _ in range(3):
+        late.step()
+    assert f"was replaced by {NEW.verifier.id.hex()}" in late.problem
+    late.close()
+    assert (other / keys.CHECKPOINT_FILE).read_text() == before
+    grow(audited, 90)

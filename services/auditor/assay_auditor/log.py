@@ -27,11 +27,12 @@ from assay_auditor.keys import (
     KeyFileError,
     append_checkpoint,
     last_notes,
+    next_signer,
     replace_signer,
 )
 from assay_auditor.merkle import Tree
 from assay_auditor.notes import Checkpoint, NoteError, Signed, Signer
-from assay_auditor.rotation import KEYS_FIELD, OPERATION, Rotation, signed_by_both, target_of
+from assay_auditor.rotation import KEYS_FIELD, OPERATION, KeyChain, Rotation, signed_by_both, target_of
 from assay_auditor.rows import HASHED, Leaf, Row, Source, columns_sql, leaf_of, leaf_of_row, stored_row
 from assay_auditor.sources import EVENT_KINDS, Sources
 from assay_runtime.store import Client, insert_json_rows
@@ -85,6 +86,7 @@ class Log:
 
     def resume(self, sources: Sources) -> None:
         """Read where the log ends, and complete an interrupted batch. Raises `LogDamagedError`."""
+        self._expect_present_key()
         note, in_file = self._in_file()
         stored_note, in_store = self._in_store()
         anchors = [each for each in (in_file, in_store) if each]
@@ -171,6 +173,23 @@ class Log:
         self._signer = new
         self.checkpoint_size, self.covered_at = checkpoint.size, time.time()
         self.newest = Signed(checkpoint, note)
+
+    def _expect_present_key(self) -> None:
+        """Raise `LogDamagedError` if the key was replaced where another directory has the new one.
+
+        A rotation of this directory that was interrupted still has its new key here.
+        """
+        own, following = self._signer.verifier, next_signer(self._directory, self.origin)
+        statements = self._client.query(
+            "SELECT DISTINCT rotation FROM audit_checkpoints WHERE log = {log:String} AND rotation != ''",
+            parameters={"log": self.origin},
+        ).result_rows
+        for old, new in KeyChain([own], [str(text) for (text,) in statements]).replaced:
+            if old == own and (following is None or following.verifier != new):
+                raise LogDamagedError(
+                    f"the key in {self._directory} was replaced by {new.id.hex()}, which it lacks: copy the files of the directory of the "
+                    "auditor that replaced it, or use that directory"
+                )
 
     def _expect_record(self, target: dict[str, str]) -> None:
         """Raise `KeyFileError` if no leaf records the change of the key: `assay audit verify` would never accept it."""
@@ -446,6 +465,7 @@ class Log:
 
         All leaves since the last comparison are read: each place must have one only, and their root must be that of this process.
         """
+        self._expect_present_key()
         self._expect_end()
         signed = [each for _, each in (self._in_file(), self._in_store()) if each]
         if any(each.size > self.tree.size for each in signed):
