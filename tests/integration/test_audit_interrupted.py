@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,10 @@ def logged(audited: Audited) -> "Counter[str]":
     """Count the leaves of each source."""
     query = "SELECT toString(source_id), uniqExact(leaf_index) FROM assay.audit_leaves GROUP BY source_id"
     return Counter({str(source): int(count) for source, count in audited.query(query)})
+
+
+def has_leaves(audited: Audited, least: int) -> bool:
+    return len(logged(audited)) >= least
 
 
 def behind_the_end(audited: Audited) -> list[tuple[str, str]]:
@@ -277,7 +282,12 @@ def test_a_late_look_reads_no_rows_of_hours_that_agree(audited: Audited, monkeyp
     audited.audit()
     asked: list[str] = []
     ids = Sources._ids
-    monkeypatch.setattr(Sources, "_ids", lambda self, *rest: asked.append(rest[0]) or ids(self, *rest))
+
+    def watched(self: Sources, *rest: Any) -> list[str]:
+        asked.append(rest[0])
+        return ids(self, *rest)
+
+    monkeypatch.setattr(Sources, "_ids", watched)
     with connect(audited.settings().store) as client:
         sources = Sources(client, ORIGIN)
         reached = time.time_ns() // 1_000
@@ -396,8 +406,7 @@ def test_two_auditors_with_two_directories_that_are_killed_sign_one_log(audited:
             calls, lost = audited.calls(7, start=1_000 * number), [failure() for _ in range(3)]
             audited.insert("capture_failures", *lost)
             wanted |= {each["event_id"] for each in calls} | {each["failure_id"] for each in lost}
-            least = len(wanted) // 3
-            until(lambda least=least: len(logged(audited)) >= least)
+            until(partial(has_leaves, audited, len(wanted) // 3))
             place = number % 2
             running[place].send_signal(signal.SIGKILL)
             running[place].wait(60)
