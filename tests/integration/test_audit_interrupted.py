@@ -150,6 +150,27 @@ def test_a_kill_at_any_insert_leaves_an_intact_log_whose_rows_have_all_their_val
     assert named == kept > 0
 
 
+def test_a_start_after_a_kill_reads_no_records_of_operations_again(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audited.insert("operations_audit", operation())
+    killed_at(audited, 3)
+    assert behind_the_end(audited)
+    with connect(audited.settings().store) as client:
+        asked: list[str] = []
+        query = client.query
+
+        def watched(text: str, *rest: Any, **named: Any) -> Any:
+            asked.append(text)
+            return query(text, *rest, **named)
+
+        monkeypatch.setattr(client, "query", watched)
+        signer, secret = load_or_create(audited.directory, ORIGIN)
+        Log(client, "assay_base", signer, secret, audited.directory).resume(Sources(client, ORIGIN))
+    assert behind_the_end(audited) == []
+    assert [text for text in asked if "operations_audit" in text] == []
+
+
 def test_a_call_that_was_stored_again_before_its_leaf_keeps_the_row_that_is_written(audited: Audited) -> None:
     [call] = audited.calls(1)
     audited.watermark()
