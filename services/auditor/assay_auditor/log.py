@@ -174,15 +174,15 @@ class Log:
         self.checkpoint_size, self.covered_at = checkpoint.size, time.time()
         self.newest = Signed(checkpoint, note)
 
-    def _expect_present_key(self) -> None:
-        """Raise `LogDamagedError` if the key was replaced where another directory has the new one.
+    def _expect_present_key(self, least: int = 0) -> None:
+        """Raise `LogDamagedError` if the key was replaced, at this size or a larger one, where another directory has the new one.
 
         A rotation of this directory that was interrupted still has its new key here.
         """
         own, following = self._signer.verifier, next_signer(self._directory, self.origin)
         statements = self._client.query(
-            "SELECT DISTINCT rotation FROM audit_checkpoints WHERE log = {log:String} AND rotation != ''",
-            parameters={"log": self.origin},
+            "SELECT DISTINCT rotation FROM audit_checkpoints WHERE log = {log:String} AND size >= {least:UInt64} AND rotation != ''",
+            parameters={"log": self.origin, "least": least},
         ).result_rows
         for old, new in KeyChain([own], [str(text) for (text,) in statements]).replaced:
             if old == own and (following is None or following.verifier != new):
@@ -243,12 +243,12 @@ class Log:
             )
         return size
 
-    def _in_store(self) -> tuple[str, Checkpoint | None]:
-        """Return the newest note in the store, and its checkpoint; None without one.
+    def _in_store(self, least: int = 0) -> tuple[str, Checkpoint | None]:
+        """Return the newest note in the store of at least so many leaves, and its checkpoint; None without one.
 
         Raises `LogDamagedError` if this key signed none of the newest.
         """
-        stored = self._stored_checkpoints(2**63)
+        stored = self._stored_checkpoints(2**63, least)
         for _, note, _, _ in stored:
             try:
                 return note, Checkpoint.verified(note, [self._signer.verifier], self.origin)
@@ -261,11 +261,11 @@ class Log:
             )
         return "", None
 
-    def _stored_checkpoints(self, most: int) -> list[tuple[int, str, list[str], dict[str, int]]]:
+    def _stored_checkpoints(self, most: int, least: int = 0) -> list[tuple[int, str, list[str], dict[str, int]]]:
         rows = self._client.query(
-            "SELECT size, note, edge, places FROM audit_checkpoints WHERE log = {log:String} AND size <= {most:UInt64} "
-            "ORDER BY size DESC, note LIMIT 10",
-            parameters={"log": self.origin, "most": most},
+            "SELECT size, note, edge, places FROM audit_checkpoints WHERE log = {log:String} AND size >= {least:UInt64} "
+            "AND size <= {most:UInt64} ORDER BY size DESC, note LIMIT 10",
+            parameters={"log": self.origin, "least": least, "most": most},
         ).result_rows
         return [(int(size), str(note), list(edge), dict(places)) for size, note, edge, places in rows]
 
@@ -465,9 +465,10 @@ class Log:
 
         All leaves since the last comparison are read: each place must have one only, and their root must be that of this process.
         """
-        self._expect_present_key()
+        least = self._compared.size  # smaller ones were compared before
+        self._expect_present_key(least)
         self._expect_end()
-        signed = [each for _, each in (self._in_file(), self._in_store()) if each]
+        signed = [each for _, each in (self._in_file(), self._in_store(least)) if each]
         if any(each.size > self.tree.size for each in signed):
             raise LogMovedError
         tree = Tree(self._compared.size, self._compared.edge)
@@ -477,7 +478,7 @@ class Log:
         while tree.size < self.tree.size:
             for leaf, _ in self._page(tree.size, min(self.tree.size, tree.size + _PAGE)):
                 tree.append(leaf)
-                if roots.get(tree.size, b"") not in (b"", tree.root()):
+                if tree.size in roots and roots[tree.size] != tree.root():
                     raise LogDamagedError(f"another root of {tree.size} leaves is signed: run assay audit verify")
         if tree.root() != self.tree.root():
             raise LogDamagedError("the leaves in the store are others than were written: run assay audit verify --full")
