@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from assay_auditor import log as log_module
 from assay_auditor.keys import CHECKPOINT_FILE, load_or_create, notes_of
 from assay_auditor.log import Log, LogMovedError
 from assay_auditor.merkle import root_of
@@ -392,6 +393,45 @@ def test_of_two_auditors_that_wrote_different_leaves_at_one_place_at_most_one_si
     assert signed(audited, audited.directory, other) == {}
     first._disconnect()
     second._disconnect()
+
+
+def test_of_different_rows_at_one_place_one_is_taken_when_nobody_can_be_writing_its_leaf_any_more(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Both auditors were killed when they had written their rows."""
+    other = copied(audited, "other")
+    first, second = audited.auditor(), Audited(audited.server, audited.owner, other).auditor()
+    started_logs = [auditor._resumed() for auditor in (first, second)]
+    lost = [failure(), failure()]
+    audited.insert("capture_failures", *lost)
+
+    def killed(*_: Any) -> None:
+        raise OSError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "_expect_rows", lambda *_: None)
+        patch.setattr(Log, "_add_disclosures", killed)
+        for (log, sources), each in zip(started_logs, lost, strict=True):
+            with pytest.raises(OSError, match="killed"):
+                log.append(sources.by_ids([("lost", each["failure_id"])]))
+    second._disconnect()
+    first._disconnect()
+    first.step()
+    assert "another auditor" in first.problem
+    assert logged(audited) == {}
+    monkeypatch.setattr(log_module, "_CONTESTED_S", 0.0)
+    first.step()
+    first.close()
+    assert not first.problem
+    assert [logged(audited)[each["failure_id"]] for each in lost] == [1, 1]
+    assert (
+        {("second_row", 0)}
+        <= {each[:2] for each in mismatches(audited)}
+        <= {(kind, 0) for kind in ("second_row", "row", "leaf")}
+    )
+    [said] = [each.message for each in caplog.records if "do not continue it" in each.message]
+    audited.owner.command(said.partition("as owner: ")[2], settings={"mutations_sync": 2})
+    assert mismatches(audited) == []
 
 
 def test_an_auditor_does_not_sign_fewer_leaves_than_are_signed_in_the_store(
