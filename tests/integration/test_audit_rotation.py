@@ -159,7 +159,7 @@ def test_a_record_whose_keys_or_whose_row_were_deleted_explains_no_new_key(audit
     grow(audited, 50)
     assert kinds(cli) == []
     [[place]] = audited.query(f"SELECT max(leaf_index) FROM assay.audit_rows WHERE tool_name = '{OPERATION}'")
-    for table, expected in (("audit_disclosures", ["checkpoint"]), ("audit_rows", ["missing_row", "checkpoint"])):
+    for table, expected in (("audit_disclosures", ["missing_disclosure", "checkpoint"]), ("audit_rows", ["missing_row", "checkpoint"])):
         audited.owner.command(
             f"ALTER TABLE assay_base.{table} DELETE WHERE leaf_index = {place}", settings={"mutations_sync": 2}
         )

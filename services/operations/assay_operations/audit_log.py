@@ -19,6 +19,8 @@ from assay_auditor.anchors.directory import files_in, has_file, read_note
 from assay_auditor.anchors.evidence import Evidence, EvidenceError, Kept
 from assay_auditor.bundle import ROTATIONS, bundle_of, problem_of
 from assay_auditor.disclosures import opened
+from assay_auditor.erasure import MARK, Erasure, erasure_of
+from assay_auditor.erasure import OPERATION as ERASURE
 from assay_auditor.expiry import OPERATION, Expiry, expiry_of
 from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, ROTATION_FILE, ends_torn, is_torn
 from assay_auditor.keys import notes_in as notes_of_file
@@ -90,6 +92,8 @@ class Result:
     checkpoints: int = 0
     #: Rows that are absent because retention deleted them, among those that were read.
     expired: int = 0
+    #: Values of personal fields that were erased, among the rows that were read.
+    erased: int = 0
     #: Rows of a batch whose leaves are not written yet.
     unfinished: int = 0
     mismatches: int = 0
@@ -198,29 +202,46 @@ class AuditLog:
 
     def disclosures(self, start: int, end: int) -> list[tuple[int, str, str]]:
         """Return the disclosures of a range: leaf, digest, text."""
+        return [each for each in self.marked_disclosures(start, end) if MARK not in each[1]]
+
+    def marked_disclosures(self, start: int, end: int) -> list[tuple[int, str, str]]:
+        """Return the disclosures of a range, and the marks of those that were erased: see `assay_auditor.erasure`."""
         query = f"SELECT DISTINCT leaf_index, digest, disclosure FROM audit_disclosures WHERE {_IN_RANGE}"  # noqa: S608
         return [(index, digest, text) for index, digest, text in self.query(query, start=start, end=end)]
 
+    def marks(self, start: int, end: int) -> list[tuple[int, str, str]]:
+        """Return the marks of erased disclosures in a range: leaf, mark, ''."""
+        query = f"SELECT DISTINCT leaf_index, digest FROM audit_disclosures WHERE {_IN_RANGE} AND position(digest, '{MARK}') > 0"  # noqa: S608
+        return [(index, mark, "") for index, mark in self.query(query, start=start, end=end)]
+
     def expiries(self) -> list[Expiry]:
-        """Return the records of deleted rows, the newest first."""
+        """Return the newest records of deleted rows, the newest first."""
         records = (expiry_of(self.own.origin, row, texts) for row, texts in self._started(OPERATION))
-        return [each for each in records if each is not None]
+        return [each for each in islice(records, _RECORDS) if each is not None]
 
     def rotations(self) -> list[Record]:
-        """Return the records of rotations of the key, the newest first."""
+        """Return the newest records of rotations of the key, the newest first."""
         records = (record_of(row, texts) for row, texts in self._started(ROTATION))
+        return [each for each in islice(records, _RECORDS) if each is not None]
+
+    def erasures(self) -> list[Erasure]:
+        """Return all records of erased disclosures, the newest first."""
+        records = (erasure_of(self.own.origin, row, texts) for row, texts in self._started(ERASURE))
         return [each for each in records if each is not None]
 
-    def _started(self, operation: str) -> list[tuple[dict[str, Any], list[str]]]:
-        """Return the newest records of the start of an operation, with their disclosures."""
+    def _started(self, operation: str) -> Iterator[tuple[dict[str, Any], list[str]]]:
+        """Return the records of the start of an operation with their disclosures, the newest first."""
         where = (
-            " AND kind = 'operation' AND tool_name = {operation:String} AND status = 'started'"
-            " ORDER BY leaf_index DESC LIMIT {most:UInt64}"
+            " AND kind = 'operation' AND tool_name = {operation:String} AND status = 'started' AND leaf_index < {below:UInt64}"
+            " ORDER BY leaf_index DESC LIMIT {most:UInt64} WITH TIES"
         )
-        found = [
-            dict(zip(_COLUMNS, row, strict=True))
-            for row in self.query(_ROWS + where, operation=operation, most=_RECORDS)
-        ]
+        below = _LAST
+        while rows := self.query(_ROWS + where, operation=operation, below=below, most=_RECORDS):
+            found = [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
+            yield from self._with_texts(found)
+            below = int(found[-1]["leaf_index"])
+
+    def _with_texts(self, found: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[str]]]:
         places = sorted({int(row["leaf_index"]) for row in found})
         texts: dict[int, list[str]] = {}
         hidden = (
@@ -404,14 +425,15 @@ def verify(
     wider, unknown = log.wider_grants()
     if unknown:
         result.notes.append(unknown)
-    check = Verification(log.own.origin, keys, log.expiries(), log.rotations())
+    erasures = log.erasures()
+    check = Verification(log.own.origin, keys, log.expiries(), log.rotations(), erasures)
     for problem in keys.problems:
         result.mismatches += 1
         yield Mismatch("checkpoint", None, problem)
     for identity, rights in wider:
         result.mismatches += 1
         yield Mismatch("grant", None, f"{identity} may change the log: {rights}")
-    for mismatch in _found(log, check, notes, result, first, seen):
+    for mismatch in _found(log, check, notes, result, first, seen, has_erasures=bool(erasures)):
         result.mismatches += 1
         yield mismatch
     if not filed and notes.stored and (log.own.directory / PUBLIC_FILE).exists():
@@ -554,7 +576,14 @@ class _Notes:
 
 
 def _found(
-    log: AuditLog, check: Verification, checkpoints: _Notes, result: Result, first: int, seen: Counts
+    log: AuditLog,
+    check: Verification,
+    checkpoints: _Notes,
+    result: Result,
+    first: int,
+    seen: Counts,
+    *,
+    has_erasures: bool,
 ) -> Iterator[Mismatch]:
     size = result.leaves
     end = 0
@@ -571,9 +600,10 @@ def _found(
         if is_gap:
             yield from check.gap(start, end, notes)
         elif end <= first:
-            yield from check.page(start, end, leaves, None, (), notes)
+            yield from check.page(start, end, leaves, None, log.marks(start, end) if has_erasures else (), notes)
         else:
-            yield from check.page(start, end, leaves, log.verified_rows(start, end), log.disclosures(start, end), notes)
+            rows, hidden = log.verified_rows(start, end), log.marked_disclosures(start, end)
+            yield from check.page(start, end, leaves, rows, hidden, notes)
         seen.rows = end
         result.anchored, result.checkpoints = check.confirmed, checkpoints.count
     for part, missing in checkpoints.upto(math.inf):
@@ -582,7 +612,7 @@ def _found(
     result.checkpoints = checkpoints.count
     yield from check.rotations()
     yield from check.absences()
-    result.expired = check.expired
+    result.expired, result.erased = check.expired, check.erased
     # Leaves that were written meanwhile are another run's; rows behind them may be those of a batch that is being written.
     wrong, result.unfinished = check.after(log.rows(size, _LAST))
     if wrong and (written := log.size()) > size:

@@ -116,6 +116,7 @@ def verify(
 def _intact(result: Any) -> str:
     behind = f"; {result.leaves - result.anchored:,} not covered yet" if result.anchored < result.leaves else ""
     expired = f"; {result.expired:,} row(s) expired" if result.expired else ""
+    erased = f"; {result.erased:,} value(s) erased" if result.erased else ""
     waiting = f"; {result.unfinished:,} row(s) of an unfinished batch" if result.unfinished else ""
     has = result.at_anchors
     lag = f"; anchors have {has:,}" if has is not None and has < result.anchored else ""
@@ -123,7 +124,7 @@ def _intact(result: Any) -> str:
     witnessed = f"; {names} witness(es) cosigned {result.witnessed:,}" if names else ""
     stamped = f"; {result.timestamped:,} time-stamped on {result.timestamped_at}" if result.timestamped else ""
     anchored = f"{lag}{witnessed}{stamped}"
-    return f"{result.origin}: intact, {result.leaves:,} leaves; checkpoints cover {result.anchored:,}{behind}{anchored}{expired}{waiting}"
+    return f"{result.origin}: intact, {result.leaves:,} leaves; checkpoints cover {result.anchored:,}{behind}{anchored}{expired}{erased}{waiting}"
 
 
 @audit.command("list")
@@ -347,7 +348,8 @@ def erase(
 
     Its rows, their hashes and every proof stay as they are. The values and salts behind the digests are deleted. Tool calls and audit
     records outside of the log are not changed. Only values that are exactly the name are erased; the number of those that contain it, in
-    any case, is printed. To erase such a value, pass it as a whole.
+    any case, is printed. To erase such a value, pass it as a whole. Waits until the auditor has written and signed the record of this
+    operation, up to auditor.checkpoint_s and two minutes, before it deletes anything.
     """
     from assay_operations.audit_erase import apply, plan_erase
 
