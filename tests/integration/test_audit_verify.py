@@ -75,7 +75,14 @@ class Log:
         """Run `assay audit erase` as the owner while an auditor works."""
         with self.audited.auditing():
             return self.cli.call(
-                "audit", "erase", "--subject", name, "--yes", *arguments, role="owner", extra=self.own + "checkpoint_s = 0.2\n"
+                "audit",
+                "erase",
+                "--subject",
+                name,
+                "--yes",
+                *arguments,
+                role="owner",
+                extra=self.own + "checkpoint_s = 0.2\n",
             )
 
     def problems(self, *arguments: str) -> list[tuple[str, int | None]]:

@@ -96,6 +96,8 @@ class Verification:
         self._erasures = Erasures(erasures)
         self._records = {each.leaf_index: each for each in records}
         self._in_log: list[Record] = []
+        #: Leaves that records need.
+        self._awaited = self._absences.places | self._erasures.places | self._records.keys()
         self._places: dict[str, int] = {}
         self._previous: bytes | None = GENESIS
 
@@ -155,22 +157,11 @@ class Verification:
         yield from self._before(signed, start)
         leaves_at: dict[int, list[StoredLeaf]] = defaultdict(list)
         rows_at: dict[int, list[Row]] = defaultdict(list)
-        hidden_at: dict[int, list[tuple[str, str]]] = defaultdict(list)
         for each in leaves:
             leaves_at[each.leaf_index].append(each)
         for row in rows or ():
             rows_at[row[_LEAF_INDEX]].append(row)
-        marks: list[tuple[int, str, str]] = []
-        for place, digest, text in disclosures:
-            if MARK in digest:
-                named, _, erased = digest.partition(MARK)
-                marks.append((place, named, erased))
-            else:
-                hidden_at[place].append((digest, text))
-        marks_at: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        for place, named, erased in sorted(marks):
-            self._erasures.mark(place, named, erased)
-            marks_at[place][named].append(erased)
+        hidden_at, marks_at = self._arranged(disclosures)
         hashes: list[bytes] = []
         places = self._places
         nothing: list[Any] = []
@@ -195,17 +186,38 @@ class Verification:
                 kind = "event" if leaf.kind in EVENT_KINDS else leaf.kind
                 if leaf.place > places.get(kind, 0):
                     places[kind] = leaf.place
-                if index in self._absences.places:
-                    self._absences.confirm(index, leaf.leaf_hash)
-                if index in self._erasures.places:
-                    self._erasures.confirm(index, leaf.leaf_hash)
-                if index in self._records and self._records[index].leaf_hash == leaf.leaf_hash:
-                    self._in_log.append(self._records[index])
+                if index in self._awaited:
+                    self._confirm(index, leaf.leaf_hash)
             if index + 1 in signed:
                 self.tree.extend(hashes)
                 hashes = []
                 yield from self._root(signed[index + 1])
         self.tree.extend(hashes)
+
+    def _arranged(
+        self, disclosures: Sequence[tuple[int, str, str]]
+    ) -> tuple[Mapping[int, list[tuple[str, str]]], Mapping[int, Mapping[str, list[str]]]]:
+        """Return the disclosures of each leaf, and the hashes of the erasures of each of its digests."""
+        hidden_at: dict[int, list[tuple[str, str]]] = defaultdict(list)
+        marks: list[tuple[int, str, str]] = []
+        for place, digest, text in disclosures:
+            if MARK in digest:
+                named, _, erased = digest.partition(MARK)
+                marks.append((place, named, erased))
+            else:
+                hidden_at[place].append((digest, text))
+        marks_at: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for place, named, erased in sorted(marks):
+            self._erasures.mark(place, named, erased)
+            marks_at[place][named].append(erased)
+        return hidden_at, marks_at
+
+    def _confirm(self, index: int, found: str) -> None:
+        """Tell the records that need it the hash of a leaf."""
+        self._absences.confirm(index, found)
+        self._erasures.confirm(index, found)
+        if index in self._records and self._records[index].leaf_hash == found:
+            self._in_log.append(self._records[index])
 
     def _before(self, signed: Mapping[int, list[tuple[Note, Checkpoint]]], start: int) -> Iterator[Mismatch]:
         """Verify checkpoints of no leaves, and report those of earlier pages: their file is not in the order of the log."""
@@ -245,7 +257,9 @@ class Verification:
         lost = [digest for digest in absent if not self._erasures.add(index, marks.get(digest, ()), bound)]
         if lost:
             what = "personal fields were deleted, and no record of an erasure or of retention explains it"
-            yield Mismatch("missing_disclosure", index, f"{len(lost)} {what}", str(row[_SOURCE]), ", ".join(sorted(lost)))
+            yield Mismatch(
+                "missing_disclosure", index, f"{len(lost)} {what}", str(row[_SOURCE]), ", ".join(sorted(lost))
+            )
 
     @staticmethod
     def _hash(leaf: StoredLeaf | None) -> bytes:

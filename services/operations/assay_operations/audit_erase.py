@@ -158,7 +158,13 @@ def _mark(client: "Client", table: str, plan: Plan) -> None:
     for start in range(0, len(plan.of_rows), _PAGE):
         part = plan.of_rows[start : start + _PAGE]
         rows = (
-            {"log": plan.log, "leaf_index": index, "digest": mark_of(digest, erased), "disclosure": "", "created_at": now}
+            {
+                "log": plan.log,
+                "leaf_index": index,
+                "digest": mark_of(digest, erased),
+                "disclosure": "",
+                "created_at": now,
+            }
             for index, digest in part
         )
         insert_json_rows(client, table, b"\n".join(map(orjson.dumps, rows)), len(part))

@@ -740,11 +740,19 @@ def proof(log: AuditLog, name: str, *, vkeys: Sequence[str] = (), progress: Coun
         raise OperationError("conflict", f"row {index} has no canonical form", "run assay audit verify") from None
 
 
-def problem_of_proof(path: Path, vkey: str) -> str:
+def problem_of_proof(path: Path, vkey: str, rotations: Path | None = None) -> str:
     """Return why the bundle in a file proves nothing; '' if it proves its row.
 
-    Needs no store. Raises `OperationError`.
+    `rotations`: a file of statements of key rotations, in addition to those in the bundle. Needs no store. Raises `OperationError`.
     """
+    try:
+        known = list(notes_of_file(rotations)) if rotations else []
+    except OSError as error:
+        raise OperationError("not_found", f"cannot read {rotations} ({error.strerror})") from None
+    if rotations and not known:
+        raise OperationError(
+            "invalid", f"no statement of a key rotation is in {rotations}", "see: assay audit key --rotations"
+        )
     try:
         bundle = orjson.loads(path.read_bytes())
         verifier = Verifier.parsed(vkey)
@@ -754,4 +762,4 @@ def problem_of_proof(path: Path, vkey: str) -> str:
         return "the bundle is malformed"
     except NoteError as error:
         raise OperationError("invalid", f"--vkey: {error}", "see: assay audit key") from None
-    return problem_of(bundle, verifier) if isinstance(bundle, dict) else "the bundle is malformed"
+    return problem_of(bundle, verifier, known) if isinstance(bundle, dict) else "the bundle is malformed"
