@@ -1,6 +1,8 @@
 """The audit log: writing, hashing, verifying and proving, each next to the plainest work that has the same result, in one run.
 
-AUDIT_ROWS sets the number of rows; the default is 1,000,000.
+AUDIT_ROWS sets the number of rows; the default is 1,000,000. The rate of the pipeline is that of `assay up`, from the producer's first
+append to the last visible row, while its auditor is suspended; then this auditor writes the log of the same tool calls, from a stop to the
+last leaf, while the rest of the pipeline has nothing to do.
 """
 
 import hashlib
@@ -11,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +25,29 @@ from assay_auditor.rows import leaf_data
 from assay_operations.audit_log import PAGE, AuditLog, Result, proof, verify
 from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
+from assay_schema.ids import new_event_id
 from assay_schema.settings import Settings
+from assay_schema.streams import CAPTURE, FIELD
 from tests.bench.result import result
 from tests.support.audited import ALL, settings_of
 from tests.support.sample_rows import lines, tool_call
+from tests.support.stack import System, running
 from tests.support.store import StoreServer
 
 #: Rows of one insert of the writer.
 BATCH = 5_000
 #: Rows that are hashed, and passes over them.
 HASHED_ROWS, PASSES = 20_000, 3
+#: Tool calls of the pipeline, those of one append, and seconds that it and the auditor have for all.
+PIPED_ROWS, CHUNK, PIPED_WITHIN_S = 150_000, 250, 900.0
 
 
 def measure(quick: bool = False) -> list[dict[str, Any]]:
     """Return the results. `quick` only shows that everything runs."""
     rows = 3_000 if quick else int(os.environ.get("AUDIT_ROWS", "1000000"))
+    calls = min(PIPED_ROWS, rows)
+    with tempfile.TemporaryDirectory() as name, running(Path(name), "--no-quality") as system:
+        piped, logged = _pipeline(system, calls)
     with tempfile.TemporaryDirectory() as name, StoreServer(Path(name) / "store") as store:
         migrate(store.settings())
         settings = settings_of(store, Path(name) / "log")
@@ -49,6 +60,7 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
             made_s, bundle = _proof(log, rows)
         checked, read = (_in_a_process(work, settings) for work in ("verify", "read"))
     return [
+        result("rows written by the auditor, compared with the pipeline that stored the same tool calls", logged, piped, "rows/s", ">= 1", calls),
         result("rows written by the auditor, compared with the writer's inserts", rows / audited, rows / written, "rows/s", None, rows),
         result("canonical rows hashed, compared with the standard library's JSON", hashed, plain, "rows/s", ">= 1", HASHED_ROWS),
         result("verification, compared with reading the same columns", rows / checked["s"], rows / read["s"], "rows/s", None, rows),
@@ -57,6 +69,59 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
         result("time of one proof, compared with the whole verification", made_s, checked["s"], "s", "<= 1", rows),
         result("size of one proof, compared with its leaf", len(orjson.dumps(bundle)), len(bundle["leaf"]), "bytes", None, 1),
     ]  # fmt: skip
+
+
+def _pipeline(system: System, calls: int) -> tuple[float, float]:
+    """Return tool calls a second: of the pipeline from a producer to the store, and of the auditor that finds them there."""
+    auditor = system.child("assay_auditor")
+    auditor.suspend()
+    now = datetime.now(UTC).isoformat()
+    batches = [[_event(now) for _ in range(min(CHUNK, calls - start))] for start in range(0, calls, CHUNK)]
+    with system.redis("producer") as client:
+        started = time.perf_counter()
+        for batch in batches:
+            pipeline = client.pipeline(transaction=False)
+            for data in batch:
+                pipeline.xadd(CAPTURE.key(), {FIELD: data})
+            pipeline.execute()
+        _wait(system, "SELECT count() FROM assay_base.tool_calls", calls)
+        piped = calls / (time.perf_counter() - started)
+    started = time.perf_counter()
+    auditor.resume()
+    _wait(system, "SELECT uniqExact(leaf_index) FROM assay_base.audit_leaves WHERE kind = 'tool_call'", calls)
+    return piped, calls / (time.perf_counter() - started)
+
+
+def _event(at: str) -> bytes:
+    """Return a tool call as a producer sends it."""
+    payload = {
+        "timestamp": at,
+        "server_session_id": "run-1",
+        "kind": "tool_call",
+        "tool_name": "search_docs",
+        "args_summary": {"query": "signing key"},
+        "result_summary": {"matches": 3},
+        "status": "success",
+        "duration_ms": 47.5,
+        "agent_name": "helper",
+    }
+    event = {
+        "schema_version": 1,
+        "event_id": new_event_id(),
+        "kind": "tool_call",
+        "project": "default",
+        "service": "search",
+    }
+    return orjson.dumps(event | {"occurred_at": at, "payload": payload})
+
+
+def _wait(system: System, query: str, rows: int) -> None:
+    store = system.store("owner")
+    deadline = time.monotonic() + PIPED_WITHIN_S
+    while (found := int(store.command(query))) < rows:  # type: ignore[arg-type]
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{found} of {rows} rows after {PIPED_WITHIN_S} s: {query}")
+        time.sleep(0.25)
 
 
 def _calls(rows: int) -> Iterator[bytes]:

@@ -250,7 +250,7 @@ def _verifications(log: AuditLog) -> tuple[tuple[Verified | None, float], tuple[
     One of some rows that found no mismatch does not decide: the mismatch that an earlier one found may be elsewhere.
     """
     rows = log.query(
-        "SELECT at, actor, toString(outcome), target, toFloat64(dateDiff('millisecond', at, now64(3, 'UTC'))) / 1000, "
+        "SELECT at, actor, toString(outcome), target, toFloat64(dateDiff('millisecond', stored_at, now64(3, 'UTC'))) / 1000, "
         "outcome != 'done' OR JSONExtractRaw(target, 'complete') = 'true' AS decides FROM operations_audit "
         "WHERE operation = {operation:String} AND JSONExtractString(target, 'log') = {log:String} "
         "ORDER BY stored_at DESC LIMIT 1 BY decides",
