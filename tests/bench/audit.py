@@ -60,7 +60,7 @@ def measure(quick: bool = False) -> list[dict[str, Any]]:
             made_s, bundle = _proof(log, rows)
         checked, read = (_in_a_process(work, settings) for work in ("verify", "read"))
     return [
-        result("rows written by the auditor, compared with the pipeline that stored the same tool calls", logged, piped, "rows/s", ">= 1", calls),
+        result("rows written by the auditor, compared with the pipeline with the same tool calls", logged, piped, "rows/s", ">= 1", calls),
         result("rows written by the auditor, compared with the writer's inserts", rows / audited, rows / written, "rows/s", None, rows),
         result("canonical rows hashed, compared with the standard library's JSON", hashed, plain, "rows/s", ">= 1", HASHED_ROWS),
         result("verification, compared with reading the same columns", rows / checked["s"], rows / read["s"], "rows/s", None, rows),

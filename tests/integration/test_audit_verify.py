@@ -576,6 +576,65 @@ def test_leaves_without_a_checkpoint_are_told_and_exit_3_only_if_asked(log: Log)
     assert log.audit("verify", extra="max_unanchored_s = 1e6").returncode == 0
 
 
+def test_a_clock_that_is_set_back_or_was_ahead_does_not_make_leaves_younger(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.command("TRUNCATE TABLE assay_base.audit_checkpoints")
+    (log.audited.directory / CHECKPOINT_FILE).unlink()
+    assert log.audit("verify", extra="max_unanchored_s = 7200").returncode == 0
+    now = time.time()
+    with monkeypatch.context() as ahead:  # as if the store's clock were a day back
+        ahead.setattr(audit_log.time, "time", lambda: now + 86_400)
+        assert log.audit("verify", extra="max_unanchored_s = 7200").returncode == 3
+    log.update("audit_leaves", "stored_at = stored_at + toIntervalDay(1)", "leaf_index = 0")
+    done = log.audit("verify", extra="max_unanchored_s = 7200")
+    assert (done.returncode, b"in the future of the clocks" in done.stderr) == (3, True)
+    assert log.audit("verify").returncode == 0
+
+
+def test_a_forged_newest_checkpoint_is_not_printed_for_others_to_keep(log: Log) -> None:
+    before = log.audit("checkpoint").stdout
+    stranger = Signer(ORIGIN, b"z" * 32)
+    forged = stranger.signed(Checkpoint(ORIGIN, 99, bytes(32)).text)
+    log.audited.insert(
+        "audit_checkpoints", {"log": ORIGIN, "size": 99, "root": bytes(32).hex(), "note": forged, "edge": []}
+    )
+    assert log.audit("checkpoint").stdout == before
+    log.delete("audit_checkpoints", "size < 99")
+    assert log.audit("checkpoint").returncode == 2
+
+
+def test_a_changed_row_is_not_proved_and_a_forged_value_is_not_shown(log: Log) -> None:
+    forged = disclosure_of("AAAAAAAAAAAAAAAAAAAAAA", "caller_id", "somebody else")
+    log.update("audit_disclosures", f"disclosure = '{forged}'", "leaf_index = 2")
+    assert "somebody else" not in log.audit("show", "2", "--json").stdout.decode()
+    done = log.audit("prove", "2")
+    assert (done.returncode, b"row 2 cannot be proved: a disclosure" in done.stderr) == (2, True)
+    log.update("audit_rows", "tool_name = 'x'", "leaf_index = 3")
+    done = log.audit("prove", "3")
+    assert (done.returncode, b"not in the tree" in done.stderr, done.stdout) == (2, True, b"")
+
+
+def test_disclosures_that_were_swapped_between_rows_of_one_caller_are_seen_at_both(log: Log) -> None:
+    callers = {
+        place: f"(SELECT caller_id FROM assay_base.kept_audit_rows WHERE leaf_index = {place})" for place in (1, 2)
+    }
+    log.command("TRUNCATE TABLE assay_base.audit_disclosures")
+    other = f"multiIf(digest = {callers[1]}, 2, digest = {callers[2]}, 1, leaf_index)"
+    log.command(
+        f"INSERT INTO assay_base.audit_disclosures SELECT * REPLACE (toUInt64({other}) AS leaf_index) "
+        "FROM assay_base.kept_audit_disclosures"
+    )
+    assert log.problems() == [(kind, place) for place in (1, 2) for kind in ("disclosure", "missing_disclosure")]
+
+
+def test_an_earlier_copy_of_the_file_of_checkpoints_is_seen(log: Log) -> None:
+    file = log.audited.directory / CHECKPOINT_FILE
+    first = file.read_text().split("\n\n" + ORIGIN)[0] + "\n\n"
+    file.write_text(first)
+    assert log.problems() == [("file", None)]
+
+
 def test_since_reads_only_later_rows_but_all_leaf_hashes(log: Log) -> None:
     log.update("audit_rows", "tool_name = 'x'", "leaf_index = 2")
     assert log.problems("--since", "2030-01-01T00:00:00Z") == []

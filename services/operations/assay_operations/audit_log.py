@@ -1,6 +1,7 @@
 """Verify and read the audit log that the auditor writes: `verify`, `rows`, `proof`."""
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from assay_auditor.anchors.cosignature import WitnessKey, is_witness_key
 from assay_auditor.anchors.directory import files_in, has_file, read_note
 from assay_auditor.anchors.evidence import Evidence, EvidenceError, Kept
 from assay_auditor.bundle import ROTATIONS, bundle_of, problem_of
-from assay_auditor.disclosures import opened
+from assay_auditor.disclosures import digest_of, opened
 from assay_auditor.erasure import MARK, Erasure, erasure_of
 from assay_auditor.erasure import OPERATION as ERASURE
 from assay_auditor.expiry import OPERATION, Expiry, expiry_of
@@ -45,6 +46,8 @@ PAGE = 20_000
 NOTES, NEWEST = 50_000, 100
 #: Newest records of deleted rows, and of rotations of the key, that are looked at.
 _RECORDS = 1_000
+#: Seconds by which the store's clock may be ahead of this one.
+_AHEAD_S = 3_600.0
 #: Rows behind the end of the log that are looked at, more than a batch, and a place behind each of them.
 _BEHIND, _LAST = 200_000, 2**64 - 1
 
@@ -158,12 +161,12 @@ class AuditLog:
         return [str(note) for (note,) in self.query(query, most=ROTATIONS)]
 
     def evidence(self, vkeys: Sequence[str]) -> Evidence:
-        """Return what checks the anchors, with the given keys of witnesses and those of the settings."""
+        """Return what checks the anchors, with the given keys of witnesses, or those of the settings."""
         try:
             given = [WitnessKey.parsed(each) for each in vkeys if is_witness_key(each)]
         except NoteError as error:
             raise OperationError("invalid", f"--vkey: {error}", "see: assay audit key") from None
-        return Evidence([*given, *(key for key, _ in witnesses_of(self.own))], roots_of(self.own))
+        return Evidence(given or [key for key, _ in witnesses_of(self.own)], roots_of(self.own))
 
     def _public(self) -> str:
         path = self.own.directory / PUBLIC_FILE
@@ -307,13 +310,16 @@ class AuditLog:
         return int(rows[0][1]) if rows[0][0] else self.size()
 
     def age_s(self, leaf_index: int) -> float:
-        """Return the seconds since a leaf was written, by the store's clock."""
+        """Return the seconds since a leaf was written, by the store's clock or by this one, whichever is later.
+
+        A clock of the store that was set back does not make it younger. Negative if it was written in the future of both.
+        """
         rows = self.query(
-            "SELECT toFloat64(max(dateDiff('millisecond', stored_at, now64(6, 'UTC')))) / 1000 FROM audit_leaves "
-            "WHERE log = {log:String} AND leaf_index = {place:UInt64}",
+            "SELECT toFloat64(min(stored_at)), toFloat64(now64(6, 'UTC')) FROM audit_leaves "
+            "WHERE log = {log:String} AND leaf_index = {place:UInt64} HAVING count() > 0",
             place=leaf_index,
         )
-        return max(0.0, float(rows[0][0]))
+        return max(float(rows[0][1]), time.time()) - float(rows[0][0]) if rows else 0.0
 
     def query(self, query: str, **parameters: Any) -> list[Sequence[Any]]:
         """Run a query on the views, with the log's name as the parameter `log`."""
@@ -443,10 +449,15 @@ def verify(
         result.notes.append(notes.unreadable)
     _add_anchors(log, result, evidence, notes.copied)
     covered = result.anchored if result.at_anchors is None else result.at_anchors
-    if covered < size:
-        result.unanchored_s = log.age_s(covered)
+    age_s = log.age_s(covered) if covered < size else 0.0
+    is_ahead = age_s < -_AHEAD_S
+    if is_ahead:
+        result.notes.append(
+            f"leaf {covered} was written {-age_s:,.0f} s in the future of the clocks of the store and of this host: its age is not known"
+        )
+    result.unanchored_s = max(0.0, age_s)
     most = log.own.max_unanchored_s
-    result.too_old = bool(most) and result.unanchored_s > most
+    result.too_old = bool(most) and (is_ahead or result.unanchored_s > most)
 
 
 def _add_anchors(log: AuditLog, result: Result, evidence: Evidence, copied: int) -> None:
@@ -622,13 +633,28 @@ def _found(
 
 
 def newest_note(log: AuditLog) -> str:
-    """Return the newest signed checkpoint in the store. Raises `OperationError`."""
+    """Return the newest signed checkpoint in the store. Raises `OperationError`.
+
+    If a public key of the log is at hand, the newest one that it confirms: whoever may write the store can add others.
+    """
     notes = log.newest_notes()
     if not notes:
         raise OperationError(
             "not_found", f"no checkpoint of {log.own.origin!r} is stored", "start the auditor; see assay doctor"
         )
-    return notes[0].note
+    try:
+        keys = log.keys([])
+    except OperationError:  # no public key on this host
+        return notes[0].note
+    for each in notes:
+        try:
+            keys.verified(each.note, log.own.origin)
+        except NoteError:
+            continue
+        return each.note
+    raise OperationError(
+        "conflict", "the key of the log signed none of the newest checkpoints", "run assay audit verify --full"
+    )
 
 
 def whole_rows(log: AuditLog, places: Sequence[int]) -> dict[int, dict[str, Any]]:
@@ -686,9 +712,9 @@ def _absent(log: AuditLog, name: str, where: str, wanted: dict[str, Any]) -> Ope
 
 
 def disclosed(log: AuditLog, row: dict[str, Any]) -> dict[str, str | None]:
-    """Return the personal fields of a row by name. Digests whose disclosure was erased have None."""
+    """Return the personal fields of a row by name. Digests whose disclosure is absent, or is not the one that was written, have None."""
     place = row["leaf_index"]
-    by_digest = {digest: opened(text) for _, digest, text in log.disclosures(place, place + 1)}
+    by_digest = {digest_of(text): opened(text) for _, _, text in log.disclosures(place, place + 1)}
     found: dict[str, str | None] = {}
     for digest in row["sd"]:
         name, value = by_digest.get(digest) or (digest, None)
@@ -697,7 +723,10 @@ def disclosed(log: AuditLog, row: dict[str, Any]) -> dict[str, str | None]:
 
 
 def proof(log: AuditLog, name: str, *, vkeys: Sequence[str] = (), progress: Counts | None = None) -> dict[str, Any]:
-    """Return a bundle that proves a row: see `assay_auditor.bundle`. Raises `OperationError`."""
+    """Return a bundle that proves a row: see `assay_auditor.bundle`.
+
+    Raises `OperationError`, also if the bundle would prove nothing, because the row, its leaf or a disclosure was changed.
+    """
     seen = progress or Unseen()
     keys = log.keys(vkeys)
     row = found_row(log, name)
@@ -735,9 +764,12 @@ def proof(log: AuditLog, name: str, *, vkeys: Sequence[str] = (), progress: Coun
     texts = [text for _, _, text in log.disclosures(index, index + 1)]
     try:
         signer = keys.signer_of(note) or keys.verifiers[0]
-        return bundle_of(leaf_data(row), index, path, note, signer.vkey, texts, keys.rotations)
+        bundle = bundle_of(leaf_data(row), index, path, note, signer.vkey, texts, keys.rotations)
     except ValueError:
         raise OperationError("conflict", f"row {index} has no canonical form", "run assay audit verify") from None
+    if problem := problem_of(bundle, signer):
+        raise OperationError("conflict", f"row {index} cannot be proved: {problem}", "run assay audit verify --full")
+    return bundle
 
 
 def problem_of_proof(path: Path, vkey: str, rotations: Path | None = None) -> str:
