@@ -74,7 +74,7 @@ def problem_of(bundle: Mapping[str, Any], verifier: Verifier, known: Sequence[st
 def _keys(verifier: Verifier, statements: Sequence[str]) -> KeyChain:
     """Return the keys that statements connect with that of the reader.
 
-    Raises `NoteError` for a statement that both of its keys did not sign, and for two that contradict each other: whoever stole a key can
+    Raises `NoteError` for a statement that both of its keys did not sign, and for two that contradict each other: a thief of a key can
     sign one that replaces it by another.
     """
     if len(statements) > ROTATIONS:

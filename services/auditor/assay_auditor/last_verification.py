@@ -1,6 +1,6 @@
 """The recorded outcome of the last verification, read from the store and exported as metrics.
 
-`assay audit verify` records its outcome as an operator, who may not reach the metrics of a service. So the auditor reads the record.
+`assay audit verify` records its outcome as an operator, who does not reach the metrics of a service. So the auditor reads the record.
 """
 
 import logging
@@ -29,7 +29,7 @@ class LastVerification:
     now_s: float
     #: When the first leaf of the log was written; None without one.
     began_s: float | None = None
-    #: When the outcome was stored; None if none is recorded. The time in the record itself is by the clock of whoever verified.
+    #: When the outcome was stored; None if none is recorded. The time in the record itself is by the clock of the host that verified.
     at_s: float | None = None
     found_mismatch: bool = False
     mismatches: int = 0

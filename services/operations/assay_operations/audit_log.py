@@ -635,7 +635,7 @@ def _found(
 def newest_note(log: AuditLog) -> str:
     """Return the newest signed checkpoint in the store. Raises `OperationError`.
 
-    If a public key of the log is at hand, the newest one that it confirms: whoever may write the store can add others.
+    If a public key of the log is at hand, the newest one that it confirms: a user who can write the store can add others.
     """
     notes = log.newest_notes()
     if not notes:
