@@ -180,7 +180,7 @@ class Verification:
                 yield from problems
                 hashes.append(self._hash(leaf))
                 is_intact = leaf is not None and len(own) == 1 and _fits(leaf, own[0])
-            if is_intact and len(hidden_at.get(index, nothing)) != len(own[0][_SD]):
+            if is_intact and (following is None or len(hidden_at.get(index, nothing)) != len(own[0][_SD])):
                 yield from self._hidden(index, own[0], hidden_at.get(index, nothing), marks_at.get(index, {}))
             if leaf is not None:
                 kind = "event" if leaf.kind in EVENT_KINDS else leaf.kind
