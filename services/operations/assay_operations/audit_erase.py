@@ -154,17 +154,10 @@ def _mark(client: "Client", table: str, plan: Plan) -> None:
     """Insert the marks of all values that are about to be deleted."""
     from assay_runtime.store import insert_json_rows
 
-    erased, now = plan.target["erased"], datetime.now(UTC).isoformat()
-    for start in range(0, len(plan.of_rows), _PAGE):
-        part = plan.of_rows[start : start + _PAGE]
-        rows = (
-            {
-                "log": plan.log,
-                "leaf_index": index,
-                "digest": mark_of(digest, erased),
-                "disclosure": "",
-                "created_at": now,
-            }
-            for index, digest in part
-        )
-        insert_json_rows(client, table, b"\n".join(map(orjson.dumps, rows)), len(part))
+    of_rows, now = plan.of_rows, datetime.now(UTC).isoformat()
+    erased = erased_hash(of_rows)
+    for start in range(0, len(of_rows), _PAGE):
+        part = of_rows[start : start + _PAGE]
+        rows = ([plan.log, index, mark_of(digest, erased), "", now] for index, digest in part)
+        payload = b"\n".join(map(orjson.dumps, rows))
+        insert_json_rows(client, table, payload, len(part), ("log", "leaf_index", "digest", "disclosure", "created_at"))
