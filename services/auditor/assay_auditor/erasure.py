@@ -58,7 +58,10 @@ def erased_hash(digests: Iterable[tuple[int, str]]) -> str:
 
 @dataclass(frozen=True)
 class Erasure:
-    """A record that disclosures were deleted. It counts only if the log has this leaf and a checkpoint signs it."""
+    """A record that disclosures were deleted.
+
+    It counts only if the log has this leaf and a checkpoint signs it.
+    """
 
     leaf_index: int
     leaf_hash: str

@@ -98,7 +98,10 @@ class Absences:
         return True
 
     def bound(self, leaf_index: int) -> int | None:
-        """Return the end of the narrowest range of a record that has a leaf; None without one. Call it with rising places."""
+        """Return the end of the narrowest range of a record that has a leaf; None without one.
+
+        Call it with rising places.
+        """
         while self._place < len(self._bounds) and self._bounds[self._place] <= leaf_index:
             self._place += 1
         return self._bounds[self._place] if self._place < len(self._bounds) else None

@@ -21,9 +21,9 @@ EVERY_S = 60.0
 
 @dataclass(frozen=True)
 class LastVerification:
-    """The newest recorded verification that read every row or found a mismatch. Times are Unix seconds by the store's clock.
+    """The newest recorded verification that read every row or found a mismatch.
 
-    One of some rows counts only if it found a mismatch: the mismatch that an earlier one found may be elsewhere.
+    Times are Unix seconds by the store's clock. One of some rows counts only if it found a mismatch: the mismatch that an earlier one found may be elsewhere.
     """
 
     now_s: float
@@ -36,7 +36,10 @@ class LastVerification:
 
 
 def last_verification(client: Client, database: str, log: str) -> LastVerification:
-    """Read the outcome of the last verification of a log from the views of a database. Raises the driver's errors."""
+    """Read the outcome of the last verification of a log from the views of a database.
+
+    Raises the driver's errors.
+    """
     began = client.query(
         f"SELECT toFloat64(min(stored_at)) FROM {database}.audit_leaves "  # noqa: S608 - our own name
         "WHERE log = {log:String} AND leaf_index = 0 HAVING count() > 0",
@@ -62,7 +65,10 @@ def export(found: LastVerification) -> None:
 
 
 def watch(store: StoreSettings, log: str, ended: threading.Event) -> None:
-    """Read and export the last verification every minute until `ended`. A store that is away leaves the metrics as they are."""
+    """Read and export the last verification every minute until `ended`.
+
+    A store that is away leaves the metrics as they are.
+    """
     problem = ""
     while not ended.is_set():
         try:

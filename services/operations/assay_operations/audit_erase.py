@@ -55,7 +55,10 @@ class Plan:
 
     @property
     def target(self) -> dict[str, Any]:
-        """The range for the audit record: what `assay_auditor.erasure` reads. Not the subject: records are never deleted."""
+        """The range for the audit record: what `assay_auditor.erasure` reads.
+
+        Not the subject: records are never deleted.
+        """
         return {"log": self.log, "rows": self.rows, "erased": erased_hash(self.of_rows)}
 
 
@@ -123,9 +126,9 @@ def _records(client: "Client", log: str) -> set[int]:
 
 
 def apply(plan: Plan, actor: Actor, *, progress: Counts | None = None) -> int:
-    """Record what is erased, wait until the record is signed, delete the values and salts, and return their number.
+    """Delete the values and salts that the plan found, and return their number.
 
-    Safe to repeat after an interruption. Raises `OperationError` without having deleted anything if the auditor does not sign the record.
+    Records them first, and waits until the auditor has signed the record. Safe to repeat after an interruption. Raises `OperationError` without having deleted anything if the auditor does not sign the record.
     """
     if not plan.digests:
         return 0

@@ -87,7 +87,10 @@ def plan_expire(data: Path) -> Plan:
 
 
 def expect_one_server(client: "Client", database: str) -> None:
-    """Raise `OperationError` on a cluster: its tables delete nothing, and a record without a deletion would explain a later loss."""
+    """Raise `OperationError` on a cluster.
+
+    Its tables delete nothing, and a record without a deletion would explain a later loss.
+    """
     query = "SELECT engine FROM system.tables WHERE database = {database:String} AND name = 'audit_rows'"
     if client.query(query, parameters={"database": database}).result_rows == [("Distributed",)]:
         raise OperationError(

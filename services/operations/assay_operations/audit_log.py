@@ -208,7 +208,7 @@ class AuditLog:
         return [each for each in self.marked_disclosures(start, end) if MARK not in each[1]]
 
     def marked_disclosures(self, start: int, end: int) -> list[tuple[int, str, str]]:
-        """Return the disclosures of a range, and the marks of those that were erased: see `assay_auditor.erasure`."""
+        """Return the disclosures of a range, and the marks of erased ones: see `assay_auditor.erasure`."""
         query = f"SELECT DISTINCT leaf_index, digest, disclosure FROM audit_disclosures WHERE {_IN_RANGE}"  # noqa: S608
         return [(index, digest, text) for index, digest, text in self.query(query, start=start, end=end)]
 
@@ -310,7 +310,7 @@ class AuditLog:
         return int(rows[0][1]) if rows[0][0] else self.size()
 
     def age_s(self, leaf_index: int) -> float:
-        """Return the seconds since a leaf was written, by the store's clock or by this one, whichever is later.
+        """Return the seconds since a leaf was written, by the later of the store's clock and this one.
 
         A clock of the store that was set back does not make it younger. Negative if it was written in the future of both.
         """
@@ -613,8 +613,10 @@ def _found(
         elif end <= first:
             yield from check.page(start, end, leaves, None, log.marks(start, end) if has_erasures else (), notes)
         else:
-            rows, hidden = log.verified_rows(start, end), log.marked_disclosures(start, end)
-            yield from check.page(start, end, leaves, rows, hidden, notes)
+            # Without names for them: what one page read is freed before the next one is read.
+            yield from check.page(
+                start, end, leaves, log.verified_rows(start, end), log.marked_disclosures(start, end), notes
+            )
         seen.rows = end
         result.anchored, result.checkpoints = check.confirmed, checkpoints.count
     for part, missing in checkpoints.upto(math.inf):
@@ -712,7 +714,10 @@ def _absent(log: AuditLog, name: str, where: str, wanted: dict[str, Any]) -> Ope
 
 
 def disclosed(log: AuditLog, row: dict[str, Any]) -> dict[str, str | None]:
-    """Return the personal fields of a row by name. Digests whose disclosure is absent, or is not the one that was written, have None."""
+    """Return the personal fields of a row by name.
+
+    Digests whose disclosure is absent, or is not the one that was written, have None.
+    """
     place = row["leaf_index"]
     by_digest = {digest_of(text): opened(text) for _, _, text in log.disclosures(place, place + 1)}
     found: dict[str, str | None] = {}
