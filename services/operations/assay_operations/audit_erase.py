@@ -128,7 +128,8 @@ def _records(client: "Client", log: str) -> set[int]:
 def apply(plan: Plan, actor: Actor, *, progress: Counts | None = None) -> int:
     """Delete the values and salts that the plan found, and return their number.
 
-    Records them first, and waits until the auditor has signed the record. Safe to repeat after an interruption. Raises `OperationError` without having deleted anything if the auditor does not sign the record.
+    Records them first, and waits until the auditor has signed the record. Safe to repeat after an interruption. Raises `OperationError`
+    without having deleted anything if the auditor does not sign the record.
     """
     if not plan.digests:
         return 0
