@@ -23,7 +23,8 @@ EVERY_S = 60.0
 class LastVerification:
     """The newest recorded verification that read every row or found a mismatch.
 
-    Times are Unix seconds by the store's clock. One of some rows counts only if it found a mismatch: the mismatch that an earlier one found may be elsewhere.
+    Times are Unix seconds by the store's clock. One of some rows counts only if it found a mismatch: the mismatch that an earlier one found
+    may be elsewhere.
     """
 
     now_s: float
