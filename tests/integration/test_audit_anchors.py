@@ -371,6 +371,18 @@ def test_keys_of_witnesses_are_given_with_vkey_and_without_one_their_cosignature
     assert cli("verify", "--vkey", own.vkey[:-4]).returncode == 2
 
 
+def test_a_witness_of_the_settings_does_not_count_for_a_reader_who_names_another(
+    audited: Audited, own: OwnWitness, cli: Any
+) -> None:
+    audited.anchor(witnesses=own.setting)
+    trusted = OwnWitness({}, name="witness.test/w2", seed=b"v" * 32)
+    trusted.stop()
+    assert cli("verify", witnesses=own.setting, max_unanchored_s=0.001).returncode == 0
+    done = cli("verify", "--vkey", trusted.vkey, witnesses=own.setting, max_unanchored_s=0.001)
+    assert (done.returncode, b"witness(es)" in done.stdout) == (3, False), done.stdout
+    assert b"witness.test/w2 has cosigned no checkpoint" in done.stderr
+
+
 def test_anchors_lists_every_place_with_its_newest_checkpoint_and_age(
     audited: Audited, own: OwnWitness, cli: Any, tmp_path: Path
 ) -> None:

@@ -111,7 +111,22 @@ def test_a_rotation_is_a_leaf_and_a_checkpoint_of_both_keys_and_every_key_verifi
         (tmp_path / "late.json").write_bytes(late)
         assert called("audit", "check", str(tmp_path / "late.json"), "--vkey", key).returncode == 0
     (tmp_path / "early.json").write_bytes(early)
-    assert called("audit", "check", str(tmp_path / "early.json"), "--vkey", vkeys[0]).returncode == 0
+    (tmp_path / "rotations.txt").write_bytes(cli("key", "--rotations").stdout)
+    assert (tmp_path / "rotations.txt").read_text().count("assay/key-rotation\n") == 2
+    assert orjson.loads(cli("key", "--json").stdout)["vkey"] == vkeys[-1]
+    assert len(orjson.loads(cli("key", "--json").stdout)["rotations"]) == 2
+    for key in vkeys:
+        early_check = ("audit", "check", str(tmp_path / "early.json"), "--vkey", key)
+        alone = called(*early_check, "--json")
+        assert (alone.returncode, orjson.loads(alone.stdout)["proves"]) == (
+            (0, True) if key == vkeys[0] else (1, False)
+        )
+        assert key == vkeys[0] or "--rotations" in orjson.loads(alone.stdout)["problem"]
+        assert called(*early_check, "--rotations", str(tmp_path / "rotations.txt")).returncode == 0
+    assert called(*early_check, "--rotations", str(tmp_path / "none")).returncode == 2
+    assert called(*early_check, "--rotations", str(tmp_path / "early.json")).returncode == 1
+    (tmp_path / "none").write_text("")
+    assert called(*early_check, "--rotations", str(tmp_path / "none")).returncode == 2
     assert kinds(cli, "--since", "1s") == []
     stranger = Signer(ORIGIN, b"z" * 32).verifier.vkey
     assert set(kinds(cli, "--vkey", stranger)) == {"checkpoint"}
@@ -159,7 +174,10 @@ def test_a_record_whose_keys_or_whose_row_were_deleted_explains_no_new_key(audit
     grow(audited, 50)
     assert kinds(cli) == []
     [[place]] = audited.query(f"SELECT max(leaf_index) FROM assay.audit_rows WHERE tool_name = '{OPERATION}'")
-    for table, expected in (("audit_disclosures", ["checkpoint"]), ("audit_rows", ["missing_row", "checkpoint"])):
+    for table, expected in (
+        ("audit_disclosures", ["missing_disclosure", "checkpoint"]),
+        ("audit_rows", ["missing_row", "checkpoint"]),
+    ):
         audited.owner.command(
             f"ALTER TABLE assay_base.{table} DELETE WHERE leaf_index = {place}", settings={"mutations_sync": 2}
         )
@@ -317,6 +335,14 @@ def test_a_witness_takes_what_both_keys_signed_and_the_new_one_alone_once_it_kno
         assert witness.size_of(ORIGIN) == audited.size()
     finally:
         witness.stop()
+
+
+def test_a_rotation_prints_one_json_object_with_both_keys(audited: Audited, cli: Any) -> None:
+    old = vkey(audited)
+    assert cli("key", "--rotations").stderr == b"the key was never replaced\n"
+    with audited.auditing():
+        done = cli("rotate-key", "--yes", "--json", role="owner")
+    assert orjson.loads(done.stdout) == {"rotated": True, "old_vkey": old, "vkey": vkey(audited)}
 
 
 def test_without_an_auditor_the_key_stays(audited: Audited, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,20 @@ class Log:
         self.delete("audit_rows", f"leaf_index IN ({places})")
         self.audited.insert("audit_rows", *({"log": ORIGIN, **row} for row in rows))
 
+    def erase(self, name: str, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
+        """Run `assay audit erase` as the owner while an auditor works."""
+        with self.audited.auditing():
+            return self.cli.call(
+                "audit",
+                "erase",
+                "--subject",
+                name,
+                "--yes",
+                *arguments,
+                role="owner",
+                extra=self.own + "checkpoint_s = 0.2\n",
+            )
+
     def problems(self, *arguments: str) -> list[tuple[str, int | None]]:
         """Run a full verification. Return the kind and place of each mismatch, and check the exit code."""
         done = self.audit("verify", "--full", "--json", *arguments)
@@ -458,27 +472,25 @@ def test_a_disclosure_that_was_edited_moved_or_swapped_is_seen_at_its_row(log: L
     log.command("TRUNCATE TABLE assay_base.audit_disclosures")
     own = {"log": ORIGIN, "leaf_index": 2, "project": "", "created_at": "2026-01-01T00:00:00Z"}
     log.audited.insert("audit_disclosures", own | {"digest": digest_of(forged), "disclosure": forged})
-    assert log.problems() == [("disclosure", 2)]
+    assert [each for each in log.problems() if each[0] == "disclosure"] == [("disclosure", 2)]
 
 
-def test_a_disclosure_that_was_erased_leaves_the_log_intact(log: Log) -> None:
+def test_a_disclosure_that_was_deleted_by_hand_is_seen_at_its_row(log: Log) -> None:
     log.delete("audit_disclosures", "leaf_index = 2")
-    assert log.problems() == []
+    assert log.problems() == [("missing_disclosure", 2)]
     shown = json.loads(log.audit("show", "2", "--json").stdout)
     assert set(shown["disclosed"].values()) == {None}
     log.command("TRUNCATE TABLE assay_base.audit_disclosures")
-    assert log.problems() == []
+    assert log.problems() == [("missing_disclosure", place) for place in range(LEAVES)]
 
 
 def test_a_name_that_is_erased_is_gone_and_the_log_with_its_proofs_is_intact(log: Log, tmp_path: Path) -> None:
     proof = tmp_path / "proof.json"
     proof.write_bytes(log.audit("prove", "2").stdout)
-    own = f'[auditor]\norigin = "{ORIGIN}"\ndirectory = "{log.audited.directory}"\n'
-    done = log.cli.call(
-        "audit", "erase", "--subject", "helper", "--yes", "--data", str(tmp_path), role="owner", extra=own
-    )
+    done = log.erase("helper", "--data", str(tmp_path))
     assert (done.returncode, b"erased 8 value(s)" in done.stdout) == (0, True), done.stderr
     assert log.problems() == []
+    assert b"8 value(s) erased" in log.audit("verify").stdout
     shown = json.loads(log.audit("show", "2", "--json").stdout)
     assert "caller_id" not in shown["disclosed"]
     assert shown["disclosed"][shown["caller_id"]] is None
@@ -487,7 +499,7 @@ def test_a_name_that_is_erased_is_gone_and_the_log_with_its_proofs_is_intact(log
     assert called("audit", "check", str(proof), "--vkey", vkey).returncode == 0
     [record] = log.audited.query("SELECT * FROM assay.operations WHERE operation = 'audit erase'")
     assert "helper" not in str(record)
-    again = log.cli.call("audit", "erase", "--subject", "helper", "--yes", role="owner", extra=own)
+    again = log.erase("helper")
     assert b"erased 0 value(s)" in again.stdout
 
 
@@ -498,7 +510,7 @@ def test_a_name_with_thousands_of_values_is_erased_in_statements_that_the_store_
         "audit_disclosures",
         *(common | {"leaf_index": 3, "digest": digest_of(text), "disclosure": text} for text in texts),
     )
-    done = log.cli.call("audit", "erase", "--subject", "jo", "--yes", role="owner", extra=log.own)
+    done = log.erase("jo")
     assert (done.returncode, b"erased 5,000 value(s)" in done.stdout) == (0, True), done.stderr
     assert log.problems() == []
     [[left]] = log.audited.query("SELECT uniqExact(digest) FROM assay.audit_disclosures WHERE leaf_index = 3")
@@ -562,6 +574,71 @@ def test_leaves_without_a_checkpoint_are_told_and_exit_3_only_if_asked(log: Log)
     assert b"checkpoints cover 0; 9 not covered yet" in done.stdout
     assert log.audit("verify", extra="max_unanchored_s = 0.001").returncode == 3
     assert log.audit("verify", extra="max_unanchored_s = 1e6").returncode == 0
+
+
+def test_a_clock_that_is_set_back_or_was_ahead_does_not_make_leaves_younger(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.command("TRUNCATE TABLE assay_base.audit_checkpoints")
+    (log.audited.directory / CHECKPOINT_FILE).unlink()
+    assert log.audit("verify", extra="max_unanchored_s = 7200").returncode == 0
+    now = time.time()
+    with monkeypatch.context() as ahead:  # as if the store's clock were a day back
+        ahead.setattr(audit_log.time, "time", lambda: now + 86_400)
+        assert log.audit("verify", extra="max_unanchored_s = 7200").returncode == 3
+    log.command("TRUNCATE TABLE assay_base.audit_leaves")
+    columns = "log, leaf_hash, place, leaf_index, chain_hash, kind, source_id, stored_at"
+    log.audited.owner.command(
+        f"INSERT INTO assay_base.audit_leaves ({columns}) SELECT {columns.replace('stored_at', 'stored_at + toIntervalDay(1)')} "
+        "FROM assay_base.kept_audit_leaves",
+        settings={"insert_allow_materialized_columns": 1},
+    )
+    done = log.audit("verify", extra="max_unanchored_s = 7200")
+    assert (done.returncode, b"in the future of the clocks" in done.stderr) == (3, True)
+    assert log.audit("verify").returncode == 0
+
+
+def test_a_forged_newest_checkpoint_is_not_printed_for_others_to_keep(log: Log) -> None:
+    before = log.audit("checkpoint").stdout
+    stranger = Signer(ORIGIN, b"z" * 32)
+    forged = stranger.signed(Checkpoint(ORIGIN, 99, bytes(32)).text)
+    log.audited.insert(
+        "audit_checkpoints", {"log": ORIGIN, "size": 99, "root": bytes(32).hex(), "note": forged, "edge": []}
+    )
+    assert log.audit("checkpoint").stdout == before
+    log.delete("audit_checkpoints", "size < 99")
+    assert log.audit("checkpoint").returncode == 2
+
+
+def test_a_changed_row_is_not_proved_and_a_forged_value_is_not_shown(log: Log) -> None:
+    forged = disclosure_of("AAAAAAAAAAAAAAAAAAAAAA", "caller_id", "somebody else")
+    log.update("audit_disclosures", f"disclosure = '{forged}'", "leaf_index = 2")
+    assert "somebody else" not in log.audit("show", "2", "--json").stdout.decode()
+    done = log.audit("prove", "2")
+    assert (done.returncode, b"row 2 cannot be proved: a disclosure" in done.stderr) == (2, True)
+    log.update("audit_rows", "tool_name = 'x'", "leaf_index = 3")
+    done = log.audit("prove", "3")
+    assert (done.returncode, b"not in the tree" in done.stderr, done.stdout) == (2, True, b"")
+
+
+def test_disclosures_that_were_swapped_between_rows_of_one_caller_are_seen_at_both(log: Log) -> None:
+    callers = {
+        place: f"(SELECT caller_id FROM assay_base.kept_audit_rows WHERE leaf_index = {place})" for place in (1, 2)
+    }
+    log.command("TRUNCATE TABLE assay_base.audit_disclosures")
+    other = f"multiIf(digest = {callers[1]}, 2, digest = {callers[2]}, 1, leaf_index)"
+    log.command(
+        f"INSERT INTO assay_base.audit_disclosures SELECT * REPLACE (toUInt64({other}) AS leaf_index) "
+        "FROM assay_base.kept_audit_disclosures"
+    )
+    assert log.problems() == [(kind, place) for place in (1, 2) for kind in ("disclosure", "missing_disclosure")]
+
+
+def test_an_earlier_copy_of_the_file_of_checkpoints_is_seen(log: Log) -> None:
+    file = log.audited.directory / CHECKPOINT_FILE
+    first = file.read_text().split("\n\n" + ORIGIN)[0] + "\n\n"
+    file.write_text(first)
+    assert log.problems() == [("file", None)]
 
 
 def test_since_reads_only_later_rows_but_all_leaf_hashes(log: Log) -> None:

@@ -14,6 +14,7 @@ from assay_auditor.anchors.anchoring import Anchoring
 from assay_auditor.anchors.configured import anchors_of
 from assay_auditor.auditor import Auditor
 from assay_auditor.keys import KeyFileError
+from assay_auditor.last_verification import watch
 from assay_runtime import memory
 from assay_runtime.config import load_settings
 from assay_runtime.health import application, health_server, listen
@@ -50,6 +51,7 @@ async def serve(settings: Settings) -> int:
     ended = threading.Event()
     # A daemon: an anchor that hangs does not hold up the end of this process either.
     threading.Thread(target=_anchor, args=(auditor, anchoring, ended), daemon=True).start()
+    threading.Thread(target=watch, args=(settings.store, settings.auditor.origin, ended), daemon=True).start()
     try:
         while not stop.is_set():
             more = await asyncio.to_thread(auditor.step)

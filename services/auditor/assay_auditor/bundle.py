@@ -8,8 +8,8 @@ import orjson
 
 from assay_auditor.disclosures import digest_of
 from assay_auditor.merkle import is_included, leaf_hash
-from assay_auditor.notes import NoteError, Verifier
-from assay_auditor.rotation import KeyChain
+from assay_auditor.notes import NoteError, Verifier, key_names
+from assay_auditor.rotation import KeyChain, Rotation
 
 FORM = "assay-audit-proof-1"
 #: Most changes of the key that are read.
@@ -38,10 +38,11 @@ def bundle_of(
     }
 
 
-def problem_of(bundle: Mapping[str, Any], verifier: Verifier) -> str:
+def problem_of(bundle: Mapping[str, Any], verifier: Verifier, known: Sequence[str] = ()) -> str:
     """Return why a bundle proves nothing; '' if it proves that its leaf is in the log.
 
-    `verifier`: a key that the reader trusts. The key in the bundle is not used. Never raises for a malformed bundle.
+    `verifier`: a key that the reader trusts. The key in the bundle is not used. `known`: statements of key rotations that the reader has,
+    in addition to those in the bundle: a bundle that was made before a rotation has none. Never raises for a malformed bundle.
     """
     try:
         leaf, index, note = bundle["leaf"].encode(), bundle["leaf_index"], bundle["checkpoint"]
@@ -56,14 +57,49 @@ def problem_of(bundle: Mapping[str, Any], verifier: Verifier) -> str:
     except (KeyError, TypeError, AttributeError, ValueError):
         return "the bundle is malformed"
     try:
-        checkpoint = KeyChain([verifier], rotations[:ROTATIONS]).verified(note, verifier.name)
+        keys = _keys(verifier, [*known, *rotations])
     except NoteError as error:
-        return f"checkpoint: {error}"
+        return f"key rotation: {error}"
+    try:
+        checkpoint = keys.verified(note, verifier.name)
+    except NoteError as error:
+        return f"checkpoint: {_unknown_key(note, keys, verifier) or error}"
     if not is_included(leaf_hash(leaf), index, checkpoint.size, proof, checkpoint.root):
         return "the leaf is not in the tree of the checkpoint"
     if not set(digests) <= named:
         return "a disclosure is not one of this leaf"
     return ""
+
+
+def _keys(verifier: Verifier, statements: Sequence[str]) -> KeyChain:
+    """Return the keys that statements connect with that of the reader.
+
+    Raises `NoteError` for a statement that both of its keys did not sign, and for two that contradict each other: a thief of a key can
+    sign one that replaces it by another.
+    """
+    if len(statements) > ROTATIONS:
+        raise NoteError(f"more than {ROTATIONS:,} statements")
+    for each in statements:
+        Rotation.parsed(each)
+    keys = KeyChain([verifier], statements)
+    if keys.problems:
+        raise NoteError(keys.problems[0])
+    return keys
+
+
+def _unknown_key(note: str, keys: KeyChain, verifier: Verifier) -> str:
+    """Return which keys to pass, if none of a checkpoint is known; else ''."""
+    try:
+        names = key_names(note)
+    except NoteError:
+        return ""
+    if set(names) & {f"{each.name}+{each.id.hex()}" for each in keys.verifiers}:
+        return ""
+    return (
+        f"it is signed by {' and '.join(names)}, and not by {verifier.name}+{verifier.id.hex()} or a key that the given statements of "
+        "rotations connect with it: pass the signer's public key with --vkey, or the statements with --rotations, as assay audit key "
+        "--rotations prints them"
+    )
 
 
 def _document(leaf: bytes) -> dict[str, Any]:

@@ -89,14 +89,22 @@ class Absences:
 
     def add(self, leaf_index: int) -> bool:
         """Count an absent row. Return False if no record names it. Call it with rising places."""
-        while self._place < len(self._bounds) and self._bounds[self._place] <= leaf_index:
-            self._place += 1
-        if self._place == len(self._bounds):
+        bound = self.bound(leaf_index)
+        if bound is None:
             return False
-        found = self._absent.setdefault(self._bounds[self._place], _Absent(leaf_index, leaf_index))
+        found = self._absent.setdefault(bound, _Absent(leaf_index, leaf_index))
         found.last = leaf_index
         found.count += 1
         return True
+
+    def bound(self, leaf_index: int) -> int | None:
+        """Return the end of the narrowest range of a record that has a leaf; None without one.
+
+        Call it with rising places.
+        """
+        while self._place < len(self._bounds) and self._bounds[self._place] <= leaf_index:
+            self._place += 1
+        return self._bounds[self._place] if self._place < len(self._bounds) else None
 
     def confirm(self, leaf_index: int, found: str) -> None:
         """Tell the hash of a leaf of the log."""
@@ -108,12 +116,16 @@ class Absences:
             elif each in self._fitting:
                 self._in_log.append(each)
 
+    def before(self, signed: int) -> int:
+        """Return the leaf below which signed records explain absences. `signed`: as in `result`."""
+        return max((each.before for each in self._in_log if each.leaf_index < signed), default=0)
+
     def result(self, signed: int) -> tuple[int, list[tuple[int, int, int]]]:
         """Return the number of expired rows, and ranges of missing ones: first, last, number.
 
         `signed`: the size of the largest checkpoint that the leaves confirm.
         """
-        before = max((each.before for each in self._in_log if each.leaf_index < signed), default=0)
+        before = self.before(signed)
         expired = sum(each.count for bound, each in self._absent.items() if bound <= before)
         missing = [(each.first, each.last, each.count) for bound, each in self._absent.items() if bound > before]
         return expired, missing

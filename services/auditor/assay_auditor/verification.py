@@ -6,7 +6,7 @@ The memory does not grow with the log. A malformed row or checkpoint is a mismat
 import hashlib
 from binascii import b2a_base64
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ import orjson
 
 from assay_auditor.chain import CHAINED, GENESIS, chain_hash, is_hash
 from assay_auditor.disclosures import digest_of, opened
+from assay_auditor.erasure import MARK, Erasure, Erasures
 from assay_auditor.expiry import Absences, Expiry
 from assay_auditor.merkle import HASH_BYTES, Tree, leaf_hash
 from assay_auditor.notes import Checkpoint, NoteError, Verifier
@@ -71,7 +72,8 @@ class Note:
 class Verification:
     """Verifies leaves from the first to the last.
 
-    `keys`: those that are trusted. `expiries`: records of absent rows. `records`: those of rotations of the key.
+    `keys`: those that are trusted. `expiries`: records of absent rows. `records`: those of rotations of the key. `erasures`: those of
+    absent disclosures.
     """
 
     def __init__(
@@ -80,16 +82,22 @@ class Verification:
         keys: KeyChain | Sequence[Verifier],
         expiries: Sequence[Expiry] = (),
         records: Sequence[Record] = (),
+        erasures: Iterable[Erasure] = (),
     ) -> None:
         self.tree = Tree()
         #: Absent rows that a signed record explains, known after the last page.
         self.expired = 0
+        #: Values of personal fields that a signed record explains as erased, known after the last page.
+        self.erased = 0
         #: Size of the largest checkpoint that a trusted key signed and that the leaves confirm.
         self.confirmed = 0
         self._origin, self._keys = origin, keys if isinstance(keys, KeyChain) else KeyChain(keys)
         self._absences = Absences(expiries)
+        self._erasures = Erasures(erasures)
         self._records = {each.leaf_index: each for each in records}
         self._in_log: list[Record] = []
+        #: Leaves that records need.
+        self._awaited = self._absences.places | self._erasures.places | self._records.keys()
         self._places: dict[str, int] = {}
         self._previous: bytes | None = GENESIS
 
@@ -140,21 +148,20 @@ class Verification:
     ) -> Iterator[Mismatch]:
         """Verify the leaves of a range, which continues the last one. `rows` is None to verify hashes alone.
 
-        Copies of a leaf or row that are equal are to be given once. A row has the values of `COLUMNS`. `notes`: the checkpoints of more
-        than `start` and at most `end` leaves.
+        Copies of a leaf, row or disclosure that are equal are to be given once. A row has the values of `COLUMNS`. `disclosures`: leaf,
+        digest and text, with the marks of erased ones; without rows, the marks alone. `notes`: the checkpoints of more than `start` and at
+        most `end` leaves.
         """
         signed, wrong = self._signed(notes)
         yield from wrong
         yield from self._before(signed, start)
         leaves_at: dict[int, list[StoredLeaf]] = defaultdict(list)
         rows_at: dict[int, list[Row]] = defaultdict(list)
-        hidden_at: dict[int, list[tuple[str, str]]] = defaultdict(list)
         for each in leaves:
             leaves_at[each.leaf_index].append(each)
         for row in rows or ():
             rows_at[row[_LEAF_INDEX]].append(row)
-        for place, digest, text in disclosures:
-            hidden_at[place].append((digest, text))
+        hidden_at, marks_at = self._arranged(disclosures)
         hashes: list[bytes] = []
         places = self._places
         nothing: list[Any] = []
@@ -163,6 +170,7 @@ class Verification:
             following = None
             if len(found) == 1 and len(own) == 1 and self._previous is not None:
                 following = _intact(found[0], own[0], self._previous, hidden_at.get(index, nothing))
+            is_intact = following is not None
             if following is not None:  # as nearly all are
                 leaf: StoredLeaf | None = found[0]
                 self._previous = following
@@ -171,19 +179,45 @@ class Verification:
                 leaf, problems = self._compared(index, found, own, hidden_at.get(index, nothing), rows is not None)
                 yield from problems
                 hashes.append(self._hash(leaf))
+                is_intact = leaf is not None and len(own) == 1 and _fits(leaf, own[0])
+            if is_intact and (following is None or len(hidden_at.get(index, nothing)) != len(own[0][_SD])):
+                yield from self._hidden(index, own[0], hidden_at.get(index, nothing), marks_at.get(index, {}))
             if leaf is not None:
                 kind = "event" if leaf.kind in EVENT_KINDS else leaf.kind
                 if leaf.place > places.get(kind, 0):
                     places[kind] = leaf.place
-                if index in self._absences.places:
-                    self._absences.confirm(index, leaf.leaf_hash)
-                if index in self._records and self._records[index].leaf_hash == leaf.leaf_hash:
-                    self._in_log.append(self._records[index])
+                if index in self._awaited:
+                    self._confirm(index, leaf.leaf_hash)
             if index + 1 in signed:
                 self.tree.extend(hashes)
                 hashes = []
                 yield from self._root(signed[index + 1])
         self.tree.extend(hashes)
+
+    def _arranged(
+        self, disclosures: Sequence[tuple[int, str, str]]
+    ) -> tuple[Mapping[int, list[tuple[str, str]]], Mapping[int, Mapping[str, list[str]]]]:
+        """Return the disclosures of each leaf, and the hashes of the erasures of each of its digests."""
+        hidden_at: dict[int, list[tuple[str, str]]] = defaultdict(list)
+        marks: list[tuple[int, str, str]] = []
+        for place, digest, text in disclosures:
+            if MARK in digest:
+                named, _, erased = digest.partition(MARK)
+                marks.append((place, named, erased))
+            else:
+                hidden_at[place].append((digest, text))
+        marks_at: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for place, named, erased in sorted(marks):
+            self._erasures.mark(place, named, erased)
+            marks_at[place][named].append(erased)
+        return hidden_at, marks_at
+
+    def _confirm(self, index: int, found: str) -> None:
+        """Tell the records that need it the hash of a leaf."""
+        self._absences.confirm(index, found)
+        self._erasures.confirm(index, found)
+        if index in self._records and self._records[index].leaf_hash == found:
+            self._in_log.append(self._records[index])
 
     def _before(self, signed: Mapping[int, list[tuple[Note, Checkpoint]]], start: int) -> Iterator[Mismatch]:
         """Verify checkpoints of no leaves, and report those of earlier pages: their file is not in the order of the log."""
@@ -213,6 +247,19 @@ class Verification:
                 place=next((row["place"] for row in documents if _hash_of(row) == leaf.leaf_hash), leaf.place)
             )
         return leaf, problems
+
+    def _hidden(
+        self, index: int, row: Row, hidden: Sequence[tuple[str, str]], marks: Mapping[str, Sequence[str]]
+    ) -> Iterator[Mismatch]:
+        """Count the absent disclosures of a row, and report those that no record names."""
+        absent = set(row[_SD]) - {digest for digest, _ in hidden}
+        bound = self._absences.bound(index)
+        lost = [digest for digest in absent if not self._erasures.add(index, marks.get(digest, ()), bound)]
+        if lost:
+            what = "personal fields were deleted, and no record of an erasure or of retention explains it"
+            yield Mismatch(
+                "missing_disclosure", index, f"{len(lost)} {what}", str(row[_SOURCE]), ", ".join(sorted(lost))
+            )
 
     @staticmethod
     def _hash(leaf: StoredLeaf | None) -> bytes:
@@ -285,7 +332,7 @@ class Verification:
             yield Mismatch("checkpoint", None, problem)
 
     def absences(self) -> Iterator[Mismatch]:
-        """Return the absent rows that no signed record in the log explains.
+        """Return the absent rows and disclosures that no signed record in the log explains.
 
         Call it after the last page.
         """
@@ -295,6 +342,10 @@ class Verification:
             yield Mismatch(
                 "missing_row", first, f"{rows} missing, and the record that explains it is not a signed leaf"
             )
+        self.erased, lost = self._erasures.result(self.confirmed, self._absences)
+        for first, last, count in lost:
+            what = f"{count} personal fields of leaves {first} to {last} were deleted, and no signed leaf records exactly that"
+            yield Mismatch("missing_disclosure", first, what)
 
     def _root(self, signed: Sequence[tuple[Note, Checkpoint]]) -> Iterator[Mismatch]:
         """Compare the root, and the places, with the checkpoints of this size."""
@@ -383,6 +434,11 @@ def _disclosures(index: int, rows: Sequence[Mapping[str, Any]], found: Sequence[
             yield Mismatch("disclosure", index, "a disclosure was changed", source, digest, actual)
         elif rows and digest not in named:
             yield Mismatch("disclosure", index, "a disclosure of another row", source, "", digest)
+
+
+def _fits(leaf: StoredLeaf, row: Row) -> bool:
+    """True if the hash of a leaf is that of its row."""
+    return _hash_of(dict(zip(COLUMNS, row, strict=True))) == leaf.leaf_hash
 
 
 def _hash_of(row: Mapping[str, Any]) -> str:

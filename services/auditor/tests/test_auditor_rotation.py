@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import orjson
 import pytest
 
+from assay_auditor.bundle import bundle_of, problem_of
+from assay_auditor.merkle import inclusion_ranges, range_roots, root_of
 from assay_auditor.notes import Checkpoint, NoteError, Signer, Verifier
 from assay_auditor.rotation import KeyChain, Record, Rotation, record_of, signed_by_both, target_of
-from assay_auditor.rows import Source, leaf_of
+from assay_auditor.rows import Leaf, Source, leaf_data, leaf_of
 
 ORIGIN = "example.com/audit"
 FIRST, SECOND, THIRD, STRANGER = (Signer(ORIGIN, letter * 32) for letter in (b"a", b"b", b"c", b"z"))
@@ -138,3 +140,57 @@ def test_a_row_of_another_operation_or_outcome_is_no_record(changed: dict[str, s
     assert record_of(leaf.row, [text for _, text in leaf.disclosures]) is None
     malformed = leaf_of(operation("{"), 7, bytes(32), b"s" * 32)
     assert record_of(malformed.row, [text for _, text in malformed.disclosures]) is None
+
+
+def bundle(signer: Signer, rotations: Sequence[str] = ()) -> dict[str, object]:
+    """Return the proof of the only row of a log of one leaf, and of others of the same log at these sizes."""
+    source = Source(
+        kind="tool_call", source_id="0" * 8, place=1, occurred_at="2026-05-17T18:00:00.000000Z", tool_name="t", status="success",
+        created_at="2026-05-17T18:00:00.000000Z", project="p", service="s",
+    )  # fmt: skip
+    leaves: list[Leaf] = []
+    for index in range(12):
+        leaves.append(leaf_of(source, index, leaves[-1].chain_hash if leaves else bytes(32), b"s" * 32))
+    hashes = [each.hash for each in leaves]
+    size = 10 if signer is FIRST else 12
+    path = range_roots(inclusion_ranges(3, size), hashes)
+    signed = signer.signed(Checkpoint(ORIGIN, size, root_of(hashes[:size])).text)
+    return bundle_of(leaf_data(leaves[3].row), 3, path, signed, signer.verifier.vkey, (), rotations)
+
+
+def test_a_proof_of_before_a_rotation_holds_with_the_new_key_and_the_statement() -> None:
+    early = bundle(FIRST)
+    assert problem_of(early, FIRST.verifier) == ""
+    assert problem_of(early, SECOND.verifier, ROTATIONS[:1]) == ""
+    assert problem_of(early, THIRD.verifier, ROTATIONS) == ""
+    problem = problem_of(early, SECOND.verifier)
+    assert f"signed by {ORIGIN}+{FIRST.verifier.id.hex()}" in problem
+    assert "--vkey" in problem
+    assert "--rotations" in problem
+    assert "--rotations" in problem_of(early, THIRD.verifier, ROTATIONS[:1])
+
+
+def test_a_proof_of_after_a_rotation_holds_with_the_old_key_and_the_statement_from_either_side() -> None:
+    assert problem_of(bundle(SECOND, ROTATIONS[:1]), FIRST.verifier) == ""
+    assert problem_of(bundle(SECOND), FIRST.verifier, ROTATIONS[:1]) == ""
+    assert "--rotations" in problem_of(bundle(SECOND), FIRST.verifier)
+
+
+def test_a_proof_with_a_forged_statement_or_one_that_contradicts_another_is_refused() -> None:
+    stolen = statement(12, FIRST, STRANGER)
+    for forged in (statement(10, FIRST, STRANGER, [STRANGER, STRANGER]), ROTATIONS[0].replace("\n10\n", "\n11\n"), ""):
+        assert problem_of(bundle(FIRST, [forged]), FIRST.verifier).startswith("key rotation: ")
+        assert problem_of(bundle(FIRST), FIRST.verifier, [forged]).startswith("key rotation: ")
+    # Who stole the old key connects another one with the new key that the reader trusts.
+    for given, known in (([ROTATIONS[0], stolen], []), ([stolen], ROTATIONS[:1])):
+        problem = problem_of(bundle(STRANGER, given), SECOND.verifier, known)
+        assert "was replaced by 2 different keys" in problem
+    assert problem_of(bundle(STRANGER, [stolen]), SECOND.verifier)
+    assert "more than" in problem_of(bundle(FIRST, [ROTATIONS[0]] * 1_001), FIRST.verifier)
+
+
+def test_a_proof_by_the_old_key_of_a_size_after_its_rotation_is_refused() -> None:
+    late = bundle(SECOND) | {"checkpoint": FIRST.signed(str(bundle(SECOND)["checkpoint"]).partition("\n\n")[0] + "\n")}
+    assert problem_of(late, FIRST.verifier) == ""
+    assert "was replaced before" in problem_of(late, FIRST.verifier, ROTATIONS[:1])
+    assert "was replaced before" in problem_of(late, SECOND.verifier, ROTATIONS[:1])

@@ -14,6 +14,7 @@ DataDirectory = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+AsJsonObject = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 Comment = Annotated[
     str, typer.Option("--comment", help="Why, for the audit record; at most 500 characters; default: none.")

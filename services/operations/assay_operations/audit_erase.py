@@ -1,15 +1,25 @@
-"""Erase a name from the audit log: `plan_erase`, then `apply`. Every proof stays as it is."""
+"""Erase a name from the audit log: `plan_erase`, then `apply`. Every proof stays as it is.
+
+The record of the operation is a leaf that a checkpoint signs, before anything is deleted, and names what is deleted by its hash:
+`assay audit verify` takes an absent value for erased only with such a record.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from assay_auditor.disclosures import opened
+from assay_auditor.erasure import OPERATION as ERASURE
+from assay_auditor.erasure import erased_hash, mark_of
 from assay_auditor.expiry import OPERATION, RANGE_FIELD
 from assay_auditor.rotation import OPERATION as ROTATION
 from assay_operations.actor import Actor
 from assay_operations.audit import Trail
+from assay_operations.audit_expire import GRACE_S, expect_one_server, wait_until_signed
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_operations.export.sql import literal
@@ -35,11 +45,21 @@ class Plan:
     rows: int
     #: Values that contain the name in any case, and more: a comment or a path, for example. They stay.
     similar: int = 0
+    #: The number of leaves. Values behind them belong to no row: they are deleted, and nothing is to explain their absence.
+    leaves: int = 0
+
+    @property
+    def of_rows(self) -> tuple[tuple[int, str], ...]:
+        """The disclosures of rows of the log."""
+        return tuple(each for each in self.digests if each[0] < self.leaves)
 
     @property
     def target(self) -> dict[str, Any]:
-        """The range for the audit record. Not the subject: records are never deleted."""
-        return {"log": self.log, "rows": self.rows}
+        """The range for the audit record: what `assay_auditor.erasure` reads.
+
+        Not the subject: records are never deleted.
+        """
+        return {"log": self.log, "rows": self.rows, "erased": erased_hash(self.of_rows)}
 
 
 def plan_erase(data: Path, *, subject: str, progress: Counts | None = None) -> Plan:
@@ -53,7 +73,8 @@ def plan_erase(data: Path, *, subject: str, progress: Counts | None = None) -> P
     similar: set[tuple[int, str]] = set()
     part = subject.casefold()
     with open_store(settings.store) as client:
-        size = _size(client, log)
+        expect_one_server(client, settings.store.base_database)
+        size, leaves = _size(client, log, "audit_disclosures"), _size(client, log, "audit_leaves")
         seen.total = size
         records = _records(client, log)
         for start in range(0, size, _PAGE):
@@ -71,7 +92,7 @@ def plan_erase(data: Path, *, subject: str, progress: Counts | None = None) -> P
                 elif part in field[1].casefold():
                     similar.add((int(index), str(digest)))
             seen.rows = min(size, start + _PAGE)
-    return Plan(data, log, tuple(sorted(digests)), len({index for index, _ in digests}), len(similar))
+    return Plan(data, log, tuple(sorted(digests)), len({index for index, _ in digests}), len(similar), leaves)
 
 
 def groups_of(digests: Sequence[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
@@ -89,40 +110,58 @@ def groups_of(digests: Sequence[tuple[int, str]]) -> Iterator[list[tuple[int, st
         yield group
 
 
-def _size(client: "Client", log: str) -> int:
-    query = "SELECT if(count() = 0, 0, max(leaf_index) + 1) FROM audit_disclosures WHERE log = {log:String}"
+def _size(client: "Client", log: str, table: str) -> int:
+    query = f"SELECT if(count() = 0, 0, max(leaf_index) + 1) FROM {table} WHERE log = {{log:String}}"  # noqa: S608 - constants
     return int(client.query(query, parameters={"log": log}).result_rows[0][0])
 
 
 def _records(client: "Client", log: str) -> set[int]:
-    """Return the records that explain absent rows or a new key: a range or a key is not a name, and `verify` needs it."""
+    """Return the records that explain absences or a new key: a range or a key is not a name, and `verify` needs it."""
     query = (
         "SELECT leaf_index FROM audit_rows "
         "WHERE log = {log:String} AND kind = 'operation' AND tool_name IN {operations:Array(String)}"
     )
-    rows = client.query(query, parameters={"log": log, "operations": [OPERATION, ROTATION]}).result_rows
+    rows = client.query(query, parameters={"log": log, "operations": [OPERATION, ERASURE, ROTATION]}).result_rows
     return {int(index) for (index,) in rows}
 
 
 def apply(plan: Plan, actor: Actor, *, progress: Counts | None = None) -> int:
     """Delete the values and salts that the plan found, and return their number.
 
-    Safe to repeat after an interruption.
+    Records them first, and waits until the auditor has signed the record. Safe to repeat after an interruption. Raises `OperationError`
+    without having deleted anything if the auditor does not sign the record.
     """
     if not plan.digests:
         return 0
     seen = progress or Unseen()
     seen.total = len(plan.digests)
-    settings = settings_for("owner", plan.data).store
-    attempt = Trail(plan.data, settings).attempt(
-        "audit erase", actor, identity=settings.user, target=plan.target, planned=len(plan.digests)
+    settings = settings_for("owner", plan.data)
+    store = settings.store
+    table = f"{store.base_database}.audit_disclosures"
+    attempt = Trail(plan.data, store).attempt(
+        ERASURE, actor, identity=store.user, target=plan.target, planned=len(plan.digests)
     )
-    with open_store(settings) as client, attempt:
+    with open_store(store) as client, attempt:
+        most_s = settings.auditor.checkpoint_s + GRACE_S
+        wait_until_signed(client, plan.log, attempt.operation_id, most_s, "nothing was erased")
+        _mark(client, table, plan)
         for group in groups_of(plan.digests):
             named = ", ".join(literal(digest) for _, digest in group)
-            table = f"{settings.base_database}.audit_disclosures"
             leaves = f"leaf_index >= {group[0][0]} AND leaf_index <= {group[-1][0]}"
             where = f"WHERE log = {literal(plan.log)} AND {leaves} AND digest IN ({named})"
             delete_rows(client, table, where, len(group), attempt)
             seen.rows += len(group)
     return attempt.changed
+
+
+def _mark(client: "Client", table: str, plan: Plan) -> None:
+    """Insert the marks of all values that are about to be deleted."""
+    from assay_runtime.store import insert_json_rows
+
+    of_rows, now = plan.of_rows, datetime.now(UTC).isoformat()
+    erased = erased_hash(of_rows)
+    for start in range(0, len(of_rows), _PAGE):
+        part = of_rows[start : start + _PAGE]
+        rows = ([plan.log, index, mark_of(digest, erased), "", now] for index, digest in part)
+        payload = b"\n".join(map(orjson.dumps, rows))
+        insert_json_rows(client, table, payload, len(part), ("log", "leaf_index", "digest", "disclosure", "created_at"))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay_auditor.disclosures import opened
+from assay_auditor.erasure import MARK
 from assay_auditor.expiry import OPERATION
 from assay_auditor.rotation import KEYS_FIELD
 from assay_auditor.rotation import OPERATION as ROTATION
@@ -73,7 +74,7 @@ def plan_expire(data: Path) -> Plan:
     if not days:
         return Plan(data, log, 0, "", 0, 0, 0)
     with open_store(settings.store) as client:
-        _expect_one_server(client, settings.store.base_database)
+        expect_one_server(client, settings.store.base_database)
         [[now_ms]] = client.query("SELECT toUnixTimestamp64Milli(now64(3))").result_rows
         upto_ms = int(now_ms) - days * 86_400_000
         before = min(_first_younger(client, log, upto_ms), _covered(client, log))
@@ -85,12 +86,15 @@ def plan_expire(data: Path) -> Plan:
     return Plan(data, log, before, last_hash, int(rows), days, upto_ms)
 
 
-def _expect_one_server(client: "Client", database: str) -> None:
-    """Raise `OperationError` on a cluster: its tables delete no rows, and a record without a deletion would explain any later loss."""
+def expect_one_server(client: "Client", database: str) -> None:
+    """Raise `OperationError` on a cluster.
+
+    Its tables delete nothing, and a record without a deletion would explain a later loss.
+    """
     query = "SELECT engine FROM system.tables WHERE database = {database:String} AND name = 'audit_rows'"
     if client.query(query, parameters={"database": database}).result_rows == [("Distributed",)]:
         raise OperationError(
-            "invalid", "rows of the audit log cannot be deleted on a cluster yet", "see docs/cluster.md"
+            "invalid", "nothing of the audit log can be deleted on a cluster yet", "see docs/cluster.md"
         )
 
 
@@ -133,7 +137,8 @@ def apply(plan: Plan, actor: Actor, *, progress: Counts | None = None) -> int:
         wait_until_signed(client, plan.log, attempt.operation_id, settings.auditor.checkpoint_s + GRACE_S)
         where = f"WHERE log = {literal(plan.log)} AND leaf_index < {plan.before}"
         kept = ", ".join(map(literal, _kept_digests(client, plan)))
-        but = f" AND digest NOT IN ({kept})" if kept else ""
+        # Marks of erased values stay: the hash of an erasure is about all of them.
+        but = f" AND position(digest, '{MARK}') = 0" + (f" AND digest NOT IN ({kept})" if kept else "")
         delete_rows(client, f"{store.base_database}.audit_disclosures", where + but, 0, attempt)
         delete_rows(client, f"{store.base_database}.audit_rows", f"{where} AND NOT {_KEPT}", plan.rows, attempt)
         seen.rows = plan.rows

@@ -1,6 +1,7 @@
 """Verify and read the audit log that the auditor writes: `verify`, `rows`, `proof`."""
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +19,9 @@ from assay_auditor.anchors.cosignature import WitnessKey, is_witness_key
 from assay_auditor.anchors.directory import files_in, has_file, read_note
 from assay_auditor.anchors.evidence import Evidence, EvidenceError, Kept
 from assay_auditor.bundle import ROTATIONS, bundle_of, problem_of
-from assay_auditor.disclosures import opened
+from assay_auditor.disclosures import digest_of, opened
+from assay_auditor.erasure import MARK, Erasure, erasure_of
+from assay_auditor.erasure import OPERATION as ERASURE
 from assay_auditor.expiry import OPERATION, Expiry, expiry_of
 from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, ROTATION_FILE, ends_torn, is_torn
 from assay_auditor.keys import notes_in as notes_of_file
@@ -43,6 +46,8 @@ PAGE = 20_000
 NOTES, NEWEST = 50_000, 100
 #: Newest records of deleted rows, and of rotations of the key, that are looked at.
 _RECORDS = 1_000
+#: Seconds by which the store's clock may be ahead of this one.
+_AHEAD_S = 3_600.0
 #: Rows behind the end of the log that are looked at, more than a batch, and a place behind each of them.
 _BEHIND, _LAST = 200_000, 2**64 - 1
 
@@ -80,6 +85,8 @@ class Result:
     checkpoints: int = 0
     #: Rows that are absent because retention deleted them, among those that were read.
     expired: int = 0
+    #: Values of personal fields that were erased, among the rows that were read.
+    erased: int = 0
     #: Rows of a batch whose leaves are not written yet.
     unfinished: int = 0
     mismatches: int = 0
@@ -144,12 +151,12 @@ class AuditLog:
         return [str(note) for (note,) in self.query(query, most=ROTATIONS)]
 
     def evidence(self, vkeys: Sequence[str]) -> Evidence:
-        """Return what checks the anchors, with the given keys of witnesses and those of the settings."""
+        """Return what checks the anchors, with the given keys of witnesses, or those of the settings."""
         try:
             given = [WitnessKey.parsed(each) for each in vkeys if is_witness_key(each)]
         except NoteError as error:
             raise OperationError("invalid", f"--vkey: {error}", "see: assay audit key") from None
-        return Evidence([*given, *(key for key, _ in witnesses_of(self.own))], roots_of(self.own))
+        return Evidence(given or [key for key, _ in witnesses_of(self.own)], roots_of(self.own))
 
     def _public(self) -> str:
         path = self.own.directory / PUBLIC_FILE
@@ -188,29 +195,46 @@ class AuditLog:
 
     def disclosures(self, start: int, end: int) -> list[tuple[int, str, str]]:
         """Return the disclosures of a range: leaf, digest, text."""
+        return [each for each in self.marked_disclosures(start, end) if MARK not in each[1]]
+
+    def marked_disclosures(self, start: int, end: int) -> list[tuple[int, str, str]]:
+        """Return the disclosures of a range, and the marks of erased ones: see `assay_auditor.erasure`."""
         query = f"SELECT DISTINCT leaf_index, digest, disclosure FROM audit_disclosures WHERE {_IN_RANGE}"  # noqa: S608
         return [(index, digest, text) for index, digest, text in self.query(query, start=start, end=end)]
 
+    def marks(self, start: int, end: int) -> list[tuple[int, str, str]]:
+        """Return the marks of erased disclosures in a range: leaf, mark, ''."""
+        query = f"SELECT DISTINCT leaf_index, digest FROM audit_disclosures WHERE {_IN_RANGE} AND position(digest, '{MARK}') > 0"  # noqa: S608
+        return [(index, mark, "") for index, mark in self.query(query, start=start, end=end)]
+
     def expiries(self) -> list[Expiry]:
-        """Return the records of deleted rows, the newest first."""
+        """Return the newest records of deleted rows, the newest first."""
         records = (expiry_of(self.own.origin, row, texts) for row, texts in self._started(OPERATION))
-        return [each for each in records if each is not None]
+        return [each for each in islice(records, _RECORDS) if each is not None]
 
     def rotations(self) -> list[Record]:
-        """Return the records of rotations of the key, the newest first."""
+        """Return the newest records of rotations of the key, the newest first."""
         records = (record_of(row, texts) for row, texts in self._started(ROTATION))
+        return [each for each in islice(records, _RECORDS) if each is not None]
+
+    def erasures(self) -> list[Erasure]:
+        """Return all records of erased disclosures, the newest first."""
+        records = (erasure_of(self.own.origin, row, texts) for row, texts in self._started(ERASURE))
         return [each for each in records if each is not None]
 
-    def _started(self, operation: str) -> list[tuple[dict[str, Any], list[str]]]:
-        """Return the newest records of the start of an operation, with their disclosures."""
+    def _started(self, operation: str) -> Iterator[tuple[dict[str, Any], list[str]]]:
+        """Return the records of the start of an operation with their disclosures, the newest first."""
         where = (
-            " AND kind = 'operation' AND tool_name = {operation:String} AND status = 'started'"
-            " ORDER BY leaf_index DESC LIMIT {most:UInt64}"
+            " AND kind = 'operation' AND tool_name = {operation:String} AND status = 'started' AND leaf_index < {below:UInt64}"
+            " ORDER BY leaf_index DESC LIMIT {most:UInt64} WITH TIES"
         )
-        found = [
-            dict(zip(_COLUMNS, row, strict=True))
-            for row in self.query(_ROWS + where, operation=operation, most=_RECORDS)
-        ]
+        below = _LAST
+        while rows := self.query(_ROWS + where, operation=operation, below=below, most=_RECORDS):
+            found = [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
+            yield from self._with_texts(found)
+            below = int(found[-1]["leaf_index"])
+
+    def _with_texts(self, found: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[str]]]:
         places = sorted({int(row["leaf_index"]) for row in found})
         texts: dict[int, list[str]] = {}
         hidden = (
@@ -276,13 +300,16 @@ class AuditLog:
         return int(rows[0][1]) if rows[0][0] else self.size()
 
     def age_s(self, leaf_index: int) -> float:
-        """Return the seconds since a leaf was written, by the store's clock."""
+        """Return the seconds since a leaf was written, by the later of the store's clock and this one.
+
+        A clock of the store that was set back does not make it younger. Negative if it was written in the future of both.
+        """
         rows = self.query(
-            "SELECT toFloat64(max(dateDiff('millisecond', stored_at, now64(6, 'UTC')))) / 1000 FROM audit_leaves "
-            "WHERE log = {log:String} AND leaf_index = {place:UInt64}",
+            "SELECT toFloat64(min(stored_at)), toFloat64(now64(6, 'UTC')) FROM audit_leaves "
+            "WHERE log = {log:String} AND leaf_index = {place:UInt64} HAVING count() > 0",
             place=leaf_index,
         )
-        return max(0.0, float(rows[0][0]))
+        return max(float(rows[0][1]), time.time()) - float(rows[0][0]) if rows else 0.0
 
     def query(self, query: str, **parameters: Any) -> list[Sequence[Any]]:
         """Run a query on the views, with the log's name as the parameter `log`."""
@@ -394,14 +421,15 @@ def verify(
     wider, unknown = log.wider_grants()
     if unknown:
         result.notes.append(unknown)
-    check = Verification(log.own.origin, keys, log.expiries(), log.rotations())
+    erasures = log.erasures()
+    check = Verification(log.own.origin, keys, log.expiries(), log.rotations(), erasures)
     for problem in keys.problems:
         result.mismatches += 1
         yield Mismatch("checkpoint", None, problem)
     for identity, rights in wider:
         result.mismatches += 1
         yield Mismatch("grant", None, f"{identity} may change the log: {rights}")
-    for mismatch in _found(log, check, notes, result, first, seen):
+    for mismatch in _found(log, check, notes, result, first, seen, has_erasures=bool(erasures)):
         result.mismatches += 1
         yield mismatch
     if not filed and notes.stored and (log.own.directory / PUBLIC_FILE).exists():
@@ -411,10 +439,15 @@ def verify(
         result.notes.append(notes.unreadable)
     _add_anchors(log, result, evidence, notes.copied)
     covered = result.anchored if result.at_anchors is None else result.at_anchors
-    if covered < size:
-        result.unanchored_s = log.age_s(covered)
+    age_s = log.age_s(covered) if covered < size else 0.0
+    is_ahead = age_s < -_AHEAD_S
+    if is_ahead:
+        result.notes.append(
+            f"leaf {covered} was written {-age_s:,.0f} s in the future of the clocks of the store and of this host: its age is not known"
+        )
+    result.unanchored_s = max(0.0, age_s)
     most = log.own.max_unanchored_s
-    result.too_old = bool(most) and result.unanchored_s > most
+    result.too_old = bool(most) and (is_ahead or result.unanchored_s > most)
 
 
 def _add_anchors(log: AuditLog, result: Result, evidence: Evidence, copied: int) -> None:
@@ -544,7 +577,14 @@ class _Notes:
 
 
 def _found(
-    log: AuditLog, check: Verification, checkpoints: _Notes, result: Result, first: int, seen: Counts
+    log: AuditLog,
+    check: Verification,
+    checkpoints: _Notes,
+    result: Result,
+    first: int,
+    seen: Counts,
+    *,
+    has_erasures: bool,
 ) -> Iterator[Mismatch]:
     size = result.leaves
     end = 0
@@ -561,9 +601,12 @@ def _found(
         if is_gap:
             yield from check.gap(start, end, notes)
         elif end <= first:
-            yield from check.page(start, end, leaves, None, (), notes)
+            yield from check.page(start, end, leaves, None, log.marks(start, end) if has_erasures else (), notes)
         else:
-            yield from check.page(start, end, leaves, log.verified_rows(start, end), log.disclosures(start, end), notes)
+            # Without names for them: what one page read is freed before the next one is read.
+            yield from check.page(
+                start, end, leaves, log.verified_rows(start, end), log.marked_disclosures(start, end), notes
+            )
         seen.rows = end
         result.anchored, result.checkpoints = check.confirmed, checkpoints.count
     for part, missing in checkpoints.upto(math.inf):
@@ -572,7 +615,7 @@ def _found(
     result.checkpoints = checkpoints.count
     yield from check.rotations()
     yield from check.absences()
-    result.expired = check.expired
+    result.expired, result.erased = check.expired, check.erased
     # Leaves that were written meanwhile are another run's; rows behind them may be those of a batch that is being written.
     wrong, result.unfinished = check.after(log.rows(size, _LAST))
     if wrong and (written := log.size()) > size:
@@ -582,13 +625,28 @@ def _found(
 
 
 def newest_note(log: AuditLog) -> str:
-    """Return the newest signed checkpoint in the store. Raises `OperationError`."""
+    """Return the newest signed checkpoint in the store. Raises `OperationError`.
+
+    If a public key of the log is at hand, the newest one that it confirms: a user who can write the store can add others.
+    """
     notes = log.newest_notes()
     if not notes:
         raise OperationError(
             "not_found", f"no checkpoint of {log.own.origin!r} is stored", "start the auditor; see assay doctor"
         )
-    return notes[0].note
+    try:
+        keys = log.keys([])
+    except OperationError:  # no public key on this host
+        return notes[0].note
+    for each in notes:
+        try:
+            keys.verified(each.note, log.own.origin)
+        except NoteError:
+            continue
+        return each.note
+    raise OperationError(
+        "conflict", "the key of the log signed none of the newest checkpoints", "run assay audit verify --full"
+    )
 
 
 def whole_rows(log: AuditLog, places: Sequence[int]) -> dict[int, dict[str, Any]]:
@@ -646,9 +704,12 @@ def _absent(log: AuditLog, name: str, where: str, wanted: dict[str, Any]) -> Ope
 
 
 def disclosed(log: AuditLog, row: dict[str, Any]) -> dict[str, str | None]:
-    """Return the personal fields of a row by name. Digests whose disclosure was erased have None."""
+    """Return the personal fields of a row by name.
+
+    Digests whose disclosure is absent, or is not the one that was written, have None.
+    """
     place = row["leaf_index"]
-    by_digest = {digest: opened(text) for _, digest, text in log.disclosures(place, place + 1)}
+    by_digest = {digest_of(text): opened(text) for _, _, text in log.disclosures(place, place + 1)}
     found: dict[str, str | None] = {}
     for digest in row["sd"]:
         name, value = by_digest.get(digest) or (digest, None)
@@ -657,7 +718,10 @@ def disclosed(log: AuditLog, row: dict[str, Any]) -> dict[str, str | None]:
 
 
 def proof(log: AuditLog, name: str, *, vkeys: Sequence[str] = (), progress: Counts | None = None) -> dict[str, Any]:
-    """Return a bundle that proves a row: see `assay_auditor.bundle`. Raises `OperationError`."""
+    """Return a bundle that proves a row: see `assay_auditor.bundle`.
+
+    Raises `OperationError`, also if the bundle would prove nothing, because the row, its leaf or a disclosure was changed.
+    """
     seen = progress or Unseen()
     keys = log.keys(vkeys)
     row = found_row(log, name)
@@ -695,16 +759,27 @@ def proof(log: AuditLog, name: str, *, vkeys: Sequence[str] = (), progress: Coun
     texts = [text for _, _, text in log.disclosures(index, index + 1)]
     try:
         signer = keys.signer_of(note) or keys.verifiers[0]
-        return bundle_of(leaf_data(row), index, path, note, signer.vkey, texts, keys.rotations)
+        bundle = bundle_of(leaf_data(row), index, path, note, signer.vkey, texts, keys.rotations)
     except ValueError:
         raise OperationError("conflict", f"row {index} has no canonical form", "run assay audit verify") from None
+    if problem := problem_of(bundle, signer):
+        raise OperationError("conflict", f"row {index} cannot be proved: {problem}", "run assay audit verify --full")
+    return bundle
 
 
-def problem_of_proof(path: Path, vkey: str) -> str:
+def problem_of_proof(path: Path, vkey: str, rotations: Path | None = None) -> str:
     """Return why the bundle in a file proves nothing; '' if it proves its row.
 
-    Needs no store. Raises `OperationError`.
+    `rotations`: a file of statements of key rotations, in addition to those in the bundle. Needs no store. Raises `OperationError`.
     """
+    try:
+        known = list(notes_of_file(rotations)) if rotations else []
+    except OSError as error:
+        raise OperationError("not_found", f"cannot read {rotations} ({error.strerror})") from None
+    if rotations and not known:
+        raise OperationError(
+            "invalid", f"no statement of a key rotation is in {rotations}", "see: assay audit key --rotations"
+        )
     try:
         bundle = orjson.loads(path.read_bytes())
         verifier = Verifier.parsed(vkey)
@@ -714,4 +789,4 @@ def problem_of_proof(path: Path, vkey: str) -> str:
         return "the bundle is malformed"
     except NoteError as error:
         raise OperationError("invalid", f"--vkey: {error}", "see: assay audit key") from None
-    return problem_of(bundle, verifier) if isinstance(bundle, dict) else "the bundle is malformed"
+    return problem_of(bundle, verifier, known) if isinstance(bundle, dict) else "the bundle is malformed"

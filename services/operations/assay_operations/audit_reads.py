@@ -17,12 +17,13 @@ import orjson
 from assay_auditor.bundle import ROTATIONS
 from assay_auditor.chain import GENESIS, chain_hash
 from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE, ROTATION_FILE, ends_torn, last_notes, notes_in
+from assay_auditor.last_verification import OPERATION as VERIFIED
 from assay_auditor.merkle import leaf_hash
 from assay_auditor.notes import Checkpoint, NoteError, Verifier, key_names
 from assay_auditor.rotation import KeyChain
 from assay_auditor.rows import leaf_data, record_id
 from assay_operations.audit_log import AuditLog
-from assay_operations.audit_verified import VERIFIED, Verified, verified_of
+from assay_operations.audit_verified import Verified, verified_of
 from assay_operations.doctor.checks import age
 from assay_operations.errors import OperationError
 from assay_operations.events.filters import Range
@@ -151,7 +152,7 @@ def standing(client: "Client", own: AuditorSettings) -> Standing:
         newest_at=_utc(newest[0][1]) if newest else None,
         checkpoint=signed,
         waiting=max(0, leaves - size),
-        waiting_s=round(log.age_s(size), 1) if leaves > size else 0.0,
+        waiting_s=round(max(0.0, log.age_s(size)), 1) if leaves > size else 0.0,
         behind=behind,
         behind_s=behind_s,
         verified=verified,
@@ -250,7 +251,7 @@ def _verifications(log: AuditLog) -> tuple[tuple[Verified | None, float], tuple[
     One of some rows that found no mismatch does not decide: the mismatch that an earlier one found may be elsewhere.
     """
     rows = log.query(
-        "SELECT at, actor, toString(outcome), target, toFloat64(dateDiff('millisecond', at, now64(3, 'UTC'))) / 1000, "
+        "SELECT at, actor, toString(outcome), target, toFloat64(dateDiff('millisecond', stored_at, now64(3, 'UTC'))) / 1000, "
         "outcome != 'done' OR JSONExtractRaw(target, 'complete') = 'true' AS decides FROM operations_audit "
         "WHERE operation = {operation:String} AND JSONExtractString(target, 'log') = {log:String} "
         "ORDER BY stored_at DESC LIMIT 1 BY decides",

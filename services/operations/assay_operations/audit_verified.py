@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from assay_auditor.last_verification import OPERATION as VERIFIED
 from assay_auditor.verification import Mismatch
 from assay_operations.actor import Actor
 from assay_operations.audit import Trail
@@ -17,8 +18,6 @@ from assay_operations.errors import OperationError
 from assay_runtime.store_errors import REFUSED
 from assay_schema.settings import SettingsError
 
-#: Name of the operation in the records.
-VERIFIED = "audit verify"
 #: The engine's errors for a user who cannot insert records.
 _NO_RIGHT = {REFUSED[name] for name in ("READONLY", "DATABASE_ACCESS_DENIED", "ACCESS_DENIED")}
 _NOT_RECORDED = "this verification is not recorded, so the console does not show it"

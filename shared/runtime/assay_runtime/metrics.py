@@ -123,6 +123,14 @@ AUDIT_CHECKPOINT_SECONDS = Gauge(
 AUDIT_WRITES = Gauge(
     "assay_audit_writes", "1 while this auditor writes the log, 0 while another one does or a problem stops it"
 )
+AUDIT_VERIFICATION_MISMATCH = Gauge(
+    "assay_audit_verification_mismatch", "1 if the last recorded verification of the audit log found a mismatch"
+)
+AUDIT_VERIFIED_SECONDS = Gauge(
+    "assay_audit_verified_seconds",
+    "Unix time of the last recorded verification that read every row or found a mismatch; before the first one, when the log began; "
+    "0: the log is empty",
+)
 #: Anchors of the audit log, by name: the newest checkpoint that each has, since when, and whether it has the newest one.
 AUDIT_ANCHOR_LEAVES = Gauge(
     "assay_audit_anchor_leaves", "Leaves that the newest checkpoint of an anchor covers", ["anchor"]

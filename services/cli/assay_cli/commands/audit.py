@@ -8,7 +8,7 @@ import orjson
 import typer
 
 from assay_cli.exit_codes import FINDING, INCONCLUSIVE, OPERATIONAL
-from assay_cli.options import AsJsonLines, Comment, DataDirectory, Yes
+from assay_cli.options import AsJsonLines, AsJsonObject, Comment, DataDirectory, Yes
 from assay_cli.output.confirm import agreed
 from assay_cli.output.progress import Mode, Progress
 from assay_cli.output.rows import show_rows
@@ -116,14 +116,15 @@ def verify(
 def _intact(result: Any) -> str:
     behind = f"; {result.leaves - result.anchored:,} not covered yet" if result.anchored < result.leaves else ""
     expired = f"; {result.expired:,} row(s) expired" if result.expired else ""
+    erased = f"; {result.erased:,} value(s) erased" if result.erased else ""
     waiting = f"; {result.unfinished:,} row(s) of an unfinished batch" if result.unfinished else ""
     has = result.at_anchors
     lag = f"; anchors have {has:,}" if has is not None and has < result.anchored else ""
     names = len(result.witnesses)
     witnessed = f"; {names} witness(es) cosigned {result.witnessed:,}" if names else ""
     stamped = f"; {result.timestamped:,} time-stamped on {result.timestamped_at}" if result.timestamped else ""
-    anchored = f"{lag}{witnessed}{stamped}"
-    return f"{result.origin}: intact, {result.leaves:,} leaves; checkpoints cover {result.anchored:,}{behind}{anchored}{expired}{waiting}"
+    rest = f"{behind}{lag}{witnessed}{stamped}{expired}{erased}{waiting}"
+    return f"{result.origin}: intact, {result.leaves:,} leaves; checkpoints cover {result.anchored:,}{rest}"
 
 
 @audit.command("list")
@@ -216,11 +217,27 @@ def prove(row: Row, vkey: Keys = None, data: DataDirectory = DEFAULT_DATA) -> No
 def check(
     proof: Annotated[Path, typer.Argument(metavar="PROOF", help="File that `assay audit prove` printed.")],
     vkey: Annotated[str, typer.Option(help="Public key of the log, from a source that you trust.")],
+    rotations: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Statements of key rotations, as `assay audit key --rotations` prints them; default: those in the proof.",
+        ),
+    ] = None,
+    as_json: AsJsonObject = False,
 ) -> None:
-    """Check a proof, without a store. Exits 1 if it proves nothing."""
+    """Check a proof, without a store. Exits 1 if it proves nothing.
+
+    A proof that was made before the key was replaced can be checked with the new key, and --rotations.
+    """
     from assay_operations.audit_log import problem_of_proof
 
-    problem = problem_of_proof(proof, vkey)
+    problem = problem_of_proof(proof, vkey, rotations)
+    if as_json:
+        emit(orjson.dumps({"proves": not problem, "problem": problem}).decode())
+        if problem:
+            raise typer.Exit(FINDING)
+        return
     if problem:
         echo(f"{printable(str(proof))} proves nothing: {problem}", err=True)
         raise typer.Exit(FINDING)
@@ -288,7 +305,10 @@ def anchors(
     with ends_quietly(), opened_log(data) as log:
         if save is not None:
             for path in saved(log, save):
-                echo(printable(str(path)))
+                if as_json:
+                    emit(orjson.dumps({"file": str(path)}).decode())
+                else:
+                    echo(printable(str(path)))
             return
         found = [vars(each) for each in places(log, vkey or [])]
         if not as_json:
@@ -301,7 +321,14 @@ def anchors(
 
 
 @audit.command()
-def key(data: DataDirectory = DEFAULT_DATA) -> None:
+def key(
+    rotations: Annotated[
+        bool,
+        typer.Option("--rotations", help="Print the signed statement of each rotation of the key instead of the key."),
+    ] = False,
+    as_json: AsJsonObject = False,
+    data: DataDirectory = DEFAULT_DATA,
+) -> None:
     """Print the public key of the log.
 
     Publish it: a verification is worth as much as the way in which the key reached the verifier.
@@ -309,11 +336,21 @@ def key(data: DataDirectory = DEFAULT_DATA) -> None:
     from assay_operations.audit_log import opened_log
 
     with ends_quietly(), opened_log(data) as log:
-        emit(log.verifiers([])[0].vkey)
+        chain = log.keys([])
+        if as_json:
+            emit(orjson.dumps({"vkey": chain.verifiers[0].vkey, "rotations": chain.rotations}).decode())
+        elif rotations:
+            emit("\n".join(chain.rotations), nl=False)
+            if not chain.rotations:
+                echo("the key was never replaced", err=True)
+        else:
+            emit(chain.verifiers[0].vkey)
 
 
 @audit.command("rotate-key")
-def rotate_key(yes: Yes = False, comment: Comment = "", data: DataDirectory = DEFAULT_DATA) -> None:
+def rotate_key(
+    yes: Yes = False, comment: Comment = "", as_json: AsJsonObject = False, data: DataDirectory = DEFAULT_DATA
+) -> None:
     """Replace the key that signs the log, and print the new public key.
 
     The auditor records it as a leaf, signs a checkpoint with both keys, and then removes the old private key. Verifications with the old
@@ -328,9 +365,12 @@ def rotate_key(yes: Yes = False, comment: Comment = "", data: DataDirectory = DE
         def show() -> None:
             echo(f"about to replace the key {printable(plan.old_vkey)}", err=True)
 
-        if not agreed(show, "Replace it permanently?", yes=yes):
+        if not agreed(show, "Replace it permanently?", yes=yes, undone="replaced", dry_run=""):
+            if as_json:
+                emit(orjson.dumps({"rotated": False, "old_vkey": plan.old_vkey, "vkey": plan.old_vkey}).decode())
             return
-        emit(apply(plan, actor))
+        new = apply(plan, actor)
+        emit(orjson.dumps({"rotated": True, "old_vkey": plan.old_vkey, "vkey": new}).decode() if as_json else new)
 
 
 @audit.command()
@@ -341,22 +381,24 @@ def erase(
     ],
     yes: Yes = False,
     comment: Comment = "",
+    as_json: AsJsonObject = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Erase a name from the audit log permanently.
 
     Its rows, their hashes and every proof stay as they are. The values and salts behind the digests are deleted. Tool calls and audit
     records outside of the log are not changed. Only values that are exactly the name are erased; the number of those that contain it, in
-    any case, is printed. To erase such a value, pass it as a whole.
+    any case, is printed. To erase such a value, pass it as a whole. Waits until the auditor has written and signed the record of this
+    operation, up to auditor.checkpoint_s and two minutes, before it deletes anything.
     """
     from assay_operations.audit_erase import apply, plan_erase
 
     with ends_quietly():
         actor = local_actor(comment)
-        with Progress(Mode.AUTO) as counter:
+        with Progress(Mode.NONE if as_json else Mode.AUTO) as counter:
             plan = plan_erase(data, subject=subject, progress=counter)
         found = f"{len(plan.digests):,} value(s) in {plan.rows:,} row(s) of the audit log"
-        if plan.similar:
+        if plan.similar and not as_json:
             echo(
                 f"{plan.similar:,} other value(s) contain this name, and are not erased: see assay audit erase --help",
                 err=True,
@@ -365,9 +407,13 @@ def erase(
         def show() -> None:
             echo(f"about to erase {found}", err=True)
 
-        if plan.digests and not agreed(show, "Erase them permanently?", yes=yes):
-            return
-        echo(f"erased {apply(plan, actor):,} value(s)")
+        agrees = not plan.digests or agreed(show, "Erase them permanently?", yes=yes, undone="erased", dry_run="")
+        erased = apply(plan, actor) if agrees else 0
+        if as_json:
+            counts = {"found": len(plan.digests), "rows": plan.rows, "similar": plan.similar, "erased": erased}
+            emit(orjson.dumps(counts).decode())
+        elif agrees:
+            echo(f"erased {erased:,} value(s)")
 
 
 @audit.command()
@@ -375,6 +421,7 @@ def expire(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the rows, and delete nothing.")] = False,
     yes: Yes = False,
     comment: Comment = "",
+    as_json: AsJsonObject = False,
     data: DataDirectory = DEFAULT_DATA,
 ) -> None:
     """Delete rows of the audit log that are older than retention.audit_days permanently.
@@ -387,19 +434,29 @@ def expire(
     with ends_quietly():
         actor = local_actor(comment)
         plan = plan_expire(data)
-        if not plan.days:
-            echo("rows of the audit log are kept indefinitely: retention.audit_days is 0")
-            return
-        found = f"{plan.rows:,} row(s) of the audit log below leaf {plan.before:,}, older than {plan.days:,} days"
-        if dry_run:
-            echo(f"would delete {found}", err=True)
+        counts = {"days": plan.days, "before": plan.before, "found": plan.rows}
+        if not plan.days or dry_run:
+            if as_json:
+                emit(orjson.dumps(counts | {"deleted": 0}).decode())
+            elif not plan.days:
+                echo("rows of the audit log are kept indefinitely: retention.audit_days is 0")
+            else:
+                echo(f"would delete {_expired(plan)}", err=True)
             return
 
         def show() -> None:
-            echo(f"about to delete {found}", err=True)
+            echo(f"about to delete {_expired(plan)}", err=True)
 
-        if plan.rows and not agreed(show, "Delete them permanently?", yes=yes):
-            return
-        with Progress(Mode.AUTO) as counter:
-            deleted = apply(plan, actor, progress=counter)
-        echo(f"deleted {deleted:,} row(s) of the audit log")
+        agrees = not plan.rows or agreed(show, "Delete them permanently?", yes=yes)
+        deleted = 0
+        if agrees:
+            with Progress(Mode.NONE if as_json else Mode.AUTO) as counter:
+                deleted = apply(plan, actor, progress=counter)
+        if as_json:
+            emit(orjson.dumps(counts | {"deleted": deleted}).decode())
+        elif agrees:
+            echo(f"deleted {deleted:,} row(s) of the audit log")
+
+
+def _expired(plan: Any) -> str:
+    return f"{plan.rows:,} row(s) of the audit log below leaf {plan.before:,}, older than {plan.days:,} days"

@@ -13,10 +13,10 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay_auditor.last_verification import last_verification
 from assay_auditor.rows import PRESENT_SQL
 from assay_operations.audit_anchors import newest_sizes
 from assay_operations.audit_log import AuditLog
-from assay_operations.audit_verified import VERIFIED
 from assay_operations.doctor.checks import (
     JUDGED_LATELY,
     ContradictionsFacts,
@@ -497,21 +497,12 @@ def audit_verification(
 
     A verification of some rows counts only if it found a mismatch: the mismatch that an earlier one found may be elsewhere.
     """
-    first = client.query(
-        f"SELECT toFloat64(dateDiff('second', min(stored_at), now64(6, 'UTC'))) FROM {database}.audit_leaves "  # noqa: S608
-        "WHERE log = {log:String} AND leaf_index = 0 HAVING count() > 0",
-        parameters={"log": origin},
-    ).result_rows
-    last = client.query(
-        "SELECT toString(outcome), JSONExtractUInt(target, 'mismatches'), toFloat64(dateDiff('second', at, now64(3, 'UTC'))) "  # noqa: S608
-        f"FROM {database}.operations_audit WHERE operation = {{operation:String}} AND JSONExtractString(target, 'log') = {{log:String}} "
-        "AND (outcome != 'done' OR JSONExtractBool(target, 'complete')) ORDER BY stored_at DESC LIMIT 1",
-        parameters={"log": origin, "operation": VERIFIED},
-    ).result_rows
-    return (
-        max(0.0, float(first[0][0])) if first else None,
-        (str(last[0][0]), int(last[0][1]), max(0.0, float(last[0][2]))) if last else None,
-    )
+    found = last_verification(client, database, origin)
+    age_s = None if found.began_s is None else max(0.0, found.now_s - found.began_s)
+    if found.at_s is None:
+        return age_s, None
+    outcome = "failed" if found.found_mismatch else "done"
+    return age_s, (outcome, found.mismatches, max(0.0, found.now_s - found.at_s))
 
 
 #: Days that a row of the audit log may be late to expire: a timer may run once a week.

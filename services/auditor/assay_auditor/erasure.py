@@ -1,0 +1,156 @@
+"""Erasure of personal fields: the records that explain why disclosures are absent. Pure.
+
+An erased disclosure leaves a mark in its place: the digest and the hash of all that was erased with it. The record of the erasure has this
+hash, and its leaf is signed before anything is deleted. So no operator can delete a disclosure, then or later, that no leaf accounts for.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from assay_auditor.chain import is_hash
+from assay_auditor.disclosures import opened_of
+from assay_auditor.expiry import RANGE_FIELD, Absences
+from assay_auditor.merkle import leaf_hash
+from assay_auditor.rows import leaf_data
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+#: The operation whose record explains absent disclosures.
+OPERATION = "audit erase"
+#: Between the digest and the hash of its erasure in a mark. No digest has it.
+MARK = "!"
+_HEAD = b"assay-audit-erasure-1\n"
+
+
+def mark_of(digest: str, erased: str) -> str:
+    """Return what the store has as the digest of an erased disclosure. `erased`: the hash of its erasure."""
+    return f"{digest}{MARK}{erased}"
+
+
+class Erased:
+    """The hash of what one erasure deletes: leaf and digest of each disclosure, in their order."""
+
+    def __init__(self) -> None:
+        self._hash: _Hash = hashlib.sha256(_HEAD)
+
+    def add(self, leaf_index: int, digest: str) -> None:
+        """Add a disclosure. Call it in the order of leaf and digest, once for each."""
+        self._hash.update(orjson.dumps([leaf_index, digest.encode(errors="replace").decode()]) + b"\n")
+
+    @property
+    def hex(self) -> str:
+        """The hash of what was added so far."""
+        return self._hash.hexdigest()
+
+
+def erased_hash(digests: Iterable[tuple[int, str]]) -> str:
+    """Return the hash of disclosures, each given as leaf and digest in their order."""
+    found = Erased()
+    for leaf_index, digest in digests:
+        found.add(leaf_index, digest)
+    return found.hex
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """A record that disclosures were deleted.
+
+    It counts only if the log has this leaf and a checkpoint signs it.
+    """
+
+    leaf_index: int
+    leaf_hash: str
+    #: The hash of what was erased.
+    erased: str
+
+
+def erasure_of(log: str, row: Mapping[str, Any], disclosures: Iterable[str]) -> Erasure | None:
+    """Return the record of an erasure in a row.
+
+    None without one, or if its digests do not confirm what was erased.
+    """
+    if (row["kind"], row["tool_name"], row["status"]) != ("operation", OPERATION, "started"):
+        return None
+    try:
+        target = orjson.loads(opened_of(row["sd"], disclosures)[RANGE_FIELD])
+        named, erased = target["log"], target["erased"]
+        computed = leaf_hash(leaf_data(row)).hex()
+    except (ValueError, KeyError, TypeError):
+        return None
+    return Erasure(row["leaf_index"], computed, erased) if named == log and is_hash(erased) else None
+
+
+@dataclass
+class _Missing:
+    """Absent disclosures that the same records may explain."""
+
+    first: int
+    last: int
+    count: int = 0
+
+
+class Erasures:
+    """Counts absent disclosures, and returns at the end those that no signed record explains.
+
+    Needs memory for the records only. A record of deleted rows explains the disclosures below its leaf too: see `Absences`.
+    """
+
+    def __init__(self, records: Iterable[Erasure] = ()) -> None:
+        self._records: dict[int, list[Erasure]] = {}
+        self._found: dict[str, Erased] = {}
+        for each in records:
+            self._records.setdefault(each.leaf_index, []).append(each)
+            self._found.setdefault(each.erased, Erased())
+        #: Places that `confirm` needs.
+        self.places = self._records.keys()
+        self._in_log: dict[str, list[Erasure]] = {}
+        self._missing: dict[tuple[frozenset[str], int | None], _Missing] = {}
+
+    def mark(self, leaf_index: int, digest: str, erased: str) -> None:
+        """Tell a mark of the store. Call it in the order of leaf and digest, once for each."""
+        if erased in self._found:
+            self._found[erased].add(leaf_index, digest)
+
+    def add(self, leaf_index: int, marks: Iterable[str], bound: int | None) -> bool:
+        """Count an absent disclosure. Return False if no record names it.
+
+        `marks`: the hashes of the erasures that its marks name. `bound`: see `Absences.bound`.
+        """
+        known = frozenset(each for each in marks if each in self._found)
+        if not known and bound is None:
+            return False
+        found = self._missing.setdefault((known, bound), _Missing(leaf_index, leaf_index))
+        found.last = leaf_index
+        found.count += 1
+        return True
+
+    def confirm(self, leaf_index: int, found: str) -> None:
+        """Tell the hash of a leaf of the log."""
+        for each in self._records.get(leaf_index, ()):
+            if each.leaf_hash == found:
+                self._in_log.setdefault(each.erased, []).append(each)
+
+    def result(self, signed: int, absences: Absences) -> tuple[int, list[tuple[int, int, int]]]:
+        """Return the number of erased values, and ranges of missing ones: first leaf, last leaf, number.
+
+        `signed`: the size of the largest checkpoint that the leaves confirm.
+        """
+        last = {
+            erased: max((each.leaf_index for each in records if each.leaf_index < signed), default=-1)
+            for erased, records in self._in_log.items()
+            if self._found[erased].hex == erased
+        }
+        before = absences.before(signed)
+        count = 0
+        missing = []
+        for (marks, bound), each in self._missing.items():
+            if any(each.last < last.get(erased, -1) for erased in marks):
+                count += each.count
+            elif bound is None or bound > before:
+                missing.append((each.first, each.last, each.count))
+        return count, missing

@@ -1,0 +1,257 @@
+"""Erasing names from the audit log on a real store: only a signed record explains an absent value, and only what it names."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from assay_auditor.erasure import MARK, OPERATION, mark_of
+from assay_operations import audit_erase, audit_expire, audit_log
+from assay_runtime.store import connect
+from tests.support.audited import ORIGIN, TABLES, Audited
+from tests.support.cli import Cli
+from tests.support.store import StoreServer
+
+#: See the fixture `migrated`.
+MAY_TAMPER = True
+#: Calls of `jo` of two months ago, of `al` and of `jo` of today.
+OLD, OTHER, NEW = 3, 2, 4
+
+
+@dataclass
+class Log:
+    """A log with calls of two agents, and commands on it."""
+
+    audited: Audited
+    cli: Cli
+
+    def audit(self, *arguments: str, role: str = "sre") -> Any:
+        own = f'[auditor]\norigin = "{ORIGIN}"\ndirectory = "{self.audited.directory}"\ncheckpoint_s = 0.1\n'
+        return self.cli.call("audit", *arguments, role=role, extra=own + "[retention]\naudit_days = 30\n")
+
+    def change(self, *arguments: str) -> Any:
+        """Run a command that waits for the auditor."""
+        with self.audited.auditing():
+            return self.audit(*arguments, "--yes", "--data", str(self.cli.directory), role="owner")
+
+    def verified(self, *arguments: str) -> tuple[list[tuple[str, int | None]], dict[str, Any]]:
+        """Run a full verification. Return kind and place of each mismatch, and the result."""
+        done = self.audit("verify", "--full", "--json", *arguments)
+        *found, result = map(orjson.loads, done.stdout.splitlines())
+        assert done.returncode == (1 if found else 0), (done.stdout, done.stderr)
+        return [(each["kind"], each["leaf_index"]) for each in found], result
+
+    def delete(self, where: str) -> None:
+        command = f"ALTER TABLE assay_base.audit_disclosures DELETE WHERE {where}"
+        self.audited.owner.command(command, settings={"mutations_sync": 2})
+
+    def digest(self, place: int) -> str:
+        """Return the digest of the caller of a row."""
+        query = f"SELECT caller_id FROM assay.audit_rows WHERE leaf_index = {place}"
+        return str(self.audited.query(query)[0][0])
+
+    def mark(self, place: int, erased: str) -> None:
+        """Forge the mark of an erased caller."""
+        row = {"log": ORIGIN, "leaf_index": place, "digest": mark_of(self.digest(place), erased), "disclosure": ""}
+        self.audited.insert("audit_disclosures", row | {"created_at": "2026-01-01T00:00:00Z"})
+
+    def marks(self) -> list[tuple[int, str]]:
+        found = self.audited.query(
+            f"SELECT leaf_index, digest FROM assay.audit_disclosures WHERE position(digest, '{MARK}') > 0 ORDER BY ALL"
+        )
+        return [(int(place), str(digest)) for place, digest in found]
+
+
+@pytest.fixture
+def log(migrated: StoreServer, tmp_path: Path) -> Iterator[Log]:
+    with connect(migrated.settings().store) as owner:
+        for table in (*TABLES, "tool_calls", "watermarks"):
+            owner.command(f"TRUNCATE TABLE assay_base.{table}")
+        audited = Audited(migrated, owner, tmp_path / "log")
+        audited.calls(OLD, days_old=60, agent_name="jo")
+        audited.calls(OTHER, start=OLD, agent_name="al")
+        audited.calls(NEW, start=OLD + OTHER, agent_name="jo")
+        audited.watermark()
+        audited.audit()
+        yield Log(audited, Cli(tmp_path, store_url=migrated.url))
+
+
+def test_the_record_is_a_signed_leaf_before_a_value_goes(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    deleted = audit_erase.delete_rows
+    signed: list[Any] = []
+
+    def looks(*arguments: Any) -> None:
+        signed.append(
+            log.audited.query(
+                f"SELECT count() FROM assay.audit_rows WHERE tool_name = '{OPERATION}' AND status = 'started' "
+                "AND leaf_index < (SELECT max(size) FROM assay.audit_checkpoints)"
+            )
+        )
+        deleted(*arguments)
+
+    monkeypatch.setattr(audit_erase, "delete_rows", looks)
+    assert log.change("erase", "--subject", "jo").stdout == b"erased 7 value(s)\n"
+    assert signed == [[(1,)]]
+    found, result = log.verified()
+    assert (found, result["erased"]) == ([], OLD + NEW)
+    assert len(log.marks()) == OLD + NEW
+
+
+def test_nothing_is_erased_if_no_auditor_signs_the_record(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_erase, "GRACE_S", 0.5)
+    before = log.audited.query("SELECT count() FROM assay.audit_disclosures")
+    done = log.audit("erase", "--subject", "jo", "--yes", "--data", str(log.cli.directory), role="owner")
+    assert (done.returncode, b"nothing was erased" in done.stderr) == (2, True)
+    assert log.audited.query("SELECT count() FROM assay.audit_disclosures") == before
+    assert log.verified()[0] == []
+
+
+def test_a_value_that_is_deleted_later_is_not_explained_by_an_earlier_erasure(log: Log) -> None:
+    log.change("erase", "--subject", "jo")
+    erased = log.marks()[0][1].partition(MARK)[2]
+    log.delete(f"leaf_index = {OLD} AND digest = '{log.digest(OLD)}'")
+    assert log.verified()[0] == [("missing_disclosure", OLD)]
+    log.mark(OLD, erased)  # also not with a forged mark, which makes the erasure one that no leaf records
+    assert ("missing_disclosure", 0) in log.verified()[0]
+    log.delete(f"leaf_index = {OLD}")
+    log.mark(OLD, "ab" * 32)
+    assert log.verified()[0] == [("missing_disclosure", OLD)]
+
+
+def test_an_erasure_whose_marks_were_deleted_is_reported(log: Log) -> None:
+    log.change("erase", "--subject", "al")
+    log.delete(f"position(digest, '{MARK}') > 0 AND leaf_index = {OLD}")
+    assert log.verified()[0] == [("missing_disclosure", OLD), ("missing_disclosure", OLD + 1)]
+
+
+@pytest.mark.parametrize("step", ["marks", "first deletion", "second deletion"])
+def test_an_erasure_that_was_interrupted_is_intact_and_completed_by_the_next(
+    log: Log, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    mark, delete = audit_erase._mark, audit_erase.delete_rows
+    deletions = 0
+
+    def half_marked(client: Any, table: str, plan: Any) -> None:
+        monkeypatch.setattr(type(plan), "of_rows", property(lambda own: own.digests[:2]))
+        mark(client, table, plan)
+        raise KeyboardInterrupt
+
+    def killed(*arguments: Any) -> None:
+        nonlocal deletions
+        deletions += 1
+        if deletions == (1 if step == "first deletion" else 2):
+            raise KeyboardInterrupt
+        delete(*arguments)
+
+    monkeypatch.setattr(audit_erase, "STATEMENT_BYTES", 100)
+    with monkeypatch.context() as patched:
+        monkeypatch = patched
+        if step == "marks":
+            patched.setattr(audit_erase, "_mark", half_marked)
+        else:
+            patched.setattr(audit_erase, "delete_rows", killed)
+        log.change("erase", "--subject", "jo")
+    assert log.marks()
+    assert log.verified()[0] == []
+    assert log.change("erase", "--subject", "jo").returncode == 0
+    found, result = log.verified()
+    assert (found, result["erased"]) == ([], OLD + NEW)
+    log.audited.owner.command("OPTIMIZE TABLE assay_base.audit_disclosures FINAL")
+    assert log.verified()[0] == []
+
+
+def test_erased_and_expired_values_stay_explained_in_any_order(log: Log) -> None:
+    assert log.change("erase", "--subject", "jo").returncode == 0
+    assert log.change("expire").stdout == b"deleted 3 row(s) of the audit log\n"
+    found, result = log.verified()
+    assert (found, result["expired"], result["erased"]) == ([], OLD, NEW)
+    assert log.change("erase", "--subject", "al").stdout == b"erased 2 value(s)\n"
+    assert log.verified()[0] == []
+
+
+def test_an_expiry_that_was_killed_before_the_rows_went_explains_their_values(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleted = audit_expire.delete_rows
+
+    def killed(client: Any, table: str, *rest: Any) -> None:
+        if table.endswith("audit_rows"):
+            raise KeyboardInterrupt
+        deleted(client, table, *rest)
+
+    monkeypatch.setattr(audit_expire, "delete_rows", killed)
+    log.change("expire")
+    found, result = log.verified()
+    assert (found, result["expired"], result["erased"]) == ([], 0, 0)
+
+
+def test_a_partial_verification_knows_erasures_of_rows_that_it_does_not_read(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_log, "PAGE", 2)
+    assert log.change("erase", "--subject", "jo").returncode == 0
+    [[since]] = log.audited.query("SELECT toString(max(stored_at)) FROM assay.audit_leaves WHERE leaf_index <= 8")
+    assert log.verified("--since", str(since).replace(" ", "T") + "Z")[0] == []
+
+
+def test_two_auditors_and_a_write_that_broke_off_leave_every_value_in_place(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from assay_auditor import log as written
+
+    def broken(table: str) -> Any:
+        insert = written.insert_json_rows
+
+        def breaks(client: Any, name: str, *rest: Any) -> None:
+            if name.endswith(table):
+                raise OSError("broken off")
+            insert(client, name, *rest)
+
+        return breaks
+
+    for number, table in enumerate(("audit_rows", "audit_leaves")):
+        log.audited.calls(2, start=100 * (number + 1), agent_name="kim")
+        with monkeypatch.context() as patched:
+            patched.setattr(written, "insert_json_rows", broken(table))
+            stopped = log.audited.auditor()
+            stopped.step()
+            assert stopped.problem
+            stopped.close()
+        assert log.verified()[0] == []
+        one, other = log.audited.auditor(), log.audited.auditor()
+        for _ in range(3):
+            one.step()
+            other.step()
+        one.close()
+        other.close()
+        assert log.verified()[0] == []
+
+
+def test_erasures_and_expiries_print_one_json_object(log: Log) -> None:
+    log.audited.calls(1, start=50, agent_name="joanna")
+    done = log.change("erase", "--subject", "jo", "--json")
+    assert (orjson.loads(done.stdout), done.stderr) == ({"found": 7, "rows": 7, "similar": 0, "erased": 7}, b"")
+    done = log.change("erase", "--subject", "jo", "--json")
+    assert orjson.loads(done.stdout) == {"found": 0, "rows": 0, "similar": 1, "erased": 0}
+    done = log.audit("expire", "--dry-run", "--json", role="owner")
+    assert orjson.loads(done.stdout) == {"days": 30, "before": OLD, "found": OLD, "deleted": 0}
+    assert orjson.loads(log.change("expire", "--json").stdout) == {
+        "days": 30,
+        "before": OLD,
+        "found": OLD,
+        "deleted": OLD,
+    }
+
+
+def test_a_proof_of_a_row_with_an_erased_value_has_the_others_only(log: Log, tmp_path: Path) -> None:
+    assert log.change("erase", "--subject", "jo").returncode == 0
+    bundle = orjson.loads(log.audit("prove", "0").stdout)
+    assert all(bundle["disclosures"])
+    file = tmp_path / "proof.json"
+    file.write_bytes(orjson.dumps(bundle))
+    assert log.audit("check", str(file), "--vkey", log.audit("key").stdout.decode().strip()).returncode == 0
+    shown = orjson.loads(log.audit("show", "0", "--json").stdout)["disclosed"]
+    assert shown[log.digest(0)] is None
