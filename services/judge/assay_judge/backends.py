@@ -7,7 +7,7 @@ from assay_judge import lexical
 from assay_judge.api import Api, Calls
 from assay_judge.judge_config import JudgeConfig, Price
 from assay_judge.judge_identity import JudgeIdentity
-from assay_judge.openai_api import OpenAiApi, host_of
+from assay_judge.openai_api import OpenAiApi, endpoint_of
 from assay_judge.pricing import Tariff, tariff_of
 from assay_judge.prompt import PROMPT_HASH, SCHEMA_HASH
 from assay_runtime.config import secret
@@ -74,7 +74,7 @@ def _openai(settings: JudgeSettings, key: str) -> JudgeIdentity:
             "judge.base_url is not a valid API address: use https://HOST/v1, without user, password and query"
         )
     return JudgeIdentity(
-        "openai", settings.model, PROMPT_HASH, SCHEMA_HASH, None, f"{host_of(settings)} {settings.json_mode}"
+        "openai", settings.model, PROMPT_HASH, SCHEMA_HASH, None, f"{endpoint_of(settings)} {settings.json_mode}"
     )
 
 

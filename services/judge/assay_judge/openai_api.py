@@ -9,6 +9,7 @@ import contextlib
 import json
 import re
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -102,6 +103,16 @@ def body_of(prompt: Prompt, settings: JudgeSettings) -> dict[str, Any]:
 def host_of(settings: JudgeSettings) -> str:
     """Return the API's host, with the port unless it is the default."""
     return urlsplit(settings.base_url or OPENAI).netloc.lower()
+
+
+def endpoint_of(settings: JudgeSettings) -> str:
+    """Return the API's host, and its path unless it is that of most APIs: a gateway may have a model at each path.
+
+    The path is hashed, because it may contain a key.
+    """
+    path = urlsplit(settings.base_url or OPENAI).path.strip("/")
+    usual = path in ("", urlsplit(OPENAI).path.strip("/"))
+    return host_of(settings) if usual else f"{host_of(settings)} {sha256(path.encode()).hexdigest()[:16]}"
 
 
 def _object(body: bytes) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 from assay_judge.api import BadReplyError, RejectedError, StoppedError, TryAgainError
 from assay_judge.backends import api_of, judge_of, tariff_for
 from assay_judge.judge_config import load_judge_config
+from assay_judge.judge_identity import JudgeIdentity
 from assay_judge.openai_api import OpenAiApi, body_of, failure, pause_of, usage_in
 from assay_judge.pricing import Usage
 from assay_judge.prompt import SYSTEM, Case, case_of
@@ -207,6 +208,18 @@ def test_a_limit_that_is_used_up_is_waited_for() -> None:
     assert found == [1.0, 360.0, 0.02, 3.0, 0.0]
     assert pause_of(headers("6m0s", "1")) == pause_of({}) == 0.0
     assert failure(429, headers("2s") | {"retry-after": "1"}, None).pause_s == 2.0
+
+
+def test_each_path_of_a_gateway_is_a_judge_and_the_usual_path_changes_no_fingerprint() -> None:
+    def judge(address: str) -> JudgeIdentity:
+        return judge_of(settings(url=address))
+
+    usual = [judge(f"http://127.0.0.1:2{path}") for path in ("/v1", "/v1/", "", "/")]
+    assert {each.endpoint for each in usual} == {"127.0.0.1:2 json_schema"}, "as before paths counted"
+    one, other = (judge(f"http://127.0.0.1:2/{name}-of-a-secret/v1") for name in ("one", "other"))
+    assert len({usual[0].fingerprint, one.fingerprint, other.fingerprint}) == 3
+    assert one.fingerprint == judge("http://127.0.0.1:2/one-of-a-secret/v1/").fingerprint
+    assert "secret" not in repr(one)
 
 
 def test_each_api_model_and_way_of_asking_is_a_judge_of_its_own() -> None:
