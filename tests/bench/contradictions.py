@@ -3,6 +3,8 @@
 Naive is Wilson's interval over all intended pairs (or queries) as if they were independent, where a pair that was not judged counts as free
 of contradictions. Each run draws new queries, documents and verdicts. A pair is contradictory with its query's probability, which varies
 between queries (beta-distributed) so that the correlation of two pairs of a query is 0.14, as measured on real queries.
+
+Where the judge fails on pairs, naive is the interval that leaves these out.
 """
 
 from collections.abc import Callable, Sequence
@@ -118,21 +120,33 @@ def _sized(random: Random, sizes: Any) -> tuple[Pairs, float]:
     return _pairs(random.random(len(places)) < _liabilities(random, QUERIES)[places], places), MEAN
 
 
+def failing(random: Random, pairs: Pairs, share: dict[bool, float]) -> Pairs:
+    """The judge fails on so many of the pairs without (False) and with (True) a contradiction."""
+    return [
+        replace(pair, positive=None, failed=True) if random.random() < share[bool(pair.positive)] else pair
+        for pair in pairs
+    ]
+
+
 def misjudged(
     random: Random,
     labels: dict[bool, int] = LABELS,
     sensitivity: float = SENSITIVITY,
     specificity: float = SPECIFICITY,
     source: World | None = None,
+    errors: dict[bool, float] | None = None,
+    labels_of_errors: int = 0,
 ) -> tuple[Pairs, float]:
-    """A judge errs, and a person labels so many pairs of each verdict."""
+    """A judge errs, and a person labels so many pairs of each verdict, and of those that it failed on."""
     pairs, truth = source(random) if source else clustered(random, mean=TRUE_RATE)
     judged = [
-        replace(pair, positive=bool(random.random() < (sensitivity if pair.positive else 1 - specificity)))
-        for pair in pairs
+        pair
+        if pair.positive is None
+        else replace(pair, positive=bool(random.random() < (sensitivity if pair.positive else 1 - specificity)))
+        for pair in (failing(random, pairs, errors) if errors else pairs)
     ]
-    for verdict, wanted in labels.items():
-        places = [place for place, pair in enumerate(judged) if pair.positive is verdict]
+    for failed, verdict, wanted in (*((False, *each) for each in labels.items()), (True, None, labels_of_errors)):
+        places = [place for place, pair in enumerate(judged) if pair.positive is verdict and pair.failed is failed]
         for place in random.permutation(places)[:wanted].astype(int):
             share = min(1.0, wanted / len(places))
             judged[place] = replace(judged[place], label=pairs[place].positive, label_probability=share)
@@ -218,6 +232,22 @@ LABEL_WORLDS: dict[str, World] = {
     "300 labels, a judge without errors": partial(misjudged, sensitivity=1.0, specificity=1.0),
     "300 labels, rate 0.3 %": partial(misjudged, source=partial(clustered, mean=0.003)),
 }
+#: How often the judge fails without (False) and with (True) a contradiction.
+AT_RANDOM, MORE_OFTEN, ONLY = {False: 0.1, True: 0.1}, {False: 0.06, True: 0.6}, {False: 0.0, True: 0.6}
+MANY_LABELS = {True: 150, False: 750}
+_FAILS: dict[str, tuple[World, dict[bool, float]]] = {
+    "errors at random": (clustered, AT_RANDOM),
+    "errors of contradictions 10 times as often": (clustered, MORE_OFTEN),
+    "errors of contradictions alone": (clustered, ONLY),
+    "errors of contradictions 10 times as often, heavy-tailed queries": (heavy_queries, MORE_OFTEN),
+}
+ERROR_WORLDS: dict[str, World] = {
+    f"{sum(MANY_LABELS.values())} labels and {labels} of errors, {name}": partial(
+        misjudged, labels=MANY_LABELS, source=source, errors=share, labels_of_errors=labels
+    )
+    for labels in (100, 0)
+    for name, (source, share) in _FAILS.items()
+}
 CHANGES: dict[str, Callable[[Random], tuple[Pairs, Pairs, float]]] = {
     "40 % resolved": changed,
     "nothing changed": partial(changed, resolved=0.0, appeared=0.0),
@@ -235,6 +265,40 @@ def pair_coverage(world: World, runs: int) -> dict[str, tuple[float, float]]:
 def label_coverage(world: World, runs: int) -> dict[str, tuple[float, float]]:
     """The same of the corrected rate."""
     return _coverage([_of_pairs(world, run, corrected_rate) for run in range(runs)])
+
+
+def error_coverage(world: World, runs: int) -> dict[str, tuple[float, float]]:
+    """The same of the corrected rate where the judge fails; naive is the corrected rate without these pairs."""
+    rows: list[tuple[float, Rate | None, Estimate]] = []
+    for run in range(runs):
+        pairs, truth = world(np.random.default_rng([SEED, run]))
+        rows.append((truth, corrected_rate(pairs), _ends(corrected_rate([pair for pair in pairs if not pair.failed]))))
+    return _coverage(rows)
+
+
+def bounds_coverage(
+    source: World, share: dict[bool, float], runs: int, rate: Callable[[Pairs], Rate] = pair_rate
+) -> dict[str, tuple[float, float]]:
+    """The same of the bounds of a rate where the judge fails; naive is its interval without these pairs.
+
+    The truth of a share of queries is the mean over the runs of what a judge that never fails finds.
+    """
+    drawn = [source(np.random.default_rng([SEED, run])) for run in range(runs)]
+    mean = float(np.mean([rate(pairs).estimate for pairs, _ in drawn]))
+    rows: list[tuple[float, Rate | None, Estimate]] = []
+    for run, (pairs, truth) in enumerate(drawn):
+        found = rate(failing(np.random.default_rng([SEED, run, 1]), pairs, share))
+        low, high = found.bounds or (found.lower, found.upper)
+        printed = replace(found, lower=low, upper=high)
+        rows.append((truth if rate is pair_rate else mean, printed, _ends(found)))
+    return _coverage(rows)
+
+
+def _ends(rate: Rate | None) -> Estimate:
+    """A rate that is None holds nothing."""
+    if rate is None or rate.estimate is None or rate.lower is None or rate.upper is None:
+        return Estimate(-1.0, -1.0, -1.0)
+    return Estimate(rate.estimate, rate.lower, rate.upper)
 
 
 def query_coverage(world: World, runs: int) -> dict[str, tuple[float, float]]:
@@ -279,6 +343,9 @@ def measure(runs: int = RUNS) -> list[dict[str, Any]]:
         ("pairs", PAIR_WORLDS, pair_coverage),
         ("queries", QUERY_WORLDS, query_coverage),
         ("corrected", LABEL_WORLDS, label_coverage),
+        ("corrected, errors", ERROR_WORLDS, error_coverage),
+        ("bounds of pairs", _FAILS, lambda world, runs: bounds_coverage(*world, runs)),
+        ("bounds of queries", _FAILS, lambda world, runs: bounds_coverage(*world, runs, query_rate)),
         ("difference", CHANGES, change_coverage),
     ]
     rows = []

@@ -1,5 +1,6 @@
 """`assay eval contradictions` over real sockets and a real store: sources, verdicts, budget, cache, findings, trend, labels."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -31,10 +32,14 @@ pytestmark = pytest.mark.xdist_group("contradictions")
 TARGET = """
 from tests.support.contradictions import limit
 
+REMOVED = set()
+
 def search(query, limit_=5):
-    return {"results": ["a", "b", "c"], "contexts": [
+    found = [
         {"id": "a", "text": limit(5)}, {"id": "b", "text": limit(5 if "agree" in query else 9)}, {"id": "c", "text": "Nothing of it."},
-    ]}
+    ]
+    found = [each for each in found if each["id"] not in REMOVED]
+    return {"results": [each["id"] for each in found], "contexts": found}
 
 def bare(query):
     return ["a", "b"]
@@ -319,6 +324,79 @@ def test_a_finding_is_not_resolved_by_a_judge_that_is_uncertain(rig: Rig) -> Non
     assert [each["state"] for each in reviewed(rig)] == ["new"]
 
 
+@pytest.fixture
+def removed(target_module: None) -> Iterator[set[str]]:
+    """Documents that the target's corpus no longer has."""
+    found: set[str] = importlib.import_module("system_of_test").REMOVED
+    yield found
+    found.clear()
+
+
+@pytest.mark.parametrize("role", [None, "evaluator"])
+def test_a_finding_whose_document_is_no_longer_retrieved_is_gone(
+    rig: Rig, removed: set[str], monkeypatch: pytest.MonkeyPatch, role: str | None
+) -> None:
+    def look(*options: str) -> dict[str, int]:
+        with monkeypatch.context() as patch:
+            if role:
+                with_settings_of(rig, role, patch)
+            report = rig.report(*rig.file("an urgent question"), *options)
+        return {name: count for name, count in report["findings_by_state"].items() if count}
+
+    assert look() == {"new": 1}
+    removed.add("b")
+    assert look("--max-pair-chars", "1000") == {}, "another way of measuring tells nothing"
+    assert [each["state"] for each in reviewed(rig)] == ["new"]
+    assert look() == {"gone": 1}
+    assert look() == {}, "it is gone once"
+    assert reviewed(rig) == []
+    assert [each["state"] for each in reviewed(rig, "--all")] == ["gone"]
+    assert contradictions_check(rig)["status"] == "ok"
+    assert trend(rig)["rows"][1]["findings_by_state"]["gone"] == 1
+    removed.clear()
+    assert look() == {"reopened": 1}
+    assert [each["state"] for each in reviewed(rig)] == ["reopened"]
+    assert contradictions_check(rig)["status"] == "warn"
+
+
+def test_a_finding_is_gone_if_its_question_is_left_with_one_document(rig: Rig, removed: set[str]) -> None:
+    questions = (*rig.file("how fast?", "agree"), "--top-k", "2")
+    assert rig.report(*questions)["findings_by_state"]["new"] == 1
+    removed.update(("b", "c"))
+    rig.run("run", *questions, code=2)
+    removed.clear()
+    rig.captured(
+        answer(1, query="how fast?", contexts=contexts(5, 9)), answer(2, query="how slow?", contexts=contexts(5, 5))
+    )
+    assert rig.report("--from-capture")["findings_by_state"]["new"] == 0, "the same claims"
+    rig.captured(answer(3, query="how fast?", contexts=contexts(5)))
+    report = rig.report("--from-capture")
+    assert report["queries_without_pairs"] == {"without two documents with text": 1}
+    assert report["findings_by_state"]["gone"] == 0, "the question of the file still has it"
+    assert [each["documents"] for each in reviewed(rig)] == [["a", "b"]]
+
+
+def test_a_finding_of_a_captured_question_is_gone_once_its_newest_event_retrieved_less(rig: Rig) -> None:
+    rig.captured(
+        answer(1, query="how fast?", contexts=contexts(5, 9)), answer(2, query="how slow?", contexts=contexts(5, 5))
+    )
+    assert rig.report("--from-capture")["findings_by_state"]["new"] == 1
+    rig.captured(answer(3, query="how fast?", contexts=contexts(5)))
+    assert rig.report("--from-capture")["findings_by_state"]["gone"] == 1
+    assert reviewed(rig) == []
+
+
+def test_pairs_from_before_the_key_of_the_question_end_too(rig: Rig, removed: set[str]) -> None:
+    rig.report(*rig.file("how fast?"))
+    with connect(rig.store.settings().store) as owner:
+        key = owner.query(
+            "SELECT DISTINCT query_key = lower(substring(hex(SHA256(query)), 1, 32)) FROM assay.contradiction_pairs"
+        )
+    assert [bool(row[0]) for row in key.result_rows] == [True], "as the store computes it"
+    removed.add("b")
+    assert rig.report(*rig.file("how fast?"))["findings_by_state"]["gone"] == 1
+
+
 def test_pairs_are_stored_with_scrubbed_texts_by_an_identity_that_cannot_read_them(rig: Rig) -> None:
     rig.report(*rig.file("mail jo@example.com how fast?"), "--top-k", "2")
     ((query, texts, claims),) = rig.rows("SELECT query, texts, claims FROM contradiction_pairs")
@@ -489,6 +567,60 @@ def test_labels_of_the_queue_correct_the_rate_and_show_no_verdict(rig: Rig) -> N
     )
 
 
+def test_pairs_that_the_judge_failed_on_are_labelled_and_correct_the_rate(rig: Rig) -> None:
+    rig.captured(
+        *(answer(n, query=f"question {n}", contexts=contexts(5, 9 if n < 4 else 5, name=f"d{n}")) for n in range(30)),
+        *(answer(50 + n, query=f"misquote {n}", contexts=contexts(5, 9, name=f"m{n}")) for n in range(10)),
+    )
+    report = rig.report("--from-capture")
+    rate = report["rates"]["pairs"]
+    assert (rate["estimate"], rate["errors"]) == (pytest.approx(4 / 30), 10)
+    assert rate["bounds"][0] < 4 / 40 < 14 / 40 < rate["bounds"][1]
+    assert "with the 10 pairs that have a judge error: from " in rig.run("trend").output
+    left = json.loads(rig.run("review", "--queue", "25", "--json").stdout)
+    errors = [each for each in left if "misquote" in each["query"]]
+    assert len(errors) == 5, "a fifth"
+    for each in left:
+        label = "--confirm" if "9 requests" in "".join(each["texts"]) else "--refute"
+        if each not in errors:
+            rig.run("review", "--queue", "25", label, each["pair_id"])
+    corrected = trend(rig)["rows"][0]["corrected"]
+    assert (corrected["estimate"], corrected["method"]) == (pytest.approx(4 / 30), "ppi_bounds")
+    assert corrected["upper"] > 14 / 40
+    for each in errors:
+        rig.run("review", "--queue", "25", "--confirm", each["pair_id"])
+    corrected = trend(rig)["rows"][0]["corrected"]
+    assert (corrected["estimate"], corrected["method"]) == (pytest.approx(14 / 40), "ppi")
+    assert json.loads(rig.run("review", "--queue", "25", "--json").stdout) == []
+
+
+def test_a_skipped_pair_is_replaced_so_that_labels_are_as_many_as_their_probability_says(rig: Rig) -> None:
+    rig.captured(
+        *(answer(n, query=f"question {n}", contexts=contexts(5, 9 if n < 10 else 5, name=f"d{n}")) for n in range(40))
+    )
+    rig.report("--from-capture")
+    first = json.loads(rig.run("review", "--queue", "20", "--json").stdout)
+    skipped = [next(each for each in first if (words in "".join(each["texts"])) is positive)
+               for words, positive in (("9 requests", True), ("9 requests", False))]  # fmt: skip
+    for each in skipped:
+        rig.run("review", "--queue", "20", "--skip", each["pair_id"])
+    left = json.loads(rig.run("review", "--queue", "20", "--json").stdout)
+    assert len(left) == 20
+    assert not {each["pair_id"] for each in skipped} & {each["pair_id"] for each in left}
+    assert sum("9 requests" in "".join(each["texts"]) for each in left) == 4
+    for each in left:
+        label = "--confirm" if "9 requests" in "".join(each["texts"]) else "--refute"
+        rig.run("review", "--queue", "20", label, each["pair_id"])
+    row = trend(rig)["rows"][0]
+    assert (row["corrected"]["estimate"], row["skipped_labels"]) == (pytest.approx(10 / 40), 2)
+    ((counted,),) = rig.rows("SELECT sum(1 / probability) FROM contradiction_labels WHERE label != 'skip'")
+    assert counted == pytest.approx(40)
+    assert "2 skipped pairs" in rig.run("trend").output
+    assert all(each["label"] is None or each["label"] == "confirm" for each in reviewed(rig)), "a skip is no label"
+    rig.run("review", "--queue", "20", "--confirm", skipped[0]["pair_id"])
+    assert trend(rig)["rows"][0]["skipped_labels"] == 1
+
+
 def test_a_label_outside_of_the_queue_replaces_no_label_of_the_queue(rig: Rig) -> None:
     rig.captured(
         *(answer(n, query=f"question {n}", contexts=contexts(5, 9 if n < 10 else 5, name=f"d{n}")) for n in range(40))
@@ -556,6 +688,8 @@ def test_other_questions_are_another_series(rig: Rig) -> None:
         (("review", "--confirm", "a", "--refute", "b"), "one label at a time"),
         (("review", "--confirm", "f" * 32), "no judged pair"),
         (("review", "--note", "why"), "--note needs"),
+        (("review", "--skip", "f" * 32), "--skip needs --queue"),
+        (("review", "--skip", "f" * 32, "--refute", "f" * 32), "one label at a time"),
         (("review", "--queue", "5"), "no run of project default"),
         (("review", "--since", "yesterday"), "--since"),
         (("trend", "--since", "yesterday"), "--since"),
@@ -697,7 +831,11 @@ def test_a_person_labels_the_queue_in_a_terminal_and_stops_at_any_time(rig: Rig)
         "confirm",
         "refute",
     ]
-    assert "1 of 2" in on_a_terminal(command, rig.directory, os.environ, "q\n", {0})
+    assert "1 of 2" in on_a_terminal(command, rig.directory, os.environ, "maybe\nq\n", {0}), (
+        "another answer is asked again"
+    )
+    assert "2 of 2" in on_a_terminal(command, rig.directory, os.environ, "s\nq\n", {0})
+    assert rig.rows("SELECT count() FROM contradiction_labels WHERE label = 'skip'") == [(1,)]
     assert "needs a terminal" in rig.run("review", "--queue", "4", code=2).output
 
 

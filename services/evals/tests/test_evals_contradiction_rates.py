@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 
 from assay_evals.contradictions.rate import JudgedPair, Rate, corrected_rate, difference, pair_rate, query_rate
 from assay_runtime.shares import wilson
-from tests.bench.contradictions import clustered, label_coverage, misjudged, pair_coverage, partly_judged
+from tests.bench.contradictions import (
+    ERROR_WORLDS,
+    MORE_OFTEN,
+    bounds_coverage,
+    clustered,
+    error_coverage,
+    heavy_queries,
+    label_coverage,
+    misjudged,
+    pair_coverage,
+    partly_judged,
+)
 
 
 def pair(
@@ -197,6 +208,79 @@ def test_without_labels_of_each_verdict_there_is_no_corrected_rate(pairs: list[J
     assert corrected_rate(pairs) is None
 
 
+def failed(n: int, start: int, *, label: bool | None = None, probability: float | None = None) -> list[JudgedPair]:
+    return [
+        pair(
+            start + k, (f"{start + k}a", f"{start + k}b"), None, failed=True, label=label, label_probability=probability
+        )
+        for k in range(n)
+    ]
+
+
+def test_labels_of_pairs_with_an_error_enter_the_corrected_rate_with_their_share() -> None:
+    judged = labelled(True, True, 10, 0, 1.0) + labelled(False, False, 70, 100, 1.0)
+    errors = failed(6, 300, label=True, probability=0.5) + failed(4, 400, label=False, probability=0.5)
+    found = corrected_rate([*judged, *errors, *failed(10, 500)])
+    assert found is not None
+    assert found.estimate == pytest.approx(80 / 100 * 10 / 80 + 20 / 100 * 6 / 10)
+    assert (found.judged, found.errors, found.intended, found.method) == (80, 20, 100, "ppi")
+    assert found.upper is not None
+    assert found.lower is not None
+    assert 0 < found.lower < found.estimate < found.upper < 1
+
+
+def test_until_a_pair_with_an_error_has_a_label_the_corrected_interval_allows_for_all_that_they_may_be() -> None:
+    judged = labelled(True, True, 100, 0, 1.0) + labelled(False, False, 700, 1_000, 1.0)
+    alone, found = corrected_rate(judged), corrected_rate([*judged, *failed(200, 3_000)])
+    assert alone is not None
+    assert found is not None
+    assert found.estimate == alone.estimate
+    assert found.method == "ppi_bounds"
+    assert found.lower is not None
+    assert found.upper is not None
+    assert found.lower < 100 / 1_000 < 300 / 1_000 < found.upper
+
+
+def test_errors_bound_the_rate_from_none_to_all_of_them_being_contradictions() -> None:
+    pairs = [*table([[True]] * 5 + [[False]] * 85), *failed(10, 200)]
+    found = pair_rate(pairs)
+    assert (found.estimate, found.judged, found.errors) == (pytest.approx(5 / 90), 90, 10)
+    none, every = (pair_rate([replace(each, positive=each.positive or (each.failed and value)) for each in pairs])
+                   for value in (False, True))  # fmt: skip
+    assert found.bounds == (none.lower, every.upper)
+    assert pair_rate(table([[True, False]])).bounds is None
+
+
+def test_a_finding_in_a_question_with_an_error_counts_in_the_bounds_of_questions() -> None:
+    rows = table([[True, True]] * 40 + [[False, False]] * 40)
+    errors = [
+        replace(each, positive=None, failed=True) if each.positive and each.documents[0].endswith("0") else each
+        for each in rows
+    ]
+    found = query_rate(errors)
+    assert (found.estimate, found.errors) == (0.0, 40), "each question with a finding has an error, so it is left out"
+    assert found.bounds is not None
+    assert found.bounds[0] < 0.5 < found.bounds[1]
+    assert found.bounds[0] > 0.35, "the finding is known"
+
+
+def test_a_question_that_the_budget_left_is_in_no_bound() -> None:
+    rows: list[list[bool | None]] = [[True, True], [False, False], [None, None]]
+    found = query_rate([*table(rows), *failed(1, 50)])
+    assert (found.judged, found.intended, found.errors) == (2, 4, 1)
+    assert found.bounds is not None
+
+
+def test_if_every_question_has_an_error_there_are_bounds_without_a_rate() -> None:
+    found = query_rate(
+        [*table([[True]] * 30), *(replace(each, query=f"q{k}") for k, each in enumerate(failed(30, 90)))]
+    )
+    assert (found.estimate, found.errors) == (None, 30)
+    assert found.bounds is not None
+    assert found.bounds[0] > 0.8
+    assert pair_rate(failed(3, 0)).bounds is None, "nothing was judged"
+
+
 def test_labels_without_an_error_do_not_prove_that_the_judge_makes_none() -> None:
     pairs = labelled(True, True, 30, 0, 0.5) + labelled(False, False, 30, 100, 0.1)
     pairs += [replace(each, query=f"n{each.query}") for each in table([[True]] * 30 + [[False]] * 270)]
@@ -250,6 +334,21 @@ def test_the_corrected_interval_holds_the_truth_where_the_judges_own_does_not() 
     found = label_coverage(misjudged, 40)
     assert found["printed"][0] >= 0.9
     assert found["naive"][0] < 0.2
+
+
+@pytest.mark.parametrize("labels", [100, 0])
+def test_the_corrected_interval_holds_the_truth_where_the_judge_fails_on_contradictions(labels: int) -> None:
+    found = error_coverage(
+        ERROR_WORLDS[f"900 labels and {labels} of errors, errors of contradictions 10 times as often"], 40
+    )
+    assert found["printed"][0] >= 0.9
+    assert found["naive"][0] < 0.8
+
+
+def test_the_bounds_of_questions_hold_the_truth_where_questions_differ_in_size_and_the_judge_fails() -> None:
+    found = bounds_coverage(heavy_queries, MORE_OFTEN, 40, query_rate)
+    assert found["printed"][0] >= 0.9
+    assert found["naive"][0] < 0.7
 
 
 def test_the_corrected_rate_is_unbiased() -> None:

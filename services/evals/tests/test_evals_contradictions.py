@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from itertools import combinations
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay_evals.contradictions.findings import History, Known, State, finding_id, states
+from assay_evals.contradictions.findings import History, Known, State, finding_id, gone_pairs, states
 from assay_evals.contradictions.judging import (
     DEFAULT_SEVERITY,
     NO_VERDICT,
@@ -31,7 +32,9 @@ from assay_evals.contradictions.pairs import (
     distinct_documents,
     in_random_order,
     inclusion,
+    keys_of,
     pairs_of,
+    query_key,
     stratum_of,
 )
 
@@ -241,3 +244,43 @@ def test_a_finding_in_two_pairs_is_resolved_once_both_were_judged_without_it() -
     half = History([known("shared", seen=2, judged=3, key="k1"), other]).known
     assert states(["shared"], ["k2"], half) == {"shared": State.PERSISTING}
     assert states([], ["k2"], half) == {"shared": State.RESOLVED}
+
+
+def missed(
+    name: str, key: str, *, seen: int, at: int | None = None, measured: tuple[str, str] = ("top 5", "all")
+) -> Known:
+    when = THEN + timedelta(days=seen)
+    return Known(name, "p", key, when, when, None if at is None else THEN + timedelta(days=at), "q", measured)
+
+
+def test_a_finding_is_gone_if_its_question_no_longer_retrieves_both_documents() -> None:
+    before = History([missed("f", "k1", seen=1), missed("f", "k2", seen=1)]).known
+    none = gone_pairs(before, {"q": {"k1", "k3"}}, ("top 5", "all"))
+    assert none == {"k2"}
+    assert states([], [], before, none) == {}, "the other pair may have it"
+    assert states([], ["k1"], before, none) == {"f": State.GONE}
+    assert gone_pairs(before, {"q": frozenset()}, ("top 5", "all")) == {"k1", "k2"}
+
+
+def test_a_pair_is_not_gone_if_its_question_was_not_asked_or_was_asked_in_another_way() -> None:
+    before = History([missed("f", "k", seen=1)]).known
+    assert gone_pairs(before, {"another": frozenset()}, ("top 5", "all")) == frozenset()
+    assert gone_pairs(before, {"q": frozenset()}, ("top 3", "all")) == frozenset()
+    assert gone_pairs(before, {"q": frozenset()}, ("top 5", "another system")) == frozenset()
+
+
+def test_a_finding_that_was_gone_reopens_and_ends_as_resolved_once_its_pair_is_judged_without_it() -> None:
+    before = History([missed("f", "k", seen=1, at=2)]).known
+    assert gone_pairs(before, {"q": frozenset()}, ("top 5", "all")) == frozenset(), "it is known already"
+    assert states(["f"], ["k"], before) == {"f": State.REOPENED}
+    again = History([missed("f", "k", seen=3, at=2)]).known
+    assert states(["f"], ["k"], again) == {"f": State.PERSISTING}
+    assert states([], ["k"], again) == {"f": State.RESOLVED}
+    half = History([missed("f", "k1", seen=1, at=2), missed("f", "k2", seen=1)]).known
+    assert states([], ["k2"], half) == {"f": State.GONE}, "of one pair nothing else is known"
+
+
+def test_the_keys_of_a_question_are_those_of_all_its_pairs_and_its_own_is_what_the_store_computes() -> None:
+    question = Question("how fast?", (Document("b", "one"), Document("a", "two"), Document("c", "three")))
+    assert keys_of(question) == {each.key for each in pairs_of(question, most=None, max_chars=100, seed=0)}
+    assert query_key("how fast?") == sha256(b"how fast?").hexdigest()[:32]

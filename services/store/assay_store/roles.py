@@ -19,14 +19,14 @@ EVALUATION_TABLES = ("eval_runs", "eval_results", "eval_outcomes")
 CONTRADICTION_TABLES = ("contradiction_runs", "contradiction_pairs")
 """Tables that an evaluator inserts into. Pairs contain captured text, which it cannot read."""
 
-FINDING_COLUMNS = "project, run_id, result_id, started_at, pair_id, pair_key, finding_id, verdict"
+FINDING_COLUMNS = "project, run_id, result_id, started_at, pair_id, pair_key, query_key, finding_id, verdict"
 """Columns of `contradiction_pairs` that an evaluator reads, to recognize findings: hashes, and no text."""
 
 LABEL_COLUMNS = "project, result_id, label, labelled_at"
 """Columns of `contradiction_labels` that an evaluator reads, so that no gate fails for a refuted finding: no note, and no name."""
 
-RUN_COLUMNS = "project, run_id"
-"""Columns of `contradiction_runs` that an evaluator reads: a run without a row was not stored whole."""
+RUN_COLUMNS = "project, run_id, started_at, sampling, scope, pairs_gone"
+"""Columns of `contradiction_runs` that an evaluator reads: a run without a row was not stored whole. No text of a document."""
 
 REVIEW_TABLES = ("labels", "dataset_cases", "contradiction_labels")
 """Tables that the console writes: people's labels of answers and of pairs of documents, and cases of golden datasets."""

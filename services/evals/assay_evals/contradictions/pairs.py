@@ -61,12 +61,27 @@ class Pair:
     @property
     def key(self) -> str:
         """Identity of question and documents, regardless of the texts."""
-        return _digest(self.query, self.first.id, self.second.id)
+        return key_of(self.query, self.first.id, self.second.id)
 
     @property
     def pair_id(self) -> str:
         """Identity of question, documents and texts: the same for a pair that is judged again unchanged."""
         return _digest(self.query, self.first.id, self.second.id, self.first.text, self.second.text)
+
+
+def key_of(query: str, one: str, other: str) -> str:
+    """Return the identity of a question and two documents, in any order."""
+    return _digest(query, *sorted((one, other)))
+
+
+def query_key(query: str) -> str:
+    """Return the identity of a question."""
+    return sha256(query.encode(errors="replace")).hexdigest()[:32]  # as the store computes it for rows without one
+
+
+def keys_of(question: Question) -> frozenset[str]:
+    """Return the identities of all pairs of a question's documents, also of those that are not in a sample."""
+    return frozenset(key_of(question.query, one.id, other.id) for one, other in combinations(question.documents, 2))
 
 
 def distinct_documents(passages: Iterable[tuple[str, str]], top_k: int) -> tuple[Document, ...]:

@@ -3,6 +3,9 @@
 Pairs of one query, and pairs with a document in common, are not independent. Pairs are weighted by the inverse of their inclusion
 probability (Hajek). A pair that was not judged (budget, error) lowers the coverage; it never counts as free of contradictions.
 
+A budget leaves a random part. Pairs whose judging failed are not: only a pair with a finding can be misquoted. So a rate with
+failed pairs also has bounds, for none and for all of them being contradictions, and labels are drawn among them too.
+
 Intervals are Wilson's (1927) at an effective sample size, with Student's quantile. The variance that few clusters or few findings show is
 too small and uncertain, so
 
@@ -14,12 +17,13 @@ too small and uncertain, so
 `make bench SUITE=contradictions` measures how often these intervals hold the truth.
 
 Sources: variance under two-way clustering: Cameron, Gelbach and Miller 2011; of units with two documents: Aronow, Samii and Assenova 2015;
-correction by labels stratified by verdict: Fisch et al. 2024 (StratPPI); intervals of sums and differences: Zou and Donner 2008.
+correction by labels stratified by verdict: Fisch et al. 2024 (StratPPI); intervals of sums and differences: Zou and Donner 2008; bounds of
+what is missing not at random: Manski 1989.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import hypot
 from typing import Literal, NamedTuple
 
@@ -31,6 +35,8 @@ from assay_evals.statistics.resampling import Floats
 from assay_runtime.shares import Estimate, wilson
 
 Ints = npt.NDArray[np.intp]
+#: `ppi_bounds`: corrected by labels, of which the pairs with an error have none: the interval allows for all that these may be.
+Method = Literal["clustered", "ppi", "ppi_bounds", "paired", "none"]
 #: Clusters that are added to the variance.
 _UNSEEN = 2
 #: Least degrees of freedom, unless there are fewer clusters: Wilson's interval already allows for few findings.
@@ -50,8 +56,10 @@ class JudgedPair:
     positive: bool | None
     #: A person's verdict.
     label: bool | None = None
-    #: Probability with which a judged pair with this verdict was drawn for a label. A label without it does not count.
+    #: Probability with which a pair with this verdict (or a failed one) was drawn for a label. A label without it does not count.
     label_probability: float | None = None
+    #: Whether the judge was asked and gave no verdict.
+    failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,12 +76,19 @@ class Rate:
     coverage: float | None
     #: Number of independent pairs (queries) of equal weight that would say as much.
     effective_n: float
-    method: Literal["clustered", "ppi", "paired", "none"]
+    method: Method
+    #: Pairs (of `query_rate`: queries) with an error of the judge.
+    errors: int = 0
+    #: Ends of the 95 % interval regardless of the pairs with an error: if none contradicts, and if all do. None without any.
+    bounds: tuple[float, float] | None = None
 
 
 def pair_rate(pairs: Iterable[JudgedPair]) -> Rate:
     """Return the share of contradictory pairs among the judged ones."""
-    intended = list(pairs)
+    return _bounded(list(pairs), _pair_rate, len)
+
+
+def _pair_rate(intended: Sequence[JudgedPair]) -> Rate:
     judged = [pair for pair in intended if pair.positive is not None]
     if not judged:
         return _nothing(len(intended))
@@ -86,8 +101,13 @@ def query_rate(pairs: Iterable[JudgedPair]) -> Rate:
 
     Each query counts once. A query with a pair that was not judged is left out, even if a contradiction was found in
     another of its pairs: counting only these would raise the rate, and counting all would lower it. Where the same
-    pairs of documents are retrieved for k queries on average, k queries count as one.
+    pairs of documents are retrieved for k queries on average, k queries count as one. Queries with many pairs more often
+    have an error, and more often a contradiction: where they are left out for an error, `bounds` hold.
     """
+    return _bounded(list(pairs), _query_rate, lambda failed: len({pair.query for pair in failed}))
+
+
+def _query_rate(pairs: Sequence[JudgedPair]) -> Rate:
     by_query: dict[str, list[JudgedPair]] = defaultdict(list)
     for pair in pairs:
         by_query[pair.query].append(pair)
@@ -107,32 +127,40 @@ def query_rate(pairs: Iterable[JudgedPair]) -> Rate:
 def corrected_rate(pairs: Iterable[JudgedPair]) -> Rate | None:
     """Return the share of contradictory pairs, corrected for the judge's errors by people's labels (PPI).
 
-    Labels are drawn among the judged pairs with a probability that depends on the verdict. In each verdict, the labels
-    tell which share is contradictory, and the judged pairs tell how frequent the verdict is. None unless each verdict
-    that occurs has a label.
+    Labels are drawn among the pairs with a probability that depends on the verdict. In each verdict, the labels tell
+    which share is contradictory, and all pairs tell how frequent the verdict is. An error of the judge counts as a
+    verdict: until a pair with one has a label, the interval allows for none and for all of these being contradictions.
+    None unless each verdict that occurs has a label.
     """
     intended = list(pairs)
     judged = [pair for pair in intended if pair.positive is not None]
+    failed = [pair for pair in intended if pair.failed]
     if not judged:
         return None
     frequency = _share([pair.positive is True for pair in judged], _sample(judged))
-    among: list[_Share] = []
+    among: list[Estimate] = []
     for verdict in (True, False):
         occurring = [pair for pair in judged if pair.positive is verdict]
-        labelled = [pair for pair in occurring if pair.label is not None]
-        drawn = [(pair, pair.label_probability) for pair in labelled if pair.label_probability is not None]
-        if occurring and not drawn:
+        found = _labelled(occurring)
+        if occurring and found is None:
             return None
-        among.append(_labelled(drawn))
-    positive, negative = (found.estimate for found in among)
-    share, slope = frequency.estimate.value, positive.value - negative.value
-    value = negative.value + share * slope
-    ends = frequency.estimate if slope >= 0 else Estimate(share, frequency.estimate.high, frequency.estimate.low)
-    parts = ((share, positive), (1 - share, negative))
-    low = value - hypot(*(part * (each.value - each.low) for part, each in parts), slope * (share - ends.low))
-    high = value + hypot(*(part * (each.high - each.value) for part, each in parts), slope * (ends.high - share))
-    estimate = Estimate(value, max(0.0, low), min(1.0, high))
-    return _rate(estimate, frequency.size, len(judged), len(intended), "ppi")
+        among.append(found or Estimate(0.0, 0.0, 1.0))  # of a verdict that does not occur
+    method: Method = "ppi"
+    estimate = _mixture(frequency.estimate, *among)
+    if failed:
+        tried = [*judged, *failed]
+        share = _share([pair.failed for pair in tried], _sample(tried)).estimate
+        found = _labelled(failed)
+        if found is not None:
+            estimate = _mixture(share, found, estimate)
+        else:
+            low, high = (_mixture(share, Estimate(each, each, each), estimate) for each in (0.0, 1.0))
+            estimate, method = Estimate(estimate.value, low.low, high.high), "ppi_bounds"
+    estimate = Estimate(estimate.value, max(0.0, estimate.low), min(1.0, estimate.high))
+    return replace(
+        _rate(estimate, frequency.size, len(judged), len(intended), method),
+        errors=len(failed),
+    )
 
 
 def difference(old: Iterable[JudgedPair], new: Iterable[JudgedPair]) -> Rate:
@@ -168,13 +196,43 @@ def _by_documents(pairs: Iterable[JudgedPair]) -> dict[Hashable, JudgedPair]:
     return found
 
 
+def _bounded(
+    pairs: Sequence[JudgedPair],
+    rate: Callable[[Sequence[JudgedPair]], Rate],
+    count: Callable[[Sequence[JudgedPair]], int],
+) -> Rate:
+    """Return a rate with its bounds over all that the pairs with an error may be. `count`: counts these."""
+    found = rate(pairs)
+    failed = [pair for pair in pairs if pair.failed]
+    if not failed:
+        return found
+    found = replace(found, errors=count(failed))
+    if not any(pair.positive is not None for pair in pairs):
+        return found
+    least, most = (
+        rate([replace(pair, positive=each) if pair.failed else pair for pair in pairs]) for each in (False, True)
+    )
+    if least.lower is None or most.upper is None:
+        return found
+    return replace(found, bounds=(least.lower, most.upper))
+
+
+def _mixture(share: Estimate, one: Estimate, other: Estimate) -> Estimate:
+    """Return the rate of a whole of which a share has one rate, and the rest another."""
+    slope = one.value - other.value
+    value = other.value + share.value * slope
+    ends = share if slope >= 0 else Estimate(share.value, share.high, share.low)
+    parts = ((share.value, one), (1 - share.value, other))
+    low = hypot(*(part * (each.value - each.low) for part, each in parts), slope * (share.value - ends.low))
+    high = hypot(*(part * (each.high - each.value) for part, each in parts), slope * (ends.high - share.value))
+    return Estimate(value, value - low, value + high)
+
+
 def _nothing(intended: int) -> Rate:
     return Rate(None, None, None, 0, intended, 0.0 if intended else None, 0.0, "none")
 
 
-def _rate(
-    estimate: Estimate, size: float, judged: int, intended: int, method: Literal["clustered", "ppi", "paired"]
-) -> Rate:
+def _rate(estimate: Estimate, size: float, judged: int, intended: int, method: Method) -> Rate:
     return Rate(*estimate, judged, intended, judged / intended, size, method)
 
 
@@ -258,11 +316,14 @@ def _wilson(value: float, size: float, freedom: float) -> Estimate:
     return Estimate(value, min(value, found.low), max(value, found.high))
 
 
-def _labelled(drawn: Sequence[tuple[JudgedPair, float]]) -> _Share:
-    if not drawn:  # of a verdict that does not occur
-        return _Share(Estimate(0.0, 0.0, 1.0), 0.0)
-    sample = _sample([pair for pair, _ in drawn], [probability for _, probability in drawn])
-    return _share([pair.label is True for pair, _ in drawn], sample)
+def _labelled(pairs: Sequence[JudgedPair]) -> Estimate | None:
+    """Return the share of contradictions by the labels of pairs with one verdict; None without a label."""
+    drawn = [(pair, pair.label_probability) for pair in pairs if pair.label is not None]
+    known = [(pair, probability) for pair, probability in drawn if probability is not None]
+    if not known:
+        return None
+    sample = _sample([pair for pair, _ in known], [probability for _, probability in known])
+    return _share([pair.label is True for pair, _ in known], sample).estimate
 
 
 def _sums(values: Floats, groups: Ints) -> float:

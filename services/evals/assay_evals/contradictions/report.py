@@ -61,6 +61,7 @@ class Result:
             None if self.opinion is None else self.opinion.verdict is Verdict.CONTRADICTION,
             label,
             label_probability,
+            failed=bool(self.error),
         )
 
 
@@ -143,6 +144,7 @@ def report_of(facts: Facts, results: Sequence[Result], states: Mapping[str, Stat
         "rates": {"pairs": asdict(pair_rate(pairs)), "queries": asdict(query_rate(pairs))},
         "findings_by_state": {state.value: list(states.values()).count(state) for state in State},
         "resolved_findings": sorted(name for name, state in states.items() if state is State.RESOLVED),
+        "gone_findings": sorted(name for name, state in states.items() if state is State.GONE),
         "cost_usd": facts.cost_usd,
         "est_cost_usd": facts.estimated_usd,
         "max_usd": facts.max_usd,
@@ -158,9 +160,11 @@ def exceeded(
 ) -> list[str]:
     """Return which limits a run exceeds: `contradictions` by its rate, `findings` by the severity of one.
 
-    `standing`: the findings that no person refuted. `fail_on`: the least severity; empty or None for no limit.
+    `standing`: the findings that no person refuted. `fail_on`: the least severity; empty or None for no limit. The rate
+    exceeds `max_rate` if the lower end of its interval does, regardless of the pairs with an error.
     """
-    lower = report["rates"]["queries"]["lower"]
+    rate = report["rates"]["queries"]
+    lower = rate["bounds"][0] if rate["bounds"] else rate["lower"]
     severities = [each.value for each in SEVERITIES]
     severe = severities[severities.index(fail_on) :] if fail_on else []
     found = ["contradictions"] if max_rate is not None and lower is not None and lower > max_rate else []
@@ -254,7 +258,7 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     errors = report["judge_errors"]
     if errors["total"]:
         kinds = ", ".join(f"{count:,} {name}" for name, count in errors.items() if name != "total")
-        yield f"judge errors: {errors['total']:,} ({kinds})"
+        yield f"judge errors: {errors['total']:,} ({kinds}); to correct the rate, label some: assay eval contradictions review --queue 100"
     if reasons := report["queries_without_pairs"]:
         yield "questions without a pair: " + ", ".join(f"{count:,} {name}" for name, count in reasons.items())
     states = ", ".join(f"{count:,} {name}" for name, count in report["findings_by_state"].items() if count)
@@ -279,11 +283,19 @@ def finding_lines(finding: Mapping[str, Any]) -> Iterator[str]:
 
 
 def rate_text(rate: Mapping[str, Any] | Rate, what: str) -> str | None:
-    """Return a rate with its interval and coverage in one line; None if nothing was judged."""
+    """Return a rate with its interval and coverage, and with its bounds if the judge failed; None without any."""
     each = asdict(rate) if isinstance(rate, Rate) else rate
-    if each["estimate"] is None:
-        return None
-    return (
-        f"contradictory {what}: {each['estimate']:.1%} (95 % interval {each['lower']:.1%} to {each['upper']:.1%}), "
-        f"{each['judged']:,} of {each['intended']:,} judged"
-    )
+    said = None
+    if each["estimate"] is not None:
+        said = (
+            f"contradictory {what}: {each['estimate']:.1%} (95 % interval {each['lower']:.1%} to {each['upper']:.1%}), "
+            f"{each['judged']:,} of {each['intended']:,} judged"
+        )
+    if each["bounds"] is None:
+        return said
+    return f"{said or f'contradictory {what}: no rate'}\n  {bounds_text(each['errors'], what, each['bounds'])}"
+
+
+def bounds_text(errors: int, what: str, bounds: Sequence[float]) -> str:
+    """Return what pairs (questions) with an error of the judge leave open, as a sentence."""
+    return f"with the {errors:,} {what} that have a judge error: from {bounds[0]:.1%} to {bounds[1]:.1%}"

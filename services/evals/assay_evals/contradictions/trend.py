@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from assay_evals.contradictions.rate import Rate
-from assay_evals.contradictions.report import Series, Status
+from assay_evals.contradictions.report import Series, Status, bounds_text
 
 BAR = 30
 
@@ -34,6 +34,10 @@ class Point:
     #: Pairs by verdict.
     verdicts: Mapping[str, int]
     corrected: Rate | None = None
+    #: Ends of the interval of `rate` regardless of the pairs with an error; None without any, or if it is not known.
+    bounds: tuple[float, float] | None = None
+    #: Pairs that a person skipped in the queue and that have no label.
+    skipped: int = 0
 
     @property
     def coverage(self) -> float | None:
@@ -94,8 +98,10 @@ def _row(point: Point, series: int) -> dict[str, Any]:
         "started_at": point.started_at.isoformat(timespec="milliseconds"),
         "run_status": point.status.value,
         "rate": _rate(point.rate),
+        "rate_bounds": None if point.bounds is None else list(point.bounds),
         "query_rate": _rate(point.query_rate),
         "corrected": None if point.corrected is None else asdict(point.corrected),
+        "skipped_labels": point.skipped,
         "coverage": point.coverage,
         "pairs_intended": point.intended,
         "pairs_judged": point.judged,
@@ -134,14 +140,28 @@ def _lines(trend: Trend, most: float) -> Iterator[str]:
             f"{when}  {bar(share, high, most)}  {share:6.1%} [{low:.1%}, {high:.1%}]  coverage {point.coverage or 0:.0%}, "
             f"errors {point.error_share or 0:.0%}" + (f"; {new}" if new else "")
         )
-        if (corrected := point.corrected) is not None:
-            yield f"  {'corrected by labels':16}  {corrected.estimate:.1%} [{corrected.lower:.1%}, {corrected.upper:.1%}]"
+        yield from (f"  {'':16}  {note}" for note in notes_of(point))
     if (change := trend.change) is not None and change.estimate is not None:
         yield (
             f"  last change, over {change.judged:,} pairs judged both times: {change.estimate * 100:+.1f} points "
             f"[{(change.lower or 0) * 100:+.1f}, {(change.upper or 0) * 100:+.1f}]"
         )
     yield ""
+
+
+def notes_of(point: Point) -> Iterator[str]:
+    """Yield what labels and errors say of the rate of a run: the corrected rate, or what the errors leave open."""
+    corrected = point.corrected
+    if corrected is not None:
+        yield f"corrected by labels: {corrected.estimate:.1%} [{corrected.lower:.1%}, {corrected.upper:.1%}]"
+        if corrected.method == "ppi_bounds":
+            yield (
+                f"no label of the {corrected.errors:,} pairs with a judge error yet: the corrected interval allows for all that they may be"
+            )
+        if point.skipped:
+            yield f"{point.skipped:,} skipped pairs: the corrected rate takes them to be like the labelled ones"
+    elif point.bounds is not None:
+        yield bounds_text(point.judge_errors, "pairs", point.bounds)
 
 
 def bar(share: float, high: float, most: float) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import orjson
 from assay_operations.actor import Actor, scrubbed_words
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
+from assay_operations.evaluations.contradiction_store import MISSED
 from assay_schema.ids import new_event_id
 
 if TYPE_CHECKING:
@@ -21,8 +23,18 @@ if TYPE_CHECKING:
 
 RUNS_MOST, FINDINGS_MOST = 1_000, 10_000
 NOTE_CHARS = 2_000
-#: Of the pairs in a queue, the share that the judge called contradictions: they are rare, and most errors of the rate are theirs.
-POSITIVE_SHARE = 0.2
+
+
+class Outcome(StrEnum):
+    """What the judge made of a pair: labels are drawn within each."""
+
+    CONTRADICTION = "contradiction"
+    ERROR = "error"
+    OTHER = "other"
+
+
+#: Outcomes that are rare, and that most errors of the rate are of: every fifth pair of a queue is of the first, every fifth of the second.
+RARE, FIFTH = (Outcome.CONTRADICTION, Outcome.ERROR), 5
 
 _RUNS = f"""
 SELECT toString(run_id) AS run_id, toUnixTimestamp64Milli(started_at) AS started, toString(status) AS status, prompt, model, sampling,
@@ -41,11 +53,13 @@ SELECT DISTINCT toString(run_id) FROM contradiction_labels WHERE project = {proj
 #: The label of a pair is that of most people; None if as many confirm as refute.
 _PAIRS = """
 SELECT toString(p.result_id) AS result_id, p.pair_id AS pair_id, p.query AS query, p.documents AS documents, toString(p.stratum) AS stratum,
-    p.probability AS probability, toString(p.verdict) AS verdict, l.confirmed AS confirmed, l.refuted AS refuted
+    p.probability AS probability, toString(p.verdict) AS verdict, p.judge_error != '' AS failed, l.confirmed AS confirmed,
+    l.refuted AS refuted, l.skipped AS skipped
 FROM contradiction_pairs AS p
 GLOBAL LEFT JOIN
 (
-    SELECT result_id, countIf(label = 'confirm') AS confirmed, countIf(label = 'refute') AS refuted FROM contradiction_labels
+    SELECT result_id, countIf(label = 'confirm') AS confirmed, countIf(label = 'refute') AS refuted, countIf(label = 'skip') AS skipped
+    FROM contradiction_labels
     WHERE project = {project:String} AND run_id = {run:UUID} AND isNotNull(probability)
     GROUP BY result_id
 ) AS l ON l.result_id = p.result_id
@@ -53,7 +67,8 @@ WHERE p.project = {project:String} AND p.run_id = {run:UUID}
 ORDER BY p.place
 """
 
-#: A finding may be in several pairs: it is open while one of them has it, and shown in that one.
+#: A finding may be in several pairs: it is open while one of them has it, and shown in that one. Without such a pair it is gone if one of
+#: them is no longer retrieved, and resolved if each was judged again.
 _FINDINGS = f"""
 WITH
     stored AS (SELECT run_id FROM contradiction_runs WHERE project = {{project:String}}),
@@ -63,6 +78,7 @@ WITH
         WHERE project = {{project:String}} AND verdict != 'uncertain' AND run_id GLOBAL IN (SELECT run_id FROM stored)
         GROUP BY pair_key
     ),
+    missed AS ({MISSED}),
     labels AS
     (
         SELECT of.finding_id AS finding_id, argMax(toString(l.label), l.labelled_at) AS label
@@ -72,15 +88,15 @@ WITH
             SELECT result_id, finding_id FROM contradiction_pairs
             WHERE project = {{project:String}} AND finding_id != ''
         ) AS of ON of.result_id = l.result_id
-        WHERE l.project = {{project:String}}
+        WHERE l.project = {{project:String}} AND l.label != 'skip'
         GROUP BY finding_id
     )
 SELECT p.finding_id AS finding_id, p.pair_id AS pair_id, toString(p.run_id) AS run_id, toUnixTimestamp64Milli(p.started_at) AS seen,
     p.query AS query, p.documents AS documents, p.claims AS claims, p.reason AS reason, toString(p.verdict) AS verdict,
-    toString(p.severity) AS severity, p.confidence AS confidence, p.state AS state, p.gone AS resolved, labels.label AS label
+    toString(p.severity) AS severity, p.confidence AS confidence, p.state AS state, p.ended AS ended, labels.label AS label
 FROM
 (
-    SELECT s.*, judged.at > s.started_at AS gone
+    SELECT s.*, multiIf(judged.at > s.started_at, 'resolved', missed.at > s.started_at, 'gone', '') AS ended
     FROM
     (
         SELECT * FROM contradiction_pairs
@@ -88,7 +104,8 @@ FROM
         ORDER BY started_at DESC, place LIMIT 1 BY finding_id, pair_key
     ) AS s
     GLOBAL LEFT JOIN judged ON judged.pair_key = s.pair_key
-    ORDER BY gone, s.started_at DESC, s.place LIMIT 1 BY s.finding_id
+    GLOBAL LEFT JOIN missed ON missed.pair_key = s.pair_key
+    ORDER BY ended, s.started_at DESC, s.place LIMIT 1 BY s.finding_id
 ) AS p
 GLOBAL LEFT JOIN labels ON labels.finding_id = p.finding_id
 WHERE p.started_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC')
@@ -100,11 +117,11 @@ SELECT toString(run_id) FROM contradiction_runs
 WHERE project = {project:String} AND status != 'judge_failed' ORDER BY started_at DESC, run_id LIMIT 1
 """
 
-#: `run`: empty for the newest run that judged the pair.
+#: `run`: empty for the newest run that asked the judge about the pair.
 _PAIR = """
 SELECT toString(result_id) AS result_id, toString(run_id) AS run_id, toUnixTimestamp64Milli(created_at) AS created
 FROM contradiction_pairs
-WHERE project = {project:String} AND pair_id = {pair:String} AND isNotNull(verdict) AND run_id GLOBAL IN
+WHERE project = {project:String} AND pair_id = {pair:String} AND (isNotNull(verdict) OR judge_error != '') AND run_id GLOBAL IN
 (
     SELECT run_id FROM contradiction_runs
     WHERE project = {project:String} AND ({run:String} = '' OR toString(run_id) = {run:String})
@@ -118,9 +135,17 @@ WHERE project = {project:String} AND run_id = {run:UUID} AND result_id IN ({resu
 """
 
 _DONE = """
-SELECT toString(result_id) FROM contradiction_labels
+SELECT toString(result_id), label = 'skip' FROM contradiction_labels
 WHERE project = {project:String} AND run_id = {run:UUID} AND labeller = {labeller:String} AND isNotNull(probability)
 """
+
+
+@dataclass(frozen=True)
+class LabelledPairs:
+    """The pairs of a run with people's labels, and how many were skipped and have none."""
+
+    pairs: "list[JudgedPair]"
+    skipped: int = 0
 
 
 def trends(data: Path, project: str, since_ms: int) -> "list[Trend]":
@@ -137,7 +162,7 @@ def trends(data: Path, project: str, since_ms: int) -> "list[Trend]":
             rated = [point for point in of_series if point.rate is not None][-2:]
             change = None
             if len(rated) == 2:
-                before, after = (_whole(client, project, point.run_id, point.intended) for point in rated)
+                before, after = (_whole(client, project, point.run_id, point.intended).pairs for point in rated)
                 change = difference(before, after) if before and after else None
             found.append(Trend(series, of_series, change))
         return found
@@ -149,7 +174,9 @@ def _point(client: "Client", project: str, row: dict[str, Any], labelled: Collec
     from assay_evals.contradictions.trend import Point
 
     summary = orjson.loads(row["summary"])
-    whole = _whole(client, project, row["run_id"], row["intended"]) if row["run_id"] in labelled else []
+    nothing = LabelledPairs([])
+    whole = _whole(client, project, row["run_id"], row["intended"]) if row["run_id"] in labelled else nothing
+    bounds = summary.get("rates", {}).get("pairs", {}).get("bounds")
     rated = row["rate"] is not None
     return Point(
         run_id=row["run_id"],
@@ -167,25 +194,27 @@ def _point(client: "Client", project: str, row: dict[str, Any], labelled: Collec
         cost_usd=row["cost_usd"],
         findings=summary.get("findings_by_state", {}),
         verdicts=summary.get("verdict_breakdown", {}),
-        corrected=corrected_rate(whole) if whole else None,
+        corrected=corrected_rate(whole.pairs) if whole.pairs else None,
+        bounds=(bounds[0], bounds[1]) if bounds else None,
+        skipped=whole.skipped,
     )
 
 
-def _whole(client: "Client", project: str, run_id: str, intended: int) -> "list[JudgedPair]":
+def _whole(client: "Client", project: str, run_id: str, intended: int) -> LabelledPairs:
     """Return the pairs of a run with people's labels; none once some have expired, because the others are no random sample."""
-    pairs = judged_pairs(client, project, run_id)
-    return pairs if len(pairs) >= intended else []
+    found = labelled_pairs(client, project, run_id)
+    return found if len(found.pairs) >= intended else LabelledPairs([])
 
 
-def judged_pairs(client: "Client", project: str, run_id: str) -> "list[JudgedPair]":
+def labelled_pairs(client: "Client", project: str, run_id: str) -> LabelledPairs:
     """Return the pairs of a run with people's labels.
 
-    Labels are given in a random order within each verdict, so those given so far are a random sample: the share that has one is the
-    probability of a label.
+    Labels are given in a random order within each outcome, so those given so far are a random sample: the share that has one is the
+    probability of a label. A skipped pair has none.
     """
     from assay_evals.contradictions.rate import JudgedPair
 
-    rows = client.query(_PAIRS, parameters={"project": project, "run": run_id}).named_results()
+    rows = list(client.query(_PAIRS, parameters={"project": project, "run": run_id}).named_results())
     pairs = [
         JudgedPair(
             row["query"],
@@ -194,25 +223,35 @@ def judged_pairs(client: "Client", project: str, run_id: str) -> "list[JudgedPai
             row["probability"],
             None if row["verdict"] is None else row["verdict"] == "contradiction",
             None if row["confirmed"] == row["refuted"] else row["confirmed"] > row["refuted"],
+            failed=bool(row["failed"]),
         )
         for row in rows
     ]
+    outcomes = [_outcome(row) for row in rows]
     shares = {}
-    for positive in (True, False):
-        of_verdict = [pair.label is not None for pair in pairs if pair.positive is positive]
-        shares[positive] = sum(of_verdict) / len(of_verdict) if of_verdict else 0.0
-    return [
-        replace(pair, label_probability=shares[pair.positive])
-        if pair.positive is not None and pair.label is not None
-        else pair
-        for pair in pairs
-    ]
+    for outcome in Outcome:
+        labelled = [pair.label is not None for pair, each in zip(pairs, outcomes, strict=True) if each is outcome]
+        shares[outcome] = sum(labelled) / len(labelled) if labelled else 0.0
+    return LabelledPairs(
+        [
+            replace(pair, label_probability=shares[outcome]) if outcome and pair.label is not None else pair
+            for pair, outcome in zip(pairs, outcomes, strict=True)
+        ],
+        sum(bool(row["skipped"]) and not row["confirmed"] and not row["refuted"] for row in rows),
+    )
+
+
+def _outcome(row: Mapping[str, Any]) -> Outcome | None:
+    """Return the outcome of a pair; None if the judge was not asked."""
+    if row["verdict"] is None:
+        return Outcome.ERROR if row["failed"] else None
+    return Outcome.CONTRADICTION if row["verdict"] == "contradiction" else Outcome.OTHER
 
 
 def findings(data: Path, project: str, since_ms: int, *, every: bool = False) -> list[dict[str, Any]]:
     """Return the findings of a project since a time, the most severe first, each as it was last seen.
 
-    `every`: also those that a person refuted, and those that are resolved.
+    `every`: also those that a person refuted, and those that are resolved or gone.
     """
     from assay_evals.contradictions.judging import NEXT_STEP, Verdict
 
@@ -223,10 +262,10 @@ def findings(data: Path, project: str, since_ms: int, *, every: bool = False) ->
         ]
     found = []
     for row in rows:
-        resolved, label = bool(row.pop("resolved")), row.pop("label") or None
-        if every or not (resolved or label == "refute"):
+        ended, label = row.pop("ended"), row.pop("label") or None
+        if every or not (ended or label == "refute"):
             seen = datetime.fromtimestamp(row.pop("seen") / 1000, UTC).isoformat(timespec="milliseconds")
-            row["state"] = "resolved" if resolved else row["state"]
+            row["state"] = ended or row["state"]
             found.append(row | {"last_seen": seen, "label": label, "next_step": NEXT_STEP[Verdict(row["verdict"])]})
     return found
 
@@ -242,12 +281,17 @@ class ToLabel:
 
 
 def queue(data: Path, project: str, count: int, labeller: str) -> list[ToLabel]:
-    """Return the unlabelled pairs of a sample of the newest run: `count` pairs, drawn by verdict."""
+    """Return the unlabelled pairs of a sample of the newest run: `count` pairs, drawn by outcome.
+
+    In place of a pair that the labeller skipped comes the next one of its outcome.
+    """
     with open_store(settings_for("sre", data).store) as client:
         run = _newest(client, project)
-        sample = _sample(_verdicts(client, project, run), run, count)
+        done = _done(client, project, run, labeller)
+        sample = _sample(
+            _outcomes(client, project, run), run, count, [each for each, skipped in done.items() if skipped]
+        )
         wanted = {"project": project, "run": run}
-        done = {str(row[0]) for row in client.query(_DONE, parameters={**wanted, "labeller": labeller}).result_rows}
         left = [result for result in sample if result not in done]
         rows = client.query(_TEXTS, parameters={**wanted, "results": left}).named_results() if left else ()
         texts = {row["result"]: row for row in map(dict, rows)}
@@ -272,36 +316,45 @@ def _newest(client: "Client", project: str) -> str:
     return str(rows[0][0])
 
 
-def _verdicts(client: "Client", project: str, run: str) -> dict[str, tuple[str, bool]]:
-    """Return the judged pairs of a run: their pair id, and whether they are contradictions."""
+def _outcomes(client: "Client", project: str, run: str) -> dict[str, tuple[str, Outcome]]:
+    """Return the pairs of a run that the judge was asked about: their pair id and outcome."""
     rows = client.query(_PAIRS, parameters={"project": project, "run": run}).named_results()
-    return {
-        row["result_id"]: (row["pair_id"], row["verdict"] == "contradiction")
-        for row in rows
-        if row["verdict"] is not None
-    }
+    return {row["result_id"]: (row["pair_id"], outcome) for row in rows if (outcome := _outcome(row)) is not None}
 
 
-def _sample(judged: Mapping[str, tuple[str, bool]], run: str, count: int) -> dict[str, _Drawn]:
-    """Draw pairs at random within each verdict, in an order that does not tell the verdict.
+def _done(client: "Client", project: str, run: str, labeller: str) -> dict[str, bool]:
+    """Return the pairs of a run that a person labelled or skipped in the queue, and whether they skipped them."""
+    wanted = {"project": project, "run": run, "labeller": labeller}
+    return {str(result): bool(skipped) for result, skipped in client.query(_DONE, parameters=wanted).result_rows}
 
-    A sample of more pairs contains one of fewer.
+
+def _sample(
+    asked: Mapping[str, tuple[str, Outcome]], run: str, count: int, skipped: Collection[str] = ()
+) -> dict[str, _Drawn]:
+    """Draw pairs at random within each outcome, in an order that does not tell the outcome.
+
+    A sample of more pairs contains one of fewer. A skipped pair is not in it: the next one of its outcome is, so that the labels are as
+    many as their probability says.
     """
-    order = sorted(judged, key=lambda each: sha256(f"{run}/{each}".encode()).digest())
-    positives = [each for each in order if judged[each][1]]
-    negatives = [each for each in order if not judged[each][1]]
-    first = min(len(positives), max(1, round(count * POSITIVE_SHARE)))
-    rest = min(len(negatives), count - first)
-    first = min(len(positives), count - rest)
-    drawn = {each: first / len(positives) for each in positives[:first]}
-    drawn |= {each: rest / len(negatives) for each in negatives[:rest]}
-    return {each: _Drawn(judged[each][0], drawn[each]) for each in order if each in drawn}
+    order = sorted(asked, key=lambda each: sha256(f"{run}/{each}".encode()).digest())
+    of = {outcome: [each for each in order if asked[each][1] is outcome] for outcome in Outcome}
+    sizes = {
+        outcome: min(len(of[outcome]), (count + FIFTH - first) // FIFTH) for first, outcome in enumerate(RARE, start=1)
+    }
+    sizes[Outcome.OTHER] = min(len(of[Outcome.OTHER]), count - sum(sizes.values()))
+    for outcome in RARE:  # what the others leave
+        sizes[outcome] = min(len(of[outcome]), sizes[outcome] + count - sum(sizes.values()))
+    drawn = dict[str, _Drawn]()
+    for outcome, size in sizes.items():
+        left = [each for each in of[outcome] if each not in skipped][:size]
+        drawn |= {each: _Drawn(asked[each][0], len(left) / len(of[outcome])) for each in left}
+    return {each: drawn[each] for each in order if each in drawn}
 
 
 def label_pair(
     data: Path, project: str, pair_id: str, label: str, actor: Actor, *, in_queue: int | None = None, note: str = ""
 ) -> None:
-    """Store a person's label of a pair, which replaces an earlier one by the same person.
+    """Store a person's label of a pair (confirm, refute; in the queue also skip), which replaces an earlier one by the same person.
 
     `in_queue`: the size of the sample that the pair was labelled in, blind: only such labels correct the rate, and no label outside of the
     queue replaces them. The identity `console` writes it, as every label of a person. Raises `OperationError`.
@@ -319,7 +372,9 @@ def label_pair(
             raise OperationError("not_found", f"no judged pair {pair_id[:80]!r} is stored in project {project}{of}")
         pair, probability = dict(rows[0]), None
         if in_queue is not None:
-            drawn = _sample(_verdicts(client, project, run), run, in_queue).get(pair["result_id"])
+            done = _done(client, project, run, actor.name)
+            skipped = [each for each, is_skipped in done.items() if is_skipped and each != pair["result_id"]]
+            drawn = _sample(_outcomes(client, project, run), run, in_queue, skipped).get(pair["result_id"])
             if drawn is None:
                 raise OperationError(
                     "invalid", f"the pair {pair_id[:80]} is not in the queue of {in_queue} of the newest run"

@@ -1,7 +1,7 @@
 """Questions with the documents that they retrieved, captured or asked for now."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -16,7 +16,7 @@ from assay_operations.time_bounds import duration_ms
 from assay_runtime.indexed import question_hash
 
 if TYPE_CHECKING:
-    from assay_evals.contradictions.pairs import Question
+    from assay_evals.contradictions.pairs import Document, Question
     from assay_evals.target.runner import QueryResult
     from assay_runtime.store import Client
 
@@ -26,16 +26,19 @@ QUERY_CHARS = 51_200
 #: Views with documents and their texts, and the column of these.
 _VIEWS = {"answers": "contexts", "candidates": "passages"}
 
+#: The newest event of each question that once retrieved two documents: it may have found fewer since.
 _DISTINCT = """
 SELECT argMax(view, event_time), toString(argMax(event_id, event_time)), max(event_time) AS latest
 FROM (
-    SELECT 'answers' AS view, event_id, event_time, {answers} AS question FROM answers
-    WHERE project = {{project:String}} AND {recent} AND notEmpty(query) AND length(arrayDistinct(contexts.id)) > 1
+    SELECT 'answers' AS view, event_id, event_time, {answers} AS question, length(arrayDistinct(contexts.id)) AS documents
+    FROM answers
+    WHERE project = {{project:String}} AND {recent} AND notEmpty(query) AND notEmpty(contexts.id)
     UNION ALL
-    SELECT 'candidates' AS view, event_id, event_time, {answers} AS question FROM candidates
-    WHERE project = {{project:String}} AND {recent} AND notEmpty(query) AND length(arrayDistinct(passages.id)) > 1
+    SELECT 'candidates' AS view, event_id, event_time, {answers} AS question, length(arrayDistinct(passages.id)) AS documents
+    FROM candidates
+    WHERE project = {{project:String}} AND {recent} AND notEmpty(query) AND notEmpty(passages.id)
 )
-GROUP BY question ORDER BY {order} LIMIT {{limit:UInt32}}
+GROUP BY question HAVING max(documents) > 1 ORDER BY {order} LIMIT {{limit:UInt32}}
 """
 _RECENT = "event_time >= fromUnixTimestamp64Milli(toUnixTimestamp64Milli(now64(3)) - {since:Int64}, 'UTC')"
 _ORDERS = {"newest": "latest DESC, question", "random": "cityHash64(question, {seed:UInt64}), question"}
@@ -93,6 +96,21 @@ class Read:
     #: When the event with the documents was captured, by question.
     captured_at: dict[str, datetime] = field(default_factory=dict)
     without_pairs: Counter[str] = field(default_factory=Counter)
+    #: Keys of all pairs of the documents of each question with a document, by the question's key.
+    retrieved: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def add(self, query: str, documents: "Sequence[Document]") -> bool:
+        """Add a question with its documents; False if they make no pair."""
+        from assay_evals.contradictions.pairs import Question, keys_of, query_key
+
+        question = Question(query, tuple(documents))
+        if documents:  # without any, it may be that the texts are missing
+            self.retrieved[query_key(query)] = keys_of(question)
+        if len(documents) < 2:
+            self.without_pairs["without two documents with text"] += 1
+            return False
+        self.questions.append(question)
+        return True
 
 
 def expect_one(source: Source) -> None:
@@ -129,7 +147,7 @@ def read_questions(source: Source, data: Path) -> Read:
 
 
 def _captured(source: Source, data: Path) -> Read:
-    from assay_evals.contradictions.pairs import Question, distinct_documents
+    from assay_evals.contradictions.pairs import distinct_documents
     from assay_evals.dataset.model import document_id
 
     found = Read()
@@ -137,11 +155,8 @@ def _captured(source: Source, data: Path) -> Read:
         for row in _rows(client, source):
             names = [document_id(name, source_id) for name, source_id in zip(row["ids"], row["sources"], strict=True)]
             documents = distinct_documents(zip(names, row["texts"], strict=True), source.top_k)
-            if len(documents) < 2:
-                found.without_pairs["without two documents with text"] += 1
-                continue
-            found.questions.append(Question(row["query"], documents))
-            found.captured_at[row["query"]] = datetime.fromtimestamp(row["created"] / 1000, UTC)
+            if found.add(row["query"], documents):
+                found.captured_at[row["query"]] = datetime.fromtimestamp(row["created"] / 1000, UTC)
     return found
 
 
@@ -164,7 +179,7 @@ def _rows(client: "Client", source: Source) -> Iterator[dict[str, Any]]:
 
 
 def _asked(source: Source) -> Read:
-    from assay_evals.contradictions.pairs import Question, distinct_documents
+    from assay_evals.contradictions.pairs import distinct_documents
     from assay_evals.target import targets
     from assay_operations.scrub import policies
     from assay_scrubber.engine import Scrubber
@@ -180,10 +195,7 @@ def _asked(source: Source) -> Read:
         # What a target returns was not scrubbed, and is stored.
         passages = [(name, scrubber.scrub(_plain(text)).text) for name, text in reply.answer.contexts]
         documents = distinct_documents(passages, source.top_k)
-        if len(documents) < 2:
-            found.without_pairs["without two documents with text"] += 1
-        else:
-            found.questions.append(Question(scrubber.scrub(_plain(reply.item)).text[:QUERY_CHARS], documents))
+        found.add(scrubber.scrub(_plain(reply.item)).text[:QUERY_CHARS], documents)
 
     source.system.ask(queries, lambda query: targets.Question(query, source.top_k), take)
     found.questions = list({question.query: question for question in found.questions}.values())

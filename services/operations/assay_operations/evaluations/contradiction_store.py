@@ -4,7 +4,7 @@
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,13 +21,21 @@ if TYPE_CHECKING:
 #: Rows sent to the store at a time, and findings in pairs of earlier runs that are read.
 BATCH_ROWS, KNOWN_MOST = 500, 100_000
 
+#: When each pair with a finding was last missing among what its question retrieved, in a project.
+MISSED = """
+SELECT pair_key, max(started_at) AS at
+FROM (SELECT arrayJoin(pairs_gone) AS pair_key, started_at FROM contradiction_runs WHERE project = {project:String})
+GROUP BY pair_key
+"""
+
 #: A run whose row is missing was not stored whole: its pairs do not count.
 _KNOWN = f"""
 WITH
     stored AS (SELECT run_id FROM contradiction_runs WHERE project = {{project:String}}),
     found AS
     (
-        SELECT finding_id, pair_key, argMax(pair_id, (started_at, run_id)) AS last_pair, max(started_at) AS seen
+        SELECT finding_id, pair_key, argMax(pair_id, (started_at, run_id)) AS last_pair, argMax(query_key, (started_at, run_id)) AS query,
+            argMax(run_id, (started_at, run_id)) AS last_run, max(started_at) AS seen
         FROM contradiction_pairs
         WHERE project = {{project:String}} AND finding_id != '' AND run_id GLOBAL IN (SELECT run_id FROM stored)
         GROUP BY finding_id, pair_key
@@ -37,10 +45,15 @@ WITH
         SELECT pair_key, max(started_at) AS at FROM contradiction_pairs
         WHERE project = {{project:String}} AND verdict != 'uncertain' AND run_id GLOBAL IN (SELECT run_id FROM stored)
         GROUP BY pair_key
-    )
+    ),
+    missed AS ({MISSED}),
+    runs AS (SELECT run_id, sampling, scope FROM contradiction_runs WHERE project = {{project:String}})
 SELECT finding_id, last_pair, found.pair_key, toUnixTimestamp64Milli(seen) AS seen_ms,
-    toUnixTimestamp64Milli(greatest(judged.at, seen)) AS judged_ms
-FROM found GLOBAL LEFT JOIN judged ON judged.pair_key = found.pair_key
+    toUnixTimestamp64Milli(greatest(judged.at, seen)) AS judged_ms, toUnixTimestamp64Milli(missed.at), query, runs.sampling, runs.scope
+FROM found
+GLOBAL LEFT JOIN judged ON judged.pair_key = found.pair_key
+GLOBAL LEFT JOIN missed ON missed.pair_key = found.pair_key
+GLOBAL LEFT JOIN runs ON runs.run_id = found.last_run
 ORDER BY seen_ms DESC, finding_id, found.pair_key LIMIT {KNOWN_MOST}
 """  # noqa: S608  # a constant
 
@@ -52,6 +65,7 @@ GLOBAL INNER JOIN
 (
     SELECT result_id, finding_id FROM contradiction_pairs WHERE project = {{project:String}} AND finding_id != ''
 ) AS of ON of.result_id = l.result_id
+WHERE l.label != 'skip'
 GROUP BY of.finding_id HAVING argMax(l.label, l.labelled_at) = 'refute' ORDER BY of.finding_id LIMIT {KNOWN_MOST}
 """  # noqa: S608  # a constant
 
@@ -84,8 +98,17 @@ def known_findings(data: Path, project: str) -> "History":
         refuted = client.query(_REFUTED, parameters={"project": project}).result_rows
     return History(
         (
-            Known(str(name), str(pair), str(key), _moment(seen), _moment(judged))
-            for name, pair, key, seen, judged in rows
+            Known(
+                str(name),
+                str(pair),
+                str(key),
+                _moment(seen),
+                _moment(judged),
+                _moment(missed) if missed else None,
+                str(query),
+                (str(sampling), str(scope)),
+            )
+            for name, pair, key, seen, judged, missed, query, sampling, scope in rows
         ),
         refuted=(str(row[0]) for row in refuted),
     )
@@ -103,8 +126,11 @@ def store_run(
     states: "Mapping[str, State]",
     report: Mapping[str, Any],
     captured_at: Mapping[str, datetime],
+    gone: Collection[str] = (),
 ) -> None:
     """Write a run: its pairs, then its row, so that a visible run has all of its pairs.
+
+    `gone`: keys of pairs with an open finding that their question no longer retrieves.
 
     Raises `OperationError`.
     """
@@ -118,7 +144,7 @@ def store_run(
                 for place, each in enumerate(results[start : start + BATCH_ROWS], start=start)
             ]
             insert_json_rows(client, f"{settings.base_database}.contradiction_pairs", b"".join(rows), len(rows))
-        row = orjson.dumps(_run_row(facts, results, report))
+        row = orjson.dumps({**_run_row(facts, results, report), "pairs_gone": sorted(gone)})
         insert_json_rows(client, f"{settings.base_database}.contradiction_runs", row, 1)
 
 
@@ -126,6 +152,7 @@ def _pair_row(
     facts: "Facts", place: int, result: "Result", states: "Mapping[str, State]", captured_at: Mapping[str, datetime]
 ) -> dict[str, Any]:
     from assay_evals.contradictions.judging import Severity
+    from assay_evals.contradictions.pairs import query_key
 
     pair, opinion = result.pair, result.opinion
     state = states.get(result.finding_id)
@@ -139,6 +166,7 @@ def _pair_row(
         "place": place,
         "pair_id": pair.pair_id,
         "pair_key": pair.key,
+        "query_key": query_key(pair.query),
         "query": _stored(pair.query),
         "documents": [_stored(pair.first.id), _stored(pair.second.id)],
         "texts": [_stored(pair.first.text), _stored(pair.second.text)],

@@ -65,6 +65,8 @@ class Finished:
     results: "Sequence[Result]"
     states: "Mapping[str, State]"
     report: dict[str, Any]
+    #: Keys of pairs with an open finding that their question no longer retrieves.
+    gone: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -95,7 +97,7 @@ class PreparedContradictions:
 
         Raises `TimeoutError` after `within_s` seconds.
         """
-        from assay_evals.contradictions.findings import states
+        from assay_evals.contradictions.findings import gone_pairs, states
         from assay_evals.contradictions.report import Facts, report_of
 
         started = datetime.now(UTC)
@@ -124,8 +126,10 @@ class PreparedContradictions:
         )
         found = [each.finding_id for each in results if each.finding_id]
         certain = [each.pair.key for each in results if each.is_certain]
-        of_findings = states(found, certain, self.history.known) if request.store else {}
-        return Finished(facts, results, of_findings, report_of(facts, results, of_findings))
+        known = self.history.known
+        gone = gone_pairs(known, self.read.retrieved, (self.series.sampling, self.series.scope))
+        of_findings = states(found, certain, known, gone) if request.store else {}
+        return Finished(facts, results, of_findings, report_of(facts, results, of_findings), gone)
 
     def keep(self, done: Finished) -> None:
         """Store the run, and write the output file if there is one; neither prevents the other.
@@ -134,7 +138,15 @@ class PreparedContradictions:
         """
         try:
             if self.request.store:
-                store_run(self.request.data, done.facts, done.results, done.states, done.report, self.read.captured_at)
+                store_run(
+                    self.request.data,
+                    done.facts,
+                    done.results,
+                    done.states,
+                    done.report,
+                    self.read.captured_at,
+                    done.gone,
+                )
         except OperationError as error:
             again = "replies are cached: run the same command again" if self.calls.cache else "its replies are lost"
             raise OperationError(error.kind, f"{error}; the run is not stored, {again}") from None

@@ -15,16 +15,24 @@ from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations.contradiction_reads import ToLabel, findings, label_pair, queue
 from assay_operations.time_bounds import moment_ms
 
+_LABELS = {"y": "confirm", "n": "refute", "s": "skip"}
+
 
 def review(
     since: Annotated[str, typer.Option(help="Seen since: a duration ago or an ISO 8601 time.")] = "90d",
     project: Annotated[str, typer.Option(help="Project of the runs.")] = "default",
-    every: Annotated[bool, typer.Option("--all", help="Also show findings that are resolved or were refuted.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also show findings that are resolved, gone or refuted.")
+    ] = False,
     confirm: Annotated[
         str | None, typer.Option(metavar="PAIR", help="Label a pair: its texts contradict each other.")
     ] = None,
     refute: Annotated[
         str | None, typer.Option(metavar="PAIR", help="Label a pair: its texts do not contradict.")
+    ] = None,
+    skip: Annotated[
+        str | None,
+        typer.Option(metavar="PAIR", help="Leave a pair of --queue undecided: the next one takes its place."),
     ] = None,
     note: Annotated[str, typer.Option(help="Why, stored with the label, scrubbed.")] = "",
     in_queue: Annotated[
@@ -42,11 +50,16 @@ def review(
 
     Labels of --queue correct the rate for the judge's errors, in `trend`. Other labels only hide a refuted finding here.
     """
-    if confirm is not None and refute is not None:
-        raise CommandError("--confirm or --refute: one label at a time")
-    if (pair := confirm or refute) is not None:
-        label_pair(data, project, pair, "confirm" if confirm else "refute", local_actor(), in_queue=in_queue, note=note)
-        echo(f"labelled {pair}")
+    given = {
+        name: pair for name, pair in (("confirm", confirm), ("refute", refute), ("skip", skip)) if pair is not None
+    }
+    if len(given) > 1:
+        raise CommandError("--confirm, --refute or --skip: one label at a time")
+    if skip is not None and in_queue is None:
+        raise CommandError("--skip needs --queue")
+    for label, pair in given.items():
+        label_pair(data, project, pair, label, local_actor(), in_queue=in_queue, note=note)
+        echo(f"{'skipped' if label == 'skip' else 'labelled'} {pair}")
         return
     if note:
         raise CommandError("--note needs --confirm or --refute")
@@ -76,13 +89,16 @@ def _label(data: Path, project: str, count: int, as_json: bool) -> None:
         return
     if not can_ask():
         raise CommandError("labelling needs a terminal; --json lists the pairs, and --confirm or --refute label one")
-    for number, each in enumerate(left, start=1):
-        echo(_shown(each, number, len(left)))
-        answer = asked("do the texts contradict each other? [y]es, [n]o, [s]kip, [q]uit", default="s")[:1]
-        if answer == "q":
-            return
-        if answer in ("y", "n"):
-            label_pair(data, project, each.pair_id, "confirm" if answer == "y" else "refute", actor, in_queue=count)
+    while left:  # a skipped pair is replaced by another
+        for number, each in enumerate(left, start=1):
+            echo(_shown(each, number, len(left)))
+            answer = ""
+            while answer not in (*_LABELS, "q"):
+                answer = asked("do the texts contradict each other? [y]es, [n]o, [s]kip, [q]uit", default="s")[:1]
+            if answer == "q":
+                return
+            label_pair(data, project, each.pair_id, _LABELS[answer], actor, in_queue=count)
+        left = queue(data, project, count, actor.name)
 
 
 def _shown(pair: ToLabel, number: int, count: int) -> str:
