@@ -123,6 +123,7 @@ def requests_of(site: Site, count: int) -> dict[str, Callable[[int], str]]:
         "run": [fixed(f"/evals/runs/{base}")],
         "compare": [fixed(f"/evals/compare?base={base}&change={change}")],
         "case": [fixed(f"/evals/case/{filled.case}?base={base}&change={change}")],
+        "contradictions": [ranged("/contradictions?project=p1", 30)],
         "label": [ranged("/label?project=p1", 30)],
         "review": [ranged("/review?project=p1", 30)],
         "datasets": [fixed("/datasets")],

@@ -3,6 +3,7 @@
 import re
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from tests.support.audited import ALL, operation
 from tests.support.sample_rows import (
     answer,
     candidate,
+    contradiction_label,
+    contradiction_pair,
+    contradiction_run,
     dataset_case,
     event_id_at,
     failure,
@@ -153,12 +157,52 @@ def fill(owner: Client, *, now_ms: int | None = None) -> Filled:
     add("operations_audit", operation(at=iso(now_ms - 40_000), comment=HOSTILE[0]))
     alert_id = str(uuid5(UUID(int=0), "shop faithfulness"))
     add("alerts", alert_row(alert_id, now_ms))
+    for table, made in contradictions("shop", HOSTILE, now_ms).items():
+        rows.setdefault(table, []).extend(made)
     for table, made in rows.items():
         insert_json_rows(owner, f"assay_base.{table}", lines(made), len(made))
     _evaluate(owner, now_ms)
     _audit(owner)
     refresh_rollups(owner)
     return Filled("shop", ids[3][0], ids[3][1], tuple(hostile), alert_id, str(rows["session_parts"][0]["session_id"]))
+
+
+def contradictions(project: str, texts: Sequence[str], now_ms: int) -> dict[str, list[dict[str, Any]]]:
+    """Return runs of three weeks, one without a rate, with findings that are open, gone, resolved and refuted. `texts`: of the findings."""
+    days = (now_ms / 1000 - time.time()) / -86_400
+    runs = [
+        contradiction_run(project=project, days_old=days + old, rate=rate, rate_low=rate / 2, rate_high=2 * rate)
+        for old, rate in ((21.0, 0.12), (14.0, 0.1), (7.0, 0.06), (0.1, 0.05))
+    ]
+    nothing = dict.fromkeys(("rate", "rate_low", "rate_high", "query_rate", "query_rate_low", "query_rate_high"))
+    none_judged = {"judged": 0, "judge_errors": 44, "contradictions": 0, "summary": "{}"}
+    runs.append(contradiction_run(project=project, days_old=days + 10, status="judge_failed", **nothing, **none_judged))
+    runs[3]["pairs_gone"] = [f"{project}-gone"]
+
+    def pair(run: int, name: str, place: int, text: str, **more: Any) -> dict[str, Any]:
+        made = {
+            "run_id": runs[run]["run_id"], "started_at": runs[run]["started_at"], "created_at": runs[run]["started_at"],
+            "pair_id": f"{project}-{name}", "pair_key": f"{project}-{name}", "finding_id": f"{project}-{name}",
+            "query": text, "documents": [text[:200], "guides/limits"], "claims": [text, "The limit is 9 requests per second."],
+            "reason": text, "texts": [text, "The limit is 9 requests per second. Ask support for more."],
+        }  # fmt: skip
+        return contradiction_pair(place, project=project, **{**made, **more})
+
+    severities = ("high", "medium", "low", "info")
+    pairs = [
+        pair(3, f"open-{place}", place, text, severity=severities[place % 4], state="persisting")
+        for place, text in enumerate(texts)
+    ]
+    clear = {"verdict": "no_contradiction", "finding_id": "", "claims": [], "state": "", "severity": "info"}
+    pairs += [
+        pair(2, "gone", 10, texts[0]), pair(2, "resolved", 11, texts[0]), pair(3, "resolved", 11, texts[0], **clear),
+        pair(3, "refuted", 12, texts[0]),
+    ]  # fmt: skip
+    refuted = contradiction_label(
+        project=project, result_id=pairs[-1]["result_id"], run_id=pairs[-1]["run_id"], pair_id=pairs[-1]["pair_id"],
+        label="refute", labeller=texts[0][:100], note=texts[0],
+    )  # fmt: skip
+    return {"contradiction_runs": runs, "contradiction_pairs": pairs, "contradiction_labels": [refuted]}
 
 
 def _evaluate(owner: Client, now_ms: int) -> None:
@@ -277,6 +321,7 @@ def fill_neighbour(owner: Client, beside: Filled, *, now_ms: int | None = None) 
     alert_id = str(uuid5(UUID(int=0), SECRET))
     told = {"project": NEIGHBOUR, "summary": SECRET, "query": SECRET, "series": SECRET, "group": SECRET}
     rows["alerts"] = [alert_row(alert_id, now_ms) | told]
+    rows |= contradictions(NEIGHBOUR, [SECRET], now_ms)
     for table, made in rows.items():
         insert_json_rows(owner, f"assay_base.{table}", lines(made), len(made))
     config = RunConfig("golden", "2", "f" * 64, SECRET, project=NEIGHBOUR, branch=SECRET, code_version="0123abcd")
@@ -300,6 +345,7 @@ def path_of(name: str, rows: Filled | None) -> str:
     }
     runs = f"?base={rows.runs[0]}&change={rows.runs[1]}" if rows else ""
     query = {
-        "label": "?project=shop", "review": "?project=shop", "differs": "?kind=retrieval&latency%3E=30", "compare": runs, "case": runs,
+        "label": "?project=shop", "review": "?project=shop", "contradictions": "?project=shop",
+        "differs": "?kind=retrieval&latency%3E=30", "compare": runs, "case": runs,
     }.get(name, "")  # fmt: skip
     return re.sub(r"\{(\w+)(?::path)?\}", lambda place: ids.get(place[1], "none"), page.path) + query

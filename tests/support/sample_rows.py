@@ -1,5 +1,6 @@
 """Build rows of the base tables in the writer's format, for tests and benchmarks of the store."""
 
+import json
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -296,6 +297,41 @@ def contradiction_pair(number: int = 0, *, days_old: float = 0, project: str = "
         "judge_error": "",
         "finding_id": f"finding-{number}",
         "state": "new",
+        **fields,
+    }
+
+
+def contradiction_run(number: int = 0, *, days_old: float = 0, project: str = "default", **fields: Any) -> Json:
+    """Return a run that judged 40 of 44 pairs, of which 4 are contradictions."""
+    ms = int(time.time() * 1000 - days_old * 86_400_000) + number
+    bounds = [0.03, 0.3]
+    return {
+        "schema_version": 1,
+        "run_id": str(uuid4()),
+        "project": project,
+        "started_at": iso(ms),
+        "completed_at": iso(ms + 60_000),
+        "status": "completed",
+        "prompt": "1-0123abcd",
+        "model": "judge-2 0123456789abcdef",
+        "sampling": "top 5, all pairs a question, 1500 characters a text",
+        "scope": "50 newest captured questions since 30d",
+        "queries": 12,
+        "intended": 44,
+        "judged": 40,
+        "judge_errors": 4,
+        "contradictions": 4,
+        "rate": 0.1,
+        "rate_low": 0.04,
+        "rate_high": 0.23,
+        "query_rate": 0.25,
+        "query_rate_low": 0.09,
+        "query_rate_high": 0.53,
+        "cost_usd": 0.0125,
+        "summary": json.dumps(
+            {"findings_by_state": {"new": 1, "persisting": 3}, "rates": {"pairs": {"bounds": bounds}}}
+        ),
+        "pairs_gone": [],
         **fields,
     }
 

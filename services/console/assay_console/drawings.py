@@ -12,6 +12,7 @@ from assay_operations.judging.quality import Metric, Spell
 from assay_ui.charts import Alerted, BandPoint, Series, Shade, band, bars
 
 if TYPE_CHECKING:
+    from assay_console.views.contradictions import JudgedSeries
     from assay_console.views.events import Histogram
 
 _HALF_DAY_MS = 43_200_000
@@ -119,3 +120,18 @@ def worst_of(spells: Sequence[Spell], from_ms: float, to_ms: float) -> Alerted |
 
 def _clock(at_ms: float) -> str:
     return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M}"
+
+
+def contradictions(of: "JudgedSeries", from_ms: float, to_ms: float) -> Markup:
+    """Draw the share of contradictory pairs of each run of a series; a run without a rate is a gap."""
+    points = [
+        BandPoint(each.started_at.timestamp() * 1000, None)
+        if each.rate is None
+        else BandPoint(
+            each.started_at.timestamp() * 1000, each.rate.estimate, each.rate.low, each.rate.high, each.judged
+        )
+        for each in of.runs
+    ]
+    first, last = min(from_ms, points[0].at_ms), max(to_ms, points[-1].at_ms)
+    points = [BandPoint(first, None), *points, BandPoint(last, None)]
+    return band(f"share of contradictory pairs, {of.scope}", points, height=150, bounds=(0.0, 1.0))

@@ -14,6 +14,7 @@ from assay_operations.actor import Actor, scrubbed_words
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.contradiction_store import MISSED
+from assay_operations.events.filters import OPEN_END_MS
 from assay_schema.ids import new_event_id
 
 if TYPE_CHECKING:
@@ -36,14 +37,15 @@ class Outcome(StrEnum):
 #: Outcomes that are rare, and that most errors of the rate are of: every fifth pair of a queue is of the first, every fifth of the second.
 RARE, FIFTH = (Outcome.CONTRADICTION, Outcome.ERROR), 5
 
-_RUNS = f"""
+_RUNS = """
 SELECT toString(run_id) AS run_id, toUnixTimestamp64Milli(started_at) AS started, toString(status) AS status, prompt, model, sampling,
     scope, rate, rate_low, rate_high, query_rate, query_rate_low, query_rate_high, intended, judged, judge_errors, contradictions,
     cost_usd, summary
 FROM contradiction_runs
-WHERE project = {{project:String}} AND started_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC')
-ORDER BY started_at DESC, run_id LIMIT {RUNS_MOST}
-"""  # noqa: S608  # constants
+WHERE project = {project:String} AND started_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')
+    AND started_at < fromUnixTimestamp64Milli({until:Int64}, 'UTC')
+ORDER BY started_at DESC, run_id LIMIT {most:UInt32}
+"""  # constants
 
 #: Runs with labels that correct their rate.
 _LABELLED = """
@@ -108,7 +110,7 @@ FROM
     ORDER BY ended, s.started_at DESC, s.place LIMIT 1 BY s.finding_id
 ) AS p
 GLOBAL LEFT JOIN labels ON labels.finding_id = p.finding_id
-WHERE p.started_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC')
+WHERE p.started_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC') AND p.started_at < fromUnixTimestamp64Milli({{until:Int64}}, 'UTC')
 ORDER BY p.severity DESC, seen DESC, finding_id LIMIT {FINDINGS_MOST}
 """  # noqa: S608  # constants
 
@@ -150,22 +152,30 @@ class LabelledPairs:
 
 def trends(data: Path, project: str, since_ms: int) -> "list[Trend]":
     """Return the runs of a project by series. Raises `OperationError`."""
+    with open_store(settings_for("sre", data).store) as client:
+        return trends_in(client, project, since_ms)
+
+
+def trends_in(
+    client: "Client", project: str, since_ms: int, until_ms: int = OPEN_END_MS, *, most: int = RUNS_MOST
+) -> "list[Trend]":
+    """Return the newest runs of a project in a range of time (Unix ms) by series: `most` of them."""
     from assay_evals.contradictions.rate import difference
     from assay_evals.contradictions.trend import Trend, by_series
 
-    with open_store(settings_for("sre", data).store) as client:
-        rows = client.query(_RUNS, parameters={"project": project, "since": since_ms}).named_results()
-        labelled = {str(row[0]) for row in client.query(_LABELLED, parameters={"project": project}).result_rows}
-        points = [_point(client, project, dict(row), labelled) for row in rows]
-        found = []
-        for series, of_series in by_series(points):
-            rated = [point for point in of_series if point.rate is not None][-2:]
-            change = None
-            if len(rated) == 2:
-                before, after = (_whole(client, project, point.run_id, point.intended).pairs for point in rated)
-                change = difference(before, after) if before and after else None
-            found.append(Trend(series, of_series, change))
-        return found
+    wanted = {"project": project, "since": since_ms, "until": until_ms, "most": most}
+    rows = list(client.query(_RUNS, parameters=wanted).named_results())
+    labelled = {str(row[0]) for row in client.query(_LABELLED, parameters={"project": project}).result_rows}
+    points = [_point(client, project, dict(row), labelled) for row in rows]
+    found = []
+    for series, of_series in by_series(points):
+        rated = [point for point in of_series if point.rate is not None][-2:]
+        change = None
+        if len(rated) == 2:
+            before, after = (_whole(client, project, point.run_id, point.intended).pairs for point in rated)
+            change = difference(before, after) if before and after else None
+        found.append(Trend(series, of_series, change))
+    return found
 
 
 def _point(client: "Client", project: str, row: dict[str, Any], labelled: Collection[str]) -> "Point":
@@ -253,13 +263,18 @@ def findings(data: Path, project: str, since_ms: int, *, every: bool = False) ->
 
     `every`: also those that a person refuted, and those that are resolved or gone.
     """
+    with open_store(settings_for("sre", data).store) as client:
+        return findings_in(client, project, since_ms, every=every)
+
+
+def findings_in(
+    client: "Client", project: str, since_ms: int, until_ms: int = OPEN_END_MS, *, every: bool = False
+) -> list[dict[str, Any]]:
+    """Return the findings of a project that were last seen in a range of time (Unix ms), as `findings` does."""
     from assay_evals.contradictions.judging import NEXT_STEP, Verdict
 
-    with open_store(settings_for("sre", data).store) as client:
-        rows = [
-            dict(row)
-            for row in client.query(_FINDINGS, parameters={"project": project, "since": since_ms}).named_results()
-        ]
+    wanted = {"project": project, "since": since_ms, "until": until_ms}
+    rows = [dict(row) for row in client.query(_FINDINGS, parameters=wanted).named_results()]
     found = []
     for row in rows:
         ended, label = row.pop("ended"), row.pop("label") or None
