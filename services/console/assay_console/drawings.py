@@ -134,4 +134,4 @@ def contradictions(of: "JudgedSeries", from_ms: float, to_ms: float) -> Markup:
     ]
     first, last = min(from_ms, points[0].at_ms), max(to_ms, points[-1].at_ms)
     points = [BandPoint(first, None), *points, BandPoint(last, None)]
-    return band(f"share of contradictory pairs, {of.scope}", points, height=150, bounds=(0.0, 1.0))
+    return band("share of contradictory pairs by run", points, height=150, bounds=(0.0, 1.0))

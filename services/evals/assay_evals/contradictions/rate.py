@@ -146,13 +146,13 @@ def corrected_rate(pairs: Iterable[JudgedPair]) -> Rate | None:
             return None
         among.append(found or Estimate(0.0, 0.0, 1.0))  # of a verdict that does not occur
     method: Method = "ppi"
-    estimate = _mixture(frequency.estimate, *among)
+    estimate = _wider(_mixture(frequency.estimate, *among), judged)
     if failed:
         tried = [*judged, *failed]
         share = _share([pair.failed for pair in tried], _sample(tried)).estimate
         found = _labelled(failed)
         if found is not None:
-            estimate = _mixture(share, found, estimate)
+            estimate = _wider(_mixture(share, found, estimate), tried)
         else:
             low, high = (_mixture(share, Estimate(each, each, each), estimate) for each in (0.0, 1.0))
             estimate, method = Estimate(estimate.value, low.low, high.high), "ppi_bounds"
@@ -226,6 +226,39 @@ def _mixture(share: Estimate, one: Estimate, other: Estimate) -> Estimate:
     low = hypot(*(part * (each.value - each.low) for part, each in parts), slope * (share.value - ends.low))
     high = hypot(*(part * (each.high - each.value) for part, each in parts), slope * (ends.high - share.value))
     return Estimate(value, value - low, value + high)
+
+
+def _wider(estimate: Estimate, pairs: Sequence[JudgedPair]) -> Estimate:
+    """Return a corrected rate with the wider of two intervals.
+
+    That of a mixture takes how often each verdict occurs, and what the labels say of it, for independent. They are not if a
+    query has more of both, which many labels show. So there is also Wilson's interval by the variance of the corrected
+    score of each pair, whose clusters contain both; alone, it is too narrow with few labels that are contradictions.
+    """
+    sample = _sample(pairs)
+    weights = sample.weights
+    labelled = np.array([pair.label is not None and pair.label_probability is not None for pair in pairs])
+    says = np.array([float(pair.label is True) for pair in pairs])
+    drawn = np.array([pair.label_probability or 1.0 for pair in pairs])
+    expected, noise = np.zeros(len(pairs)), np.zeros(len(pairs))
+    for verdict in (True, False, None):
+        of = np.array([pair.positive is verdict for pair in pairs])
+        known = of & labelled
+        if not of.any():
+            continue
+        share = np.where(known, weights / drawn, 0.0)
+        share *= weights[of].sum() / share.sum()
+        expected[of] = float(share @ says) / share.sum()
+        noise += share * (says - expected)
+    value = float(weights @ expected)
+    spread = value * (1 - value)
+    if not spread:
+        return estimate
+    residuals = weights * (expected - value) + noise
+    parts = np.append(sample.within(residuals), [sample.cluster**2 * spread] * _UNSEEN)
+    size = spread / (float(parts.sum()) + sample.across(residuals))
+    found = _wilson(value, size, min(1 / sample.query - 1, max(_FREEDOM_LEAST, _freedom(parts))))
+    return Estimate(estimate.value, min(estimate.low, found.low), max(estimate.high, found.high))
 
 
 def _nothing(intended: int) -> Rate:
