@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import pytrec_eval
 from click.testing import Result
 from typer.testing import CliRunner
 
@@ -121,6 +122,53 @@ def test_retrieval_alone_is_not_judged(assay: Assay) -> None:
         assert "autoeval_label" not in each
     assert document["retrieval"]["standard"]["questions"] == 11
     assert document["retrieval"]["reference"]["recall_all@10"] == 1.0
+
+
+def exported(*arguments: str, code: int = 0) -> Result:
+    found = CliRunner().invoke(app, ["eval", "export", *arguments])
+    assert found.exit_code == code, found.output
+    return found
+
+
+def test_trec_eval_computes_the_standard_metrics_from_the_exported_files(assay: Assay, tmp_path: Path) -> None:
+    asked = [row(f"thing{n}", sessions=12, evidence=(n % 4, 4 + n % 5)[: 1 + n % 2]) for n in range(20)]
+    asked.append(row("nothing_abs", answer="You did not say."))
+    write(tmp_path / "many.json", asked)
+    found = CliRunner().invoke(
+        app, ["eval", "longmemeval", "many.json", "--retrieval-only", "--output", "out.jsonl", "--progress", "none"]
+    )
+    assert found.exit_code == 0, found.output
+    results = exported("out.jsonl", "--format", "trec")
+    judgements = exported("out.jsonl", "--format", "trec-qrels", "--dataset", "many.json")
+    assert "1 case(s) without expected documents have no line" in judgements.stderr
+    measures = {"recip_rank", "ndcg_cut", "P", "recall", "success"}
+    evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(judgements.stdout.splitlines()), measures)
+    theirs = evaluator.evaluate(pytrec_eval.parse_run(results.stdout.splitlines()))
+    compared = 0
+    for each in lines("out.jsonl"):
+        ours = each.get("metrics", {}).get("standard", {})
+        for name, trec in (
+            ("recall@5", "recall_5"), ("recall@10", "recall_10"), ("precision@5", "P_5"), ("ndcg@10", "ndcg_cut_10"),
+            ("hit@1", "success_1"), ("mrr", "recip_rank"),
+        ):  # fmt: skip
+            if ours:
+                compared += 1
+                assert ours[name] == pytest.approx(theirs[each["question_id"]][trec], abs=1e-9), (name, each)
+    assert compared == 20 * 6
+    assert results.stdout.splitlines()[0].endswith(" out"), "the tag is the name of the file"
+
+
+def test_an_output_is_exported_for_its_dataset_and_as_trec_alone(assay: Assay, tmp_path: Path) -> None:
+    assay("--retrieval-only", "--output", "out.jsonl")
+    write(tmp_path / "other.json", [row("another")])
+    for arguments, said in (
+        (("--format", "captured"), "use trec or trec-qrels"),
+        (("--format", "trec-qrels"), "pass --dataset"),
+        (("--format", "trec", "--dataset", "other.json"), "trec needs no --dataset"),
+        (("--format", "trec-qrels", "--dataset", "other.json"), "is not the dataset of out.jsonl"),
+        (("--format", "trec-qrels", "--dataset", "missing.json"), "cannot be read"),
+    ):
+        assert said in " ".join(exported("out.jsonl", *arguments, code=2).output.split())
 
 
 def test_output_and_summary_are_private_files_and_the_output_has_questions_only(assay: Assay, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ the number of results from there on.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay_evals.dataset.model import Case, Dataset
@@ -30,13 +30,19 @@ class Exported:
 
 def trec_run(run: Run) -> Exported:
     """Return lines `qid Q0 docid rank score tag`. Raises `RunError` for an id with white space."""
-    tag = _SEPARATES.sub("_", run.run_id) or "assay"
-    lines = [
-        f"{_word(result.case_id, result)} Q0 {_word(document, result)} {rank} {len(result.retrieved) - rank + 1} {tag}"
-        for result in run.results
-        for rank, document in enumerate(result.retrieved, start=1)
-    ]
-    empty = sum(not result.retrieved for result in run.results)
+    return trec_results(((result.case_id, result.retrieved) for result in run.results), run.run_id)
+
+
+def trec_results(rankings: Iterable[tuple[str, Sequence[str]]], name: str) -> Exported:
+    """Return rankings by the ids of their cases, as `trec_run` does. `name`: of the run."""
+    tag = _SEPARATES.sub("_", name) or "assay"
+    lines, empty = list[str](), 0
+    for case_id, ranking in rankings:
+        lines += [
+            f"{_word(case_id, case_id)} Q0 {_word(document, case_id)} {rank} {len(ranking) - rank + 1} {tag}"
+            for rank, document in enumerate(ranking, start=1)
+        ]
+        empty += not ranking
     return Exported(lines, _notes({"without results have no line: trec_eval counts them only with -c": empty}))
 
 
@@ -45,13 +51,17 @@ def trec_qrels(run: Run, dataset: Dataset) -> Exported:
 
     Raises `RunError` for an id with white space.
     """
-    pairs = list(_asked(run, dataset))
-    lines = [
-        f"{_word(case.id, result)} 0 {_word(document, result)} {grade}"
-        for result, case in pairs
-        for document, grade in case.relevance.items()
-    ]
-    unjudged = sum(not case.relevance for _, case in pairs)
+    return trec_judgements((case.id, case.relevance) for _, case in _asked(run, dataset))
+
+
+def trec_judgements(judgements: Iterable[tuple[str, Mapping[str, int]]]) -> Exported:
+    """Return judgements by the ids of their cases, as `trec_qrels` does."""
+    lines, unjudged = list[str](), 0
+    for case_id, relevance in judgements:
+        lines += [
+            f"{_word(case_id, case_id)} 0 {_word(document, case_id)} {grade}" for document, grade in relevance.items()
+        ]
+        unjudged += not relevance
     return Exported(lines, _notes({"without expected documents have no line": unjudged}))
 
 
@@ -108,11 +118,11 @@ def _asked(run: Run, dataset: Dataset) -> Iterator[tuple[CaseResult, Case]]:
         yield result, cases[result.case_id]
 
 
-def _word(text: str, result: CaseResult) -> str:
+def _word(text: str, case_id: str) -> str:
     if not text or _SEPARATES.search(text):
-        what = "its id" if text == result.case_id else "the id of a document"
+        what = "its id" if text == case_id else "the id of a document"
         raise RunError(
-            f"case {result.case_id!r}: {what} is empty or contains white space, which separates the fields of a TREC line:"
+            f"case {case_id!r}: {what} is empty or contains white space, which separates the fields of a TREC line:"
             " export with --format captured or qrels"
         )
     return text

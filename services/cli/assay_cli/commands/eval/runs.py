@@ -11,7 +11,7 @@ from assay_cli.options import AsJsonLines, DataDirectory, InStore, RunsFolder
 from assay_cli.output.terminal import echo, emit, ends_quietly
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.evaluations import run_store as evaluation_store
-from assay_operations.evaluations.export_run import RunFormat, exported
+from assay_operations.evaluations.export_run import RunFormat, exported, exported_longmemeval
 from assay_operations.evaluations.import_run import import_trec
 from assay_operations.evaluations.runs import DEFAULT_RUNS, document_of, find_run, list_folder
 from assay_operations.evaluations.tags import tags_of
@@ -96,7 +96,10 @@ def import_run(
 
 
 def export_run(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="Name or folder of the run.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="Name or folder of the run, or an output file of `assay eval longmemeval`."),
+    ],
     form: Annotated[
         RunFormat,
         typer.Option(
@@ -115,7 +118,10 @@ def export_run(
     Cases and facts that a format cannot contain are counted on stderr. An ID that it cannot contain ends the command before anything is
     printed.
     """
-    made = exported(evaluation_store.stored(name, data) if in_store else find_run(name, runs), form, dataset)
+    if not in_store and Path(name).is_file():
+        made = exported_longmemeval(Path(name), form, dataset)
+    else:
+        made = exported(evaluation_store.stored(name, data) if in_store else find_run(name, runs), form, dataset)
     with ends_quietly():
         for line in made.lines:
             emit(line)
