@@ -451,6 +451,19 @@ def test_findings_and_rates_exit_with_1_only_if_asked_to(rig: Rig) -> None:
     rig.report(*rig.file("agree"), "--no-store", "--top-k", "2", "--fail-on", "info", "--max-rate", "0")
 
 
+def test_a_limit_is_exceeded_only_if_it_is_whatever_the_pairs_with_an_error_are(rig: Rig) -> None:
+    rig.captured(
+        *(answer(n, query=f"question {n}", contexts=contexts(5, 9, name=f"doc-{n}")) for n in range(12)),
+        *(answer(50 + n, query=f"misquote {n}", contexts=contexts(5, 5, name=f"m{n}")) for n in range(24)),
+    )
+    report = rig.report("--from-capture", "--no-store")
+    rate = report["rates"]["queries"]
+    assert (rate["estimate"], rate["errors"]) == (1.0, 24)
+    assert rate["bounds"][0] < 12 / 36 < 0.6 < rate["lower"]
+    rig.report("--from-capture", "--no-store", "--max-rate", "0.6")
+    rig.report("--from-capture", "--no-store", "--max-rate", f"{rate['bounds'][0] - 0.01:.3f}", code=1)
+
+
 def test_a_refuted_finding_does_not_fail_a_run_and_one_that_is_confirmed_again_does(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

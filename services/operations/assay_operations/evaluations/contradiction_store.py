@@ -34,8 +34,8 @@ WITH
     stored AS (SELECT run_id FROM contradiction_runs WHERE project = {{project:String}}),
     found AS
     (
-        SELECT finding_id, pair_key, argMax(pair_id, (started_at, run_id)) AS last_pair, argMax(query_key, (started_at, run_id)) AS query,
-            argMax(run_id, (started_at, run_id)) AS last_run, max(started_at) AS seen
+        SELECT finding_id, pair_key, argMax(pair_id, (started_at, run_id)) AS last_pair,
+            argMax(query_key, (started_at, run_id)) AS question, argMax(run_id, (started_at, run_id)) AS last_run, max(started_at) AS seen
         FROM contradiction_pairs
         WHERE project = {{project:String}} AND finding_id != '' AND run_id GLOBAL IN (SELECT run_id FROM stored)
         GROUP BY finding_id, pair_key
@@ -49,7 +49,8 @@ WITH
     missed AS ({MISSED}),
     runs AS (SELECT run_id, sampling, scope FROM contradiction_runs WHERE project = {{project:String}})
 SELECT finding_id, last_pair, found.pair_key, toUnixTimestamp64Milli(seen) AS seen_ms,
-    toUnixTimestamp64Milli(greatest(judged.at, seen)) AS judged_ms, toUnixTimestamp64Milli(missed.at), query, runs.sampling, runs.scope
+    toUnixTimestamp64Milli(greatest(judged.at, seen)) AS judged_ms, toUnixTimestamp64Milli(missed.at),
+    found.question, runs.sampling, runs.scope
 FROM found
 GLOBAL LEFT JOIN judged ON judged.pair_key = found.pair_key
 GLOBAL LEFT JOIN missed ON missed.pair_key = found.pair_key
