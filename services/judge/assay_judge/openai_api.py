@@ -106,9 +106,9 @@ def host_of(settings: JudgeSettings) -> str:
 
 
 def endpoint_of(settings: JudgeSettings) -> str:
-    """Return the API's host, and its path unless it is that of most APIs: a gateway may have a model at each path.
+    """Return the API's host, and its path unless it is that of most APIs.
 
-    The path is hashed, because it may contain a key.
+    A gateway may have a model at each path. The path is hashed, because it may contain a key.
     """
     path = urlsplit(settings.base_url or OPENAI).path.strip("/")
     usual = path in ("", urlsplit(OPENAI).path.strip("/"))

@@ -1,4 +1,4 @@
-"""Page of contradictions: how often retrieved documents contradict each other, over time, and what to correct."""
+"""Page of contradictions: how often retrieved documents contradict each other, and what to correct."""
 
 import asyncio
 from collections import Counter

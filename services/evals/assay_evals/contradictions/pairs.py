@@ -80,7 +80,7 @@ def query_key(query: str) -> str:
 
 
 def keys_of(question: Question) -> frozenset[str]:
-    """Return the identities of all pairs of a question's documents, also of those that are not in a sample."""
+    """Return the identities of all pairs of a question's documents, in a sample or not."""
     return frozenset(key_of(question.query, one.id, other.id) for one, other in combinations(question.documents, 2))
 
 

@@ -283,7 +283,7 @@ def finding_lines(finding: Mapping[str, Any]) -> Iterator[str]:
 
 
 def rate_text(rate: Mapping[str, Any] | Rate, what: str) -> str | None:
-    """Return a rate with its interval and coverage, and with its bounds if the judge failed; None without any."""
+    """Return a rate with interval, coverage and, if the judge failed, bounds; None without any."""
     each = asdict(rate) if isinstance(rate, Rate) else rate
     said = None
     if each["estimate"] is not None:

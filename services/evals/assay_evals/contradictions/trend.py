@@ -150,7 +150,7 @@ def _lines(trend: Trend, most: float) -> Iterator[str]:
 
 
 def notes_of(point: Point) -> Iterator[str]:
-    """Yield what labels and errors say of the rate of a run: the corrected rate, or what the errors leave open."""
+    """Yield the corrected rate of a run, or what its errors leave open."""
     corrected = point.corrected
     if corrected is not None:
         yield f"corrected by labels: {corrected.estimate:.1%} [{corrected.lower:.1%}, {corrected.upper:.1%}]"

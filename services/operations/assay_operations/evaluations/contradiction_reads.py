@@ -27,7 +27,7 @@ NOTE_CHARS = 2_000
 
 
 class Outcome(StrEnum):
-    """What the judge made of a pair: labels are drawn within each."""
+    """Outcome of judging a pair; labels are drawn within each."""
 
     CONTRADICTION = "contradiction"
     ERROR = "error"
@@ -270,7 +270,7 @@ def findings(data: Path, project: str, since_ms: int, *, every: bool = False) ->
 def findings_in(
     client: "Client", project: str, since_ms: int, until_ms: int = OPEN_END_MS, *, every: bool = False
 ) -> list[dict[str, Any]]:
-    """Return the findings of a project that were last seen in a range of time (Unix ms), as `findings` does."""
+    """Return the findings of a project that were last seen in a range of time (Unix ms)."""
     from assay_evals.contradictions.judging import NEXT_STEP, Verdict
 
     wanted = {"project": project, "since": since_ms, "until": until_ms}
@@ -369,7 +369,9 @@ def _sample(
 def label_pair(
     data: Path, project: str, pair_id: str, label: str, actor: Actor, *, in_queue: int | None = None, note: str = ""
 ) -> None:
-    """Store a person's label of a pair (confirm, refute; in the queue also skip), which replaces an earlier one by the same person.
+    """Store a person's label of a pair, which replaces an earlier one by the same person.
+
+    `label`: confirm or refute; in the queue also skip, which is none.
 
     `in_queue`: the size of the sample that the pair was labelled in, blind: only such labels correct the rate, and no label outside of the
     queue replaces them. The identity `console` writes it, as every label of a person. Raises `OperationError`.

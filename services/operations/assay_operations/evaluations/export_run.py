@@ -51,7 +51,7 @@ def exported(run: "Run", form: RunFormat, dataset: Path | None) -> "Exported":
 
 
 def exported_longmemeval(output: Path, form: RunFormat, dataset: Path | None) -> "Exported":
-    """Export the output of `assay eval longmemeval` as TREC files: the ranked sessions, and those with the answer.
+    """Export an output of `assay eval longmemeval` as TREC: rankings, or the sessions with the answer.
 
     `dataset`: the file of the benchmark that it was asked from; judgements need it. Questions without evidence and those about what cannot
     be answered have no judgements, as in the command's own metrics. Raises `OperationError`.
