@@ -5831,6 +5831,4 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (24,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (25, '0025_rollup_repair.sql', 'e7b0580d29a80566f9c0a1db1061fe86d488fd95d0a8289beba4792b6902ea00');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (26, '0026_placeholder.sql', 'd8b72d5436df1b6a4e6fbb09295e87067b893f971cbc764a87c0bfba31bca335');
-
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (27, '0027_contradiction_ends.sql', '8dd3e8c683ddcbcaa3bb46a5bfcbf5aa9b4a511ca8d8bf6686393f631e018e41');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (26, '0026_contradiction_ends.sql', '8dd3e8c683ddcbcaa3bb46a5bfcbf5aa9b4a511ca8d8bf6686393f631e018e41');
