@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 _MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
 #: Hours that are looked at before days, which reaches back two days from an open end.
 _HOURS_FIRST = 72
-#: A bucket with more events than this is divided into finer ones.
-_FINE_ROWS = 10_000
+#: A bucket with more events than this is divided into finer ones. Finding the minute reads the rollup's blocks of every project: up to
+#: here, the events of the whole bucket are fewer rows.
+_FINE_ROWS = 50_000
 #: The rollups' times have 32 bits.
 _TIME_MAX_MS = 4_294_967_295_000
 #: The statuses that rollups count, of the kinds whose rows each of them describes.

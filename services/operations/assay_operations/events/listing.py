@@ -51,13 +51,13 @@ _SCORES = f"""SELECT event_id AS id, toString(project) AS of_project,
     argMax((toString(status), if(mapContains(metrics, 'faithfulness'), metrics['faithfulness'], NULL)), judged_at) AS last,
     toUInt64(0) AS positives, toUInt64(0) AS negatives
 FROM scores
-WHERE event_time >= {moment("low_ms")} AND event_time < {moment("upper_ms")}
+WHERE event_time >= {moment("low_ms")} AND event_time < {moment("upper_ms")} AND project IN {{projects:Array(String)}}
   AND event_id IN {{answers:Array(UUID)}} AND session_id IS NULL AND status != 'not_sampled'
 GROUP BY id, of_project"""  # noqa: S608 - a constant
 _FEEDBACK = f"""SELECT target_event_id AS id, toString(project) AS of_project, ('', CAST(NULL, 'Nullable(Float64)')) AS last,
     countIf(verdict = 'positive') AS positives, countIf(verdict = 'negative') AS negatives
 FROM feedback
-WHERE event_time >= {moment("given_from_ms")} AND event_time < {moment("given_to_ms")}
+WHERE event_time >= {moment("given_from_ms")} AND event_time < {moment("given_to_ms")} AND project IN {{projects:Array(String)}}
   AND target_event_id IN {{targets:Array(UUID)}}
 GROUP BY id, of_project"""  # noqa: S608 - a constant
 
@@ -227,6 +227,7 @@ def with_verdicts(queries: Queries, rows: tuple[EventRow, ...]) -> tuple[EventRo
         "upper_ms": upper_ms,
         "given_from_ms": low_ms - FEEDBACK_BEFORE_MS,
         "given_to_ms": upper_ms + FEEDBACK_WITHIN_MS,
+        "projects": sorted({row.project for row in rows}),
         "answers": [row.event_id for row in rows if row.kind is Kind.ANSWER],
         "targets": [row.event_id for row in rows if row.kind is not Kind.FEEDBACK],
     }
