@@ -2,7 +2,9 @@
 
 import itertools
 import time
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +24,7 @@ from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.fields import Kind
 from assay_schema.ids import first_row_at
 from assay_schema.settings import RetentionSettings
+from assay_store.config import BLOCK_ROWS
 from tests.support.sample_rows import (
     Json,
     answer,
@@ -38,6 +41,7 @@ from tests.support.sample_rows import (
 )
 from tests.support.store import StoreServer, refresh_rollups
 
+DEPLOYED = Path(__file__).parents[2] / "deploy/clickhouse/config.d/assay.xml"
 NOW_MS = int(time.time() * 1000)
 HOUR_MS = 3_600_000
 #: So much that a busy machine does not end a search early.
@@ -236,6 +240,31 @@ def test_rows_show_judging_and_feedback_and_the_beginning_of_long_text(empty: Cl
     assert (row.text, row.text_chars) == ("ä" * 200, 1_000)
     assert (row.judged, row.faithfulness, row.feedback, row.status) == ("scored", 0.25, "mixed", "cited")
     assert orjson.loads(orjson.dumps(row))["kind"] == "answer"
+
+
+def test_a_page_of_one_project_reads_few_of_the_stored_rows(empty: Client, sre: Client) -> None:
+    per_project, projects, hours = 4_000, [f"p{number}" for number in range(5)], 20
+    every_ms = hours * HOUR_MS // per_project
+    for half in (0, 1):  # two parts of the table, each with events of all projects and all hours
+        rows = [
+            at(NOW_MS - number * every_ms, candidate(project=project))
+            for project in projects
+            for number in range(half, per_project, 2)
+        ]
+        store(empty, "candidates", *rows)
+    refresh_rollups(empty)
+    page = list_events(sre, EventFilter(project="p1"), Range(0, NOW_MS + 1), budget_s=BUDGET_S)
+    assert len(page.rows) == 50
+    # With blocks of 8,192 rows, as the engine has by default, it would be all rows of p0 and p1, and most of p2 and p3.
+    assert page.rows_read <= 6_000, f"{page.rows_read} of {per_project * len(projects)} rows"
+
+
+def test_tables_are_created_with_the_same_small_blocks_in_both_kinds_of_store(owner: Client) -> None:
+    names = {"tables": [*TABLES, "rollup_minute"]}
+    sql = "SELECT DISTINCT extract(engine_full, 'index_granularity = ([0-9]+)') FROM system.tables WHERE database = 'assay_base' AND name IN {tables:Array(String)}"
+    [[rows]] = owner.query(sql, names).result_rows
+    deployed = ET.parse(DEPLOYED).findtext("merge_tree/index_granularity")  # noqa: S314
+    assert (rows, deployed) == (str(BLOCK_ROWS), str(BLOCK_ROWS))
 
 
 def test_a_search_says_how_far_it_came_and_goes_on_from_there(empty: Client, sre: Client) -> None:
