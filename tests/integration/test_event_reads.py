@@ -261,7 +261,10 @@ def test_a_page_of_one_project_reads_few_of_the_stored_rows(empty: Client, sre: 
 
 def test_tables_are_created_with_the_same_small_blocks_in_both_kinds_of_store(owner: Client) -> None:
     names = {"tables": [*TABLES, "rollup_minute"]}
-    sql = "SELECT DISTINCT extract(engine_full, 'index_granularity = ([0-9]+)') FROM system.tables WHERE database = 'assay_base' AND name IN {tables:Array(String)}"
+    sql = (
+        "SELECT DISTINCT extract(engine_full, 'index_granularity = ([0-9]+)') FROM system.tables"
+        " WHERE database = 'assay_base' AND name IN {tables:Array(String)}"
+    )
     [[rows]] = owner.query(sql, names).result_rows
     deployed = ET.parse(DEPLOYED).findtext("merge_tree/index_granularity")  # noqa: S314
     assert (rows, deployed) == (str(BLOCK_ROWS), str(BLOCK_ROWS))
