@@ -4097,7 +4097,7 @@ ALTER TABLE `assay_base_local`.contradiction_pairs ON CLUSTER '{cluster}'
     ADD COLUMN IF NOT EXISTS query_key String DEFAULT lower(substring(hex(SHA256(query)), 1, 32)) COMMENT 'Question, hashed: the same for each pair of it.' CODEC(ZSTD(1)) AFTER pair_key;
 
 ALTER TABLE `assay_base_local`.contradiction_labels ON CLUSTER '{cluster}'
-    MODIFY COLUMN label Enum8('confirm' = 1, 'refute' = 2, 'skip' = 3) COMMENT 'confirm: the texts contradict each other; refute: they do not; skip: the labeller did not decide, so it is no label. The set is closed.' CODEC(ZSTD(1));
+    MODIFY COLUMN label Enum8('confirm' = 1, 'refute' = 2, 'skip' = 3) COMMENT 'confirm: the texts contradict each other; refute: they do not; skip: the labeller did not decide, so it does not count as one. The set is closed.' CODEC(ZSTD(1));
 
 ALTER TABLE `assay_base_local`.contradiction_labels ON CLUSTER '{cluster}' COMMENT COLUMN IF EXISTS probability 'Probability with which the queue drew the pair among those with its verdict, or among those with an error; null for a label outside of the queue.';
 
@@ -4180,7 +4180,7 @@ CREATE OR REPLACE VIEW `assay_local`.contradiction_labels ON CLUSTER '{cluster}'
     project LowCardinality(String) COMMENT 'The tenant.',
     pair_id String COMMENT 'The pair, as in its row.',
     created_at DateTime64(3, 'UTC') COMMENT 'As in the row of the pair, so that a label goes with its pair. Retention counts from here.',
-    label Enum8('confirm' = 1, 'refute' = 2, 'skip' = 3) COMMENT 'confirm: the texts contradict each other; refute: they do not; skip: the labeller did not decide, so it is no label. The set is closed.',
+    label Enum8('confirm' = 1, 'refute' = 2, 'skip' = 3) COMMENT 'confirm: the texts contradict each other; refute: they do not; skip: the labeller did not decide, so it does not count as one. The set is closed.',
     probability Nullable(Float64) COMMENT 'Probability with which the queue drew the pair among those with its verdict, or among those with an error; null for a label outside of the queue.',
     labeller String COMMENT 'Name of the person who labelled.',
     labelled_at DateTime64(6, 'UTC') COMMENT 'When it was labelled (clock of the host, UTC, microseconds).',
@@ -5143,7 +5143,7 @@ CREATE TABLE IF NOT EXISTS `assay`.contradiction_labels ON CLUSTER '{cluster}'
     project LowCardinality(String) COMMENT 'The tenant.',
     pair_id String COMMENT 'The pair, as in its row.',
     created_at DateTime64(3, 'UTC') COMMENT 'As in the row of the pair, so that a label goes with its pair. Retention counts from here.',
-    label Enum8('confirm' = 1, 'refute' = 2, 'skip' = 3) COMMENT 'confirm: the texts contradict each other; refute: they do not; skip: the labeller did not decide, so it is no label. The set is closed.',
+    label Enum8('confirm' = 1, 'refute' = 2, 'skip' = 3) COMMENT 'confirm: the texts contradict each other; refute: they do not; skip: the labeller did not decide, so it does not count as one. The set is closed.',
     probability Nullable(Float64) COMMENT 'Probability with which the queue drew the pair among those with its verdict, or among those with an error; null for a label outside of the queue.',
     labeller String COMMENT 'Name of the person who labelled.',
     labelled_at DateTime64(6, 'UTC') COMMENT 'When it was labelled (clock of the host, UTC, microseconds).',
@@ -5831,4 +5831,4 @@ INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (24,
 
 INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (25, '0025_rollup_repair.sql', 'e7b0580d29a80566f9c0a1db1061fe86d488fd95d0a8289beba4792b6902ea00');
 
-INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (26, '0026_contradiction_ends.sql', '8dd3e8c683ddcbcaa3bb46a5bfcbf5aa9b4a511ca8d8bf6686393f631e018e41');
+INSERT INTO `assay_base`.schema_migrations (version, name, checksum) VALUES (26, '0026_contradiction_ends.sql', '088ee583460729e3675cfdfb947b5cbb9d0b16a4f5781a305ac4789b8eed104f');

@@ -10,7 +10,7 @@ ALTER TABLE ${base}.contradiction_pairs
     ADD COLUMN IF NOT EXISTS query_key String DEFAULT lower(substring(hex(SHA256(query)), 1, 32)) COMMENT 'Question, hashed: the same for each pair of it.' CODEC(ZSTD(1)) AFTER pair_key;
 
 ALTER TABLE ${base}.contradiction_labels
-    MODIFY COLUMN label Enum8('confirm' = 1, 'refute' = 2, 'skip' = 3) COMMENT 'confirm: the texts contradict each other; refute: they do not; skip: the labeller did not decide, so it is no label. The set is closed.' CODEC(ZSTD(1));
+    MODIFY COLUMN label Enum8('confirm' = 1, 'refute' = 2, 'skip' = 3) COMMENT 'confirm: the texts contradict each other; refute: they do not; skip: the labeller did not decide, so it does not count as one. The set is closed.' CODEC(ZSTD(1));
 
 ALTER TABLE ${base}.contradiction_labels COMMENT COLUMN IF EXISTS probability 'Probability with which the queue drew the pair among those with its verdict, or among those with an error; null for a label outside of the queue.';
 
@@ -93,7 +93,7 @@ CREATE OR REPLACE VIEW ${views}.contradiction_labels
     project LowCardinality(String) COMMENT 'The tenant.',
     pair_id String COMMENT 'The pair, as in its row.',
     created_at DateTime64(3, 'UTC') COMMENT 'As in the row of the pair, so that a label goes with its pair. Retention counts from here.',
-    label Enum8('confirm' = 1, 'refute' = 2, 'skip' = 3) COMMENT 'confirm: the texts contradict each other; refute: they do not; skip: the labeller did not decide, so it is no label. The set is closed.',
+    label Enum8('confirm' = 1, 'refute' = 2, 'skip' = 3) COMMENT 'confirm: the texts contradict each other; refute: they do not; skip: the labeller did not decide, so it does not count as one. The set is closed.',
     probability Nullable(Float64) COMMENT 'Probability with which the queue drew the pair among those with its verdict, or among those with an error; null for a label outside of the queue.',
     labeller String COMMENT 'Name of the person who labelled.',
     labelled_at DateTime64(6, 'UTC') COMMENT 'When it was labelled (clock of the host, UTC, microseconds).',
