@@ -135,6 +135,32 @@ def test_rows_of_a_killed_auditor_get_their_leaves_after_their_sources_are_gone(
     assert (audited.directory / BATCH_FILE).read_bytes() == b""
 
 
+def test_nothing_of_the_next_batch_is_written_after_a_batch_failed(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = audited.calls(6)
+    audited.watermark(calls[-1]["id"])
+    insert = Log._insert
+
+    def failing(self: Log, table: str, *rest: Any) -> None:
+        if table == "audit_leaves" and self.tree.size == 2:
+            raise OSError("full")
+        insert(self, table, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "_insert", failing)
+        patch.setattr("assay_auditor.auditor.PASS_S", 60.0)
+        auditor = audited.auditor(batch_rows=2)
+        auditor.step()
+        auditor.close()
+    assert "OSError" in auditor.problem
+    assert audited.size() == 2
+    assert audited.query("SELECT max(leaf_index) FROM assay.audit_rows") == [(3,)]
+    audited.audit()
+    assert mismatches(audited) == []
+    assert {each["event_id"] for each in calls} <= set(logged(audited))
+
+
 def test_values_that_a_crash_lost_without_the_file_of_the_batch_are_reported_and_the_log_goes_on(
     audited: Audited, caplog: pytest.LogCaptureFixture
 ) -> None:

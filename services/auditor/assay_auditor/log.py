@@ -12,7 +12,8 @@ can have read only its own, so that at most one signs.
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -135,13 +136,27 @@ class Log:
 
     def append(self, found: Sequence[Source]) -> None:
         """Append sources, in their order, in one batch. Raises `LogMovedError` before it writes leaves."""
-        leaves: list[Leaf] = []
-        previous = self._previous
-        for source in found:
-            leaf = leaf_of(source, self.tree.size + len(leaves), previous, self._secret)
-            previous = leaf.chain_hash
-            leaves.append(leaf)
-        self._write(leaves)
+        if found:
+            self.append_all([found])
+
+    def append_all(self, batches: Iterable[Sequence[Source]], written: Callable[[], object] = lambda: None) -> None:
+        """Append batches, none of them empty. While one is written, the next one is read and hashed.
+
+        `written` is called after each, in the thread that writes. After an error nothing further is written. Raises like `append`.
+        """
+        size, previous = self.tree.size, self._previous
+        with ThreadPoolExecutor(1) as writer:
+            writing: Future[None] | None = None
+            for found in batches:
+                leaves: list[Leaf] = []
+                for source in found:
+                    leaves.append(leaf_of(source, size, previous, self._secret))
+                    size, previous = size + 1, leaves[-1].chain_hash
+                if writing:
+                    writing.result()
+                writing = writer.submit(self._write, leaves, written)
+            if writing:
+                writing.result()
 
     def sign(self) -> bool:
         """Sign a checkpoint if the log has grown. Raises `LogDamagedError`, `LogMovedError` and `OSError` too.
@@ -424,9 +439,7 @@ class Log:
                 BATCH_FILE,
             )
 
-    def _write(self, leaves: Sequence[Leaf]) -> None:
-        if not leaves:
-            return
+    def _write(self, leaves: Sequence[Leaf], written: Callable[[], object]) -> None:
         disclosures = self._disclosures(leaves)
         self._expect_end()
         self._expect_rows(())
@@ -436,6 +449,7 @@ class Log:
         self._insert("audit_disclosures", disclosures, _DISCLOSURE)
         self._add_leaves(leaves)
         drop_batch(self._directory)
+        written()
 
     def _disclosures(self, leaves: Sequence[Leaf]) -> bytes:
         """Return the rows of the disclosures of leaves, with the columns `_DISCLOSURE`."""
