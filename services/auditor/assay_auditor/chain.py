@@ -19,9 +19,7 @@ CHAINED = (
     "id", "occurred_at", "source_connection_id", "caller_id", "tool_name", "status", "refusal_reason", "cost_class",
     "pii_categories", "ast_shape_hash", "rule_id", "fingerprint", "fingerprint_version",
 )  # fmt: skip
-_REQUIRED = tuple(
-    name for name in CHAINED if name not in ("caller_id", "refusal_reason", "ast_shape_hash", "rule_id")
-)
+_REQUIRED = tuple(name for name in CHAINED if name not in ("caller_id", "refusal_reason", "ast_shape_hash", "rule_id"))
 #: The closed set of reasons of a refusal.
 REFUSAL_REASONS = frozenset(
     ("pii_blocked", "allowlist_violation", "fragment_unsafe", "cost_cap_exceeded", "ambiguous_resolution", "schema_drift")
