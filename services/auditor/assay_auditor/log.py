@@ -60,7 +60,7 @@ class LogDamagedError(RuntimeError):
 
 
 class LogMovedError(RuntimeError):
-    """Another auditor writes the log, so that this one has to read its end again. Nothing is wrong with the log."""
+    """Another auditor writes the log, and this one has to read its end again. No damage."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -159,9 +159,9 @@ class Log:
                 writing.result()
 
     def sign(self) -> bool:
-        """Sign a checkpoint if the log has grown. Raises `LogDamagedError`, `LogMovedError` and `OSError` too.
+        """Sign a checkpoint if the log has grown. True if it has.
 
-        It is in the file, on disk, before it is in the store.
+        Raises `LogDamagedError`, `LogMovedError` and `OSError` too. The checkpoint is in the file, on disk, before it is in the store.
         """
         if self.tree.size == self.checkpoint_size:
             self.covered_at = time.time()

@@ -484,7 +484,7 @@ def audit_log(client: "Store", database: str, origin: str) -> tuple[int, int, fl
 
 
 def late_anchors(log: AuditLog, configured: Sequence["Anchor"]) -> list[tuple[str, int, float]]:
-    """Return each anchor, the leaves of its newest valid checkpoint, and the age of the first newer one in s."""
+    """Return each anchor, the leaves of its newest valid checkpoint, and the seconds since a newer one."""
     found = []
     for name, size in newest_sizes(log, configured).items():
         behind_s = log.query(
