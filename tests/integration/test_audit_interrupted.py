@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from assay_auditor import log as log_module
-from assay_auditor.keys import CHECKPOINT_FILE, load_or_create, notes_of
+from assay_auditor.keys import BATCH_FILE, CHECKPOINT_FILE, load_or_create, notes_of
 from assay_auditor.log import Log, LogMovedError
 from assay_auditor.merkle import root_of
 from assay_auditor.notes import Checkpoint
@@ -131,6 +132,52 @@ def test_rows_of_a_killed_auditor_get_their_leaves_after_their_sources_are_gone(
     wanted = {each["event_id"] for each in (*calls, *later)} | ({lost["failure_id"]} if number > 3 else set())
     assert {each for each in logged(audited) if each in {*wanted, lost["failure_id"]}} == wanted
     assert set(logged(audited).values()) == {1}
+    assert (audited.directory / BATCH_FILE).read_bytes() == b""
+
+
+def test_nothing_of_the_next_batch_is_written_after_a_batch_failed(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = audited.calls(6)
+    audited.watermark(calls[-1]["id"])
+    insert = Log._insert
+
+    def failing(self: Log, table: str, *rest: Any) -> None:
+        if table == "audit_leaves" and self.tree.size == 2:
+            raise OSError("full")
+        insert(self, table, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "_insert", failing)
+        patch.setattr("assay_auditor.auditor.PASS_S", 60.0)
+        auditor = audited.auditor(batch_rows=2)
+        auditor.step()
+        auditor.close()
+    assert "OSError" in auditor.problem
+    assert audited.size() == 2
+    assert audited.query("SELECT max(leaf_index) FROM assay.audit_rows") == [(3,)]
+    audited.audit()
+    assert mismatches(audited) == []
+    assert {each["event_id"] for each in calls} <= set(logged(audited))
+
+
+def test_values_that_a_crash_lost_without_the_file_of_the_batch_are_reported_and_the_log_goes_on(
+    audited: Audited, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither a file nor a source has them: no record may explain it, because that would hide a deletion as well."""
+    audited.calls(2)
+    audited.watermark()
+    killed_at(audited, 2)
+    kept = audited.directory / BATCH_FILE
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    kept.write_bytes(b'["cut\n[]\n7\n[1,2,3,4]\n["log",0,"digest","text","",""]\n' + kept.read_bytes()[:20])
+    deleted(audited, "tool_calls")
+    audited.calls(1, start=100)
+    audited.watermark()
+    audited.audit()
+    assert {each[:2] for each in mismatches(audited)} == {("missing_disclosure", 0), ("missing_disclosure", 1)}
+    assert audited.size() == 3
+    assert any("values of personal fields of 2 rows are lost" in each.message for each in caplog.records)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 6])
@@ -194,14 +241,14 @@ def test_a_copy_with_a_smaller_id_after_the_leaf_changes_nothing(audited: Audite
     assert (logged(audited), mismatches(audited)) == (before, [])
 
 
-def test_a_name_that_was_erased_before_the_leaf_stays_erased(audited: Audited) -> None:
+def test_a_name_that_was_deleted_before_the_leaf_stays_deleted_and_is_reported(audited: Audited) -> None:
     audited.calls(1)
     audited.watermark()
     killed_at(audited, 3)
     [[caller]] = audited.query("SELECT caller_id FROM assay.audit_rows WHERE leaf_index = 0")
     deleted(audited, "audit_disclosures", f"digest = '{caller}'")
     audited.audit()
-    assert mismatches(audited) == []
+    assert [each[:2] for each in mismatches(audited)] == [("missing_disclosure", 0)]
     assert audited.query(f"SELECT count() FROM assay.audit_disclosures WHERE digest = '{caller}'") == [(0,)]
 
 
@@ -405,12 +452,16 @@ def test_of_different_rows_at_one_place_one_is_taken_when_nobody_can_be_writing_
     lost = [failure(), failure()]
     audited.insert("capture_failures", *lost)
 
-    def killed(*_: Any) -> None:
-        raise OSError("killed")
+    insert = Log._insert
+
+    def killed(self: Log, table: str, *rest: Any) -> None:
+        if table == "audit_disclosures":
+            raise OSError("killed")
+        insert(self, table, *rest)
 
     with monkeypatch.context() as patch:
         patch.setattr(Log, "_expect_rows", lambda *_: None)
-        patch.setattr(Log, "_add_disclosures", killed)
+        patch.setattr(Log, "_insert", killed)
         for (log, sources), each in zip(started_logs, lost, strict=True):
             with pytest.raises(OSError, match="killed"):
                 log.append(sources.by_ids([("lost", each["failure_id"])]))

@@ -14,6 +14,7 @@ import pytest
 from assay_auditor.disclosures import opened
 from assay_auditor.log import Log
 from assay_auditor.notes import Checkpoint, Verifier
+from assay_auditor.rows import Source
 from assay_auditor.sources import Sources
 from assay_operations.audit_log import AuditLog, disclosed, found_row
 from assay_operations.golden.save import Review, retire_case, save_case
@@ -148,7 +149,10 @@ def test_small_batches_and_large_ones_give_the_same_leaves_of_events(audited: Au
     assert audited.query(f"SELECT {events} ORDER BY place") == small != []
 
 
-def test_events_that_are_deleted_between_two_batches_hold_up_no_later_ones(audited: Audited) -> None:
+def test_events_that_are_deleted_between_two_batches_hold_up_no_later_ones(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay_auditor.auditor.PASS_S", 0.0)  # one batch a pass
     calls = audited.calls(30)
     audited.watermark()
     auditor = audited.auditor(batch_rows=2)
@@ -276,6 +280,38 @@ def test_checkpoints_are_in_the_file_and_in_the_store_and_cover_the_log(audited:
     assert sizes[-1] == audited.size()
     content = (audited.directory / "checkpoints.txt").read_text()
     assert all(note in content for note in notes)
+
+
+def test_the_next_batch_is_read_while_one_is_written_and_checkpoints_are_signed_in_between(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = audited.calls(6)
+    audited.watermark(calls[-1]["id"])
+    read: list[int] = []
+    signed: list[int] = []
+    events, insert, sign = Sources.events, Log._insert, Log.sign
+
+    def reading(self: Sources, *rest: Any) -> list[Source]:
+        found = events(self, *rest)
+        read.append(len(found))
+        return found
+
+    def writing(self: Log, table: str, *rest: Any) -> None:
+        if table == "audit_rows" and self.tree.size == 0:
+            until(lambda: len(read) >= 2)
+        insert(self, table, *rest)
+
+    def signing(self: Log) -> bool:
+        signed.append(self.tree.size)
+        return sign(self)
+
+    monkeypatch.setattr(Sources, "events", reading)
+    monkeypatch.setattr(Log, "_insert", writing)
+    monkeypatch.setattr(Log, "sign", signing)
+    monkeypatch.setattr("assay_auditor.auditor.PASS_S", 60.0)
+    audited.audit(batch_rows=2, checkpoint_leaves=2)
+    assert read[:3] == [2, 2, 2]
+    assert signed[:3] == [2, 4, 6]
 
 
 def test_an_auditor_without_new_rows_signs_nothing(audited: Audited) -> None:

@@ -5,11 +5,13 @@ Nothing waits for the auditor. While it is away, or a problem stops it, the log 
 
 import logging
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from assay_auditor.keys import KeyFileError, Lock, load_or_create, next_signer
 from assay_auditor.log import Log, LogDamagedError, LogMovedError
 from assay_auditor.notes import Signed
+from assay_auditor.rows import Source
 from assay_auditor.sources import Sources
 from assay_runtime import metrics
 from assay_runtime.store import Client, connect, describe
@@ -19,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between looks for sources that were stored after the log had passed them.
 LATE_EVERY_S = 600.0
+#: Seconds after which a pass reads no further batch of events, so that losses, records and a stop do not wait for a backlog.
+PASS_S = 3.0
 
 
 class Auditor:
@@ -96,13 +100,12 @@ class Auditor:
 
     def _append(self, log: Log, sources: Sources) -> bool:
         most = self._settings.auditor.batch_rows
-        events = sources.events(log.places.get("event", 0), sources.watermark(), most)
-        log.append(events)
+        full = self._append_events(log, sources, most)
         lost = sources.lost(log.places.get("lost", 0), most)
         log.append(lost)
         operations = sources.operations(log.places.get("operation", 0), most)
         log.append(operations)
-        full = max(len(events), len(lost), len(operations)) >= most
+        full |= max(len(lost), len(operations)) >= most
         if not full and time.monotonic() >= self._late_at:
             self._late_at = time.monotonic() + LATE_EVERY_S  # also if the scan fails: it would be repeated in each pass
             for kind, reached in sorted(log.places.items()):
@@ -113,6 +116,23 @@ class Auditor:
                 full |= len(late) >= most
             if full:
                 self._late_at = 0.0
+        return full
+
+    def _append_events(self, log: Log, sources: Sources, most: int) -> bool:
+        """Append the next events, for `PASS_S` at most. True if there may be more."""
+        upto, ends = sources.watermark(), time.monotonic() + PASS_S
+        full = False
+
+        def batches() -> Iterator[list[Source]]:
+            nonlocal full
+            after = log.places.get("event", 0)
+            while found := sources.events(after, upto, most):
+                full, after = len(found) >= most, found[-1].place
+                yield found
+                if not full or time.monotonic() >= ends:
+                    break
+
+        log.append_all(batches(), lambda: self._sign(log, more=True))
         return full
 
     def _sign(self, log: Log, *, more: bool) -> None:

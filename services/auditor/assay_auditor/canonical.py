@@ -30,5 +30,6 @@ def _refuse_floats(value: Any) -> None:
     inner = value if isinstance(value, list | tuple) else value.values() if isinstance(value, Mapping) else ()
     if not _PLAIN.issuperset(map(type, inner)):
         for each in inner:
-            if type(each) not in _PLAIN:
+            kind = type(each)
+            if kind not in _PLAIN and not (kind is list and _PLAIN.issuperset(map(type, each))):
                 _refuse_floats(each)

@@ -19,7 +19,7 @@ CHAINED = (
     "id", "occurred_at", "source_connection_id", "caller_id", "tool_name", "status", "refusal_reason", "cost_class",
     "pii_categories", "ast_shape_hash", "rule_id", "fingerprint", "fingerprint_version",
 )  # fmt: skip
-_NULLABLE = frozenset(("caller_id", "refusal_reason", "ast_shape_hash", "rule_id"))
+_REQUIRED = tuple(name for name in CHAINED if name not in ("caller_id", "refusal_reason", "ast_shape_hash", "rule_id"))
 #: The closed set of reasons of a refusal.
 REFUSAL_REASONS = frozenset(
     ("pii_blocked", "allowlist_violation", "fragment_unsafe", "cost_cap_exceeded", "ambiguous_resolution", "schema_drift")
@@ -45,13 +45,13 @@ def chain_hash(previous: bytes, row: Mapping[str, Any]) -> bytes:
     """
     if len(previous) != len(GENESIS):
         raise ValueError(f"the previous chain_hash must be 32 bytes, not {len(previous)}")
-    chained = {}
-    for name in CHAINED:
-        if name not in row:
-            raise ValueError(f"the row lacks {name}")
-        if row[name] is None and name not in _NULLABLE:
+    try:
+        chained = {name: row[name] for name in CHAINED}
+    except KeyError as error:
+        raise ValueError(f"the row lacks {error.args[0]}") from None
+    for name in _REQUIRED:
+        if chained[name] is None:
             raise ValueError(f"{name} must not be null")
-        chained[name] = row[name]
     for name in ("fingerprint", "ast_shape_hash"):
         if chained[name] is not None and not is_hash(chained[name]):
             raise ValueError(f"{name} must be 64 lower-case hex digits")

@@ -23,7 +23,7 @@ def salt_of(secret: bytes, source: str, name: str) -> str:
     It is derived, not random, so that a batch that is written again has the same digests.
     """
     message = b"assay-audit-salt-1\x00" + source.encode() + b"\x00" + name.encode()
-    return _encoded(hmac.digest(secret, message, hashlib.sha256)[:_SALT_BYTES])
+    return _encoded(hmac.digest(secret, message, "sha256")[:_SALT_BYTES])
 
 
 def disclosure_of(salt: str, name: str, value: str) -> str:
@@ -56,4 +56,4 @@ def opened_of(digests: Collection[str], disclosures: Iterable[str]) -> dict[str,
 
 
 def _encoded(data: bytes) -> str:
-    return b2a_base64(data, newline=False).translate(_URL_SAFE).rstrip(b"=").decode()
+    return b2a_base64(data, newline=False).translate(_URL_SAFE, b"=").decode()

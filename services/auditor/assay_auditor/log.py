@@ -2,7 +2,8 @@
 
 One process at a time appends (`keys.Lock`). A batch is written as rows, disclosures, leaves: the leaves say how long the log is. An
 interrupted batch has rows without leaves; these get theirs before anything else is appended, from what the rows say: their sources may
-be gone. Rows come first, so that no disclosure is ever at a place that gets another row.
+be gone. Rows come first, so that no disclosure is ever at a place that gets another row; a file keeps the disclosures until the leaves are
+written, so that a crash in between loses no value.
 
 The lock is one of a directory. Against an auditor with another one, the end of the log is read before each batch, rows are read back
 before their leaves are written, and leaves before they are signed: of two auditors that wrote different leaves at one place, at most one
@@ -11,21 +12,27 @@ can have read only its own, so that at most one signs.
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import orjson
 
 from assay_auditor.chain import GENESIS, is_hash
-from assay_auditor.disclosures import opened
+from assay_auditor.disclosures import digest_of, opened
 from assay_auditor.keys import (
+    BATCH_FILE,
     CHECKPOINT_FILE,
     KEY_FILE,
     NEXT_FILE,
     ROTATION_FILE,
     KeyFileError,
     append_checkpoint,
+    drop_batch,
+    keep_batch,
+    kept_batch,
     last_notes,
     next_signer,
     replace_signer,
@@ -53,7 +60,7 @@ class LogDamagedError(RuntimeError):
 
 
 class LogMovedError(RuntimeError):
-    """Another auditor writes the log, so that this one has to read its end again. Nothing is wrong with the log."""
+    """Another auditor writes the log, and this one has to read its end again. No damage."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -129,18 +136,32 @@ class Log:
 
     def append(self, found: Sequence[Source]) -> None:
         """Append sources, in their order, in one batch. Raises `LogMovedError` before it writes leaves."""
-        leaves: list[Leaf] = []
-        previous = self._previous
-        for source in found:
-            leaf = leaf_of(source, self.tree.size + len(leaves), previous, self._secret)
-            previous = leaf.chain_hash
-            leaves.append(leaf)
-        self._write(leaves)
+        if found:
+            self.append_all([found])
+
+    def append_all(self, batches: Iterable[Sequence[Source]], written: Callable[[], object] = lambda: None) -> None:
+        """Append batches, none of them empty. While one is written, the next one is read and hashed.
+
+        `written` is called after each, in the thread that writes. After an error nothing further is written. Raises like `append`.
+        """
+        size, previous = self.tree.size, self._previous
+        with ThreadPoolExecutor(1) as writer:
+            writing: Future[None] | None = None
+            for found in batches:
+                leaves: list[Leaf] = []
+                for source in found:
+                    leaves.append(leaf_of(source, size, previous, self._secret))
+                    size, previous = size + 1, leaves[-1].chain_hash
+                if writing:
+                    writing.result()
+                writing = writer.submit(self._write, leaves, written)
+            if writing:
+                writing.result()
 
     def sign(self) -> bool:
-        """Sign a checkpoint if the log has grown. Raises `LogDamagedError`, `LogMovedError` and `OSError` too.
+        """Sign a checkpoint if the log has grown. True if it has.
 
-        It is in the file, on disk, before it is in the store.
+        Raises `LogDamagedError`, `LogMovedError` and `OSError` too. The checkpoint is in the file, on disk, before it is in the store.
         """
         if self.tree.size == self.checkpoint_size:
             self.covered_at = time.time()
@@ -220,7 +241,7 @@ class Log:
             "places": places,
             "rotation": rotation,
         }
-        self._insert("audit_checkpoints", [orjson.dumps(row)])
+        self._insert("audit_checkpoints", _lines([orjson.dumps(row)]))
 
     def _size(self, start: int) -> int:
         """Return the number of leaves.
@@ -365,6 +386,7 @@ class Log:
         if leaves:
             self._add_lacking(leaves, sources)
             self._add_leaves(leaves)
+        drop_batch(self._directory)
 
     def _expect_abandoned(self) -> None:
         """Raise `LogMovedError` if rows behind the end are so young that an auditor may be about to write their leaves."""
@@ -401,39 +423,46 @@ class Log:
         lacking = [leaf for leaf in leaves if leaf.row["sd"] and leaf.row["leaf_index"] not in known]
         if not lacking:
             return
-        stored = {(each.kind, each.source_id): each for each in sources.by_ids([_named(leaf) for leaf in lacking])}
-        made: list[Leaf] = []
-        for leaf in lacking:
-            source = stored.get(_named(leaf))
-            again = leaf_of(source, 0, GENESIS, self._secret).disclosures if source else ()
-            made.append(
-                replace(leaf, disclosures=tuple((digest, text) for digest, text in again if digest in leaf.row["sd"]))
+        texts = _disclosures_in(kept_batch(self._directory))
+        absent = [_named(leaf) for leaf in lacking if not texts.keys() >= set(leaf.row["sd"])]
+        for source in sources.by_ids(absent):  # another directory has the file
+            texts |= leaf_of(source, 0, GENESIS, self._secret).disclosures
+        made = [
+            replace(leaf, disclosures=tuple((each, texts[each]) for each in leaf.row["sd"] if each in texts))
+            for leaf in lacking
+        ]
+        self._insert("audit_disclosures", self._disclosures(made), _DISCLOSURE)
+        if gone := sum(len(leaf.disclosures) < len(leaf.row["sd"]) for leaf in made):
+            log.warning(
+                "values of personal fields of %d rows are lost: their sources are gone, and %s has none of them",
+                gone,
+                BATCH_FILE,
             )
-        self._add_disclosures(made)
-        if gone := sum(not leaf.disclosures for leaf in made):
-            log.warning("the sources of %d rows are gone, and with them the values of their personal fields", gone)
 
-    def _write(self, leaves: Sequence[Leaf]) -> None:
-        if not leaves:
-            return
+    def _write(self, leaves: Sequence[Leaf], written: Callable[[], object]) -> None:
+        disclosures = self._disclosures(leaves)
         self._expect_end()
         self._expect_rows(())
-        self._insert("audit_rows", (stored_row(leaf, self.origin) for leaf in leaves))
+        keep_batch(self._directory, disclosures)
+        self._insert("audit_rows", _lines(stored_row(leaf, self.origin) for leaf in leaves))
         self._expect_rows(leaves)
-        self._add_disclosures(leaves)
+        self._insert("audit_disclosures", disclosures, _DISCLOSURE)
         self._add_leaves(leaves)
+        drop_batch(self._directory)
+        written()
 
-    def _add_disclosures(self, leaves: Sequence[Leaf]) -> None:
+    def _disclosures(self, leaves: Sequence[Leaf]) -> bytes:
+        """Return the rows of the disclosures of leaves, with the columns `_DISCLOSURE`."""
         hidden = (
             [self.origin, leaf.row["leaf_index"], digest, text, leaf.row["project"], leaf.row["created_at"]]
             for leaf in leaves
             for digest, text in leaf.disclosures
         )
-        self._insert("audit_disclosures", map(orjson.dumps, hidden), _DISCLOSURE)
+        return _lines(map(orjson.dumps, hidden))
 
     def _add_leaves(self, leaves: Sequence[Leaf]) -> None:
         hashes = ([self.origin, leaf.hash.hex(), leaf.place, *map(leaf.row.get, _LEAF[3:])] for leaf in leaves)
-        self._insert("audit_leaves", map(orjson.dumps, hashes), _LEAF)
+        self._insert("audit_leaves", _lines(map(orjson.dumps, hashes)), _LEAF)
         for leaf in leaves:
             self.tree.append(leaf.hash)
             kind = "event" if leaf.row["kind"] in EVENT_KINDS else leaf.row["kind"]
@@ -484,13 +513,27 @@ class Log:
             raise LogDamagedError("the leaves in the store are others than were written: run assay audit verify --full")
         self._compared = tree
 
-    def _insert(self, table: str, lines: Iterable[bytes], columns: Sequence[str] = ()) -> None:
-        payload, rows = bytearray(), 0
-        for line in lines:  # one after another: each result of orjson has a buffer of kilobytes
-            payload += line
-            payload += b"\n"
-            rows += 1
-        insert_json_rows(self._client, f"{self._base}.{table}", bytes(payload), rows, columns)
+    def _insert(self, table: str, rows: bytes, columns: Sequence[str] = ()) -> None:
+        insert_json_rows(self._client, f"{self._base}.{table}", rows, rows.count(b"\n"), columns)
+
+
+def _lines(documents: Iterable[bytes]) -> bytes:
+    """Return documents of JSON, one a line."""
+    lines = bytearray()
+    for each in documents:  # one after another: each result of orjson has a buffer of kilobytes
+        lines += each
+        lines += b"\n"
+    return bytes(lines)
+
+
+def _disclosures_in(rows: bytes) -> dict[str, str]:
+    """Return the disclosures in rows of `_DISCLOSURE` by their digests, without rows that a crash damaged."""
+    found: dict[str, str] = {}
+    for row in rows.splitlines():
+        with suppress(ValueError, LookupError, TypeError, AttributeError):
+            text = orjson.loads(row)[3]
+            found[digest_of(text)] = text
+    return found
 
 
 def _named(leaf: Leaf) -> tuple[str, str]:

@@ -91,7 +91,10 @@ _AS_HASHED = {
 
 
 def columns_sql(names: Sequence[str]) -> str:
-    """Return the SQL of columns of `audit_rows` in the form that is hashed, each named like its column with `_` at the end."""
+    """Return the SQL of columns of `audit_rows` in the form that is hashed.
+
+    Each is named like its column, with `_` at the end.
+    """
     return ", ".join(f"{_AS_HASHED.get(name, name)} AS {name}_" for name in names)
 
 
@@ -161,7 +164,9 @@ def leaf_of(source: Source, index: int, previous: bytes, secret: bytes) -> Leaf:
 
 
 def leaf_of_row(row: Mapping[str, Any], index: int, previous: bytes) -> Leaf | None:
-    """Return the leaf of a stored row, without disclosures; None if it is not the row of this place that continues the chain.
+    """Return the leaf of a stored row, without disclosures.
+
+    None if it is not the row of this place that continues the chain.
 
     `row`: the columns `HASHED` in the form that is hashed, and `leaf_hash`.
     """

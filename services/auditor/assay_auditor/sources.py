@@ -91,7 +91,10 @@ FROM {_RECORDS}
 
 @dataclass(frozen=True)
 class _Stored:
-    """Where late sources of a kind are looked for: tables with a condition, the columns of id and place, and the kinds of their leaves."""
+    """Says where sources of a kind are stored.
+
+    Tables with a condition, the columns of id and place, and the kinds of their leaves.
+    """
 
     tables: tuple[str, ...]
     identity: str
@@ -250,7 +253,9 @@ class Sources:
         return self._ends[-1] if self._ends else upto
 
     def late(self, kind: str, reached: int, most: int) -> list[Source]:
-        """Return sources of a kind ("event", "lost" or "operation") that were stored after the log had passed their places.
+        """Return sources of a kind that were stored after the log had passed their places.
+
+        `kind`: "event", "lost" or "operation".
 
         Looks in the last day (`LATE_S`) below the place that the log has reached, or below the present if that is earlier: a clock that was
         ahead, and was set back since, leaves places that are later than the present. Ids are compared in the store, hour by hour; only
