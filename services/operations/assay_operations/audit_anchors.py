@@ -106,7 +106,7 @@ def _newest_of_each(log: AuditLog) -> dict[str, Kept]:
 
 
 def newest_sizes(log: AuditLog, configured: Sequence["Anchor"]) -> dict[str, int]:
-    """Return the leaves of the newest checkpoint of each anchor; 0 without one. Raises the driver's errors.
+    """Return the size of the newest checkpoint of each anchor; 0 without one. Raises the driver's errors.
 
     A row counts only if the anchor signed it, and the store has the same checkpoint, signed by a key of the log: the row alone may be
     forged. Without a public key at hand, no signature of the log is checked.
