@@ -1,6 +1,7 @@
 """An auditor that is killed, that comes second, or whose store had a wrong clock: the log stays whole, and each source has one leaf."""
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -10,22 +11,25 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from assay_auditor import log as log_module
+from assay_auditor.chain import GENESIS
 from assay_auditor.keys import BATCH_FILE, CHECKPOINT_FILE, load_or_create, notes_of
 from assay_auditor.log import Log, LogMovedError
 from assay_auditor.merkle import root_of
 from assay_auditor.notes import Checkpoint
-from assay_auditor.rows import record_id
+from assay_auditor.rows import Leaf, Source, leaf_of, record_id, stored_row
 from assay_auditor.sources import Sources
 from assay_operations.audit_log import AuditLog, Result, verify
-from assay_runtime.store import connect
-from assay_schema.ids import PLACES
+from assay_runtime.store import connect, insert_json_rows
+from assay_schema.ids import PLACES, new_event_id
 from assay_schema.settings import FILE_VARIABLE
 from tests.support.audited import ORIGIN, TABLES, Audited, failure, operation
 from tests.support.ports import free_port
@@ -276,6 +280,140 @@ def test_a_forged_row_behind_the_end_is_named_with_the_statement_that_removes_it
         assert mismatches(audited) == []
 
 
+def inserted(audited: Audited, *leaves: Leaf) -> None:
+    """Insert rows as somebody who has only the password of the auditor."""
+    with connect(audited.settings().store) as client:
+        rows = b"".join(stored_row(leaf, ORIGIN) + b"\n" for leaf in leaves)
+        insert_json_rows(client, "assay_base.audit_rows", rows, len(leaves))
+
+
+def end_of(audited: Audited) -> bytes:
+    """Return the last hash of the chain, for a row that continues it."""
+    found = audited.query("SELECT chain_hash FROM assay.audit_leaves ORDER BY leaf_index DESC LIMIT 1")
+    return bytes.fromhex(str(found[0][0])) if found else GENESIS
+
+
+def source_of(audited: Audited, call: Json) -> Source:
+    with connect(audited.settings().store) as client:
+        [source] = Sources(client, ORIGIN).by_ids([("tool_call", call["event_id"])])
+    return source
+
+
+def harmless(source: Source, **fields: Any) -> Source:
+    """Return a refused call as a successful one of another tool."""
+    return replace(
+        source, status="success", error_kind=None, tool_name="list_docs", caller_id=None, personal={}, **fields
+    )
+
+
+def signed_tools(audited: Audited, call: Json) -> list[str]:
+    """Return the tools of the rows of a call that have leaves."""
+    query = (
+        "SELECT DISTINCT toString(tool_name) FROM assay.audit_rows WHERE (leaf_index, leaf_hash) IN "
+        f"(SELECT leaf_index, leaf_hash FROM assay.audit_leaves) AND source_id = '{call['event_id']}'"
+    )
+    return [str(tool) for (tool,) in audited.query(query)]
+
+
+def unconfirmed() -> float:
+    return REGISTRY.get_sample_value("assay_audit_unconfirmed_rows_total") or 0.0
+
+
+REFUSED = {"status": "refused", "error_kind": "pii_blocked", "tool_name": "get_secret"}
+
+
+@pytest.mark.parametrize("as_kind", ["tool_call", "server_event"])
+def test_a_row_that_contradicts_its_source_is_never_signed_and_the_source_gets_its_leaf(
+    audited: Audited, as_kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The row continues the chain: its hashes are right."""
+    audited.calls(3)
+    audited.watermark()
+    audited.audit()
+    size = audited.size()
+    [call] = audited.calls(1, start=50, **REFUSED)
+    forged = harmless(source_of(audited, call), kind=as_kind)
+    inserted(audited, leaf_of(forged, size, end_of(audited), b"attacker" * 4))
+    audited.audit()
+    assert signed_tools(audited, call) == ["get_secret"]
+    [said] = [each.message for each in caplog.records if "contradict their sources" in each.message]
+    assert f"at leaf {size}:" in said
+    assert {(kind, index) for kind, index, _ in mismatches(audited)} >= {("second_row", size)}
+    audited.owner.command(said.partition("as owner: ")[2], settings={"mutations_sync": 2})
+    assert mismatches(audited) == []
+
+
+def test_a_row_whose_source_is_gone_is_signed_with_an_error_and_counted(
+    audited: Audited, caplog: pytest.LogCaptureFixture
+) -> None:
+    [call] = audited.calls(1)
+    audited.watermark()
+    audited.audit()
+    size = audited.size()
+    source = replace(source_of(audited, call), source_id=new_event_id(), caller_id=None, personal={})
+    inserted(audited, leaf_of(source, size, end_of(audited), b"attacker" * 4))
+    counted = unconfirmed()
+    audited.audit()
+    assert logged(audited)[source.source_id] == 1
+    [said] = [each.message for each in caplog.records if "nothing confirms" in each.message]
+    assert f"the first is leaf {size}:" in said
+    assert unconfirmed() == counted + 1
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_rows_that_the_file_of_the_batch_names_need_no_source(
+    audited: Audited, number: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls = audited.calls(2)
+    audited.watermark()
+    killed_at(audited, number)
+    deleted(audited, "tool_calls")
+    audited.audit()
+    assert {each["event_id"] for each in calls} <= set(logged(audited))
+    assert [each.message for each in caplog.records if each.levelno >= logging.WARNING] == []
+    assert mismatches(audited) == []
+
+
+@pytest.mark.parametrize("keeps_file", [True, False])
+def test_another_version_of_an_interrupted_row_is_not_taken_whatever_its_hash(
+    audited: Audited, keeps_file: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without the file of the batch, the source and the secret of the salts tell which one is true."""
+    [call] = audited.calls(1, **REFUSED)
+    audited.watermark()
+    killed_at(audited, 3)
+    [(_, genuine)] = behind_the_end(audited)
+    source = source_of(audited, call)
+    made = (leaf_of(harmless(source, duration_us=each), 0, GENESIS, b"attacker" * 4) for each in range(100_000))
+    forged = next(each for each in made if each.hash.hex() < genuine)
+    inserted(audited, forged)
+    if not keeps_file:
+        (audited.directory / BATCH_FILE).unlink()
+    audited.audit()
+    assert signed_tools(audited, call) == ["get_secret"]
+    [said] = [each.message for each in caplog.records if "as owner: " in each.message]
+    audited.owner.command(said.partition("as owner: ")[2], settings={"mutations_sync": 2})
+    assert mismatches(audited) == []
+
+
+def test_the_version_with_the_time_of_its_source_is_taken_before_one_with_another_time(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row with another place and time may be of a source that was stored again since."""
+    [call] = audited.calls(1)
+    audited.watermark()
+    killed_at(audited, 3)
+    [(_, genuine)] = behind_the_end(audited)
+    source = source_of(audited, call)
+    _, secret = load_or_create(audited.directory, ORIGIN)
+    made = (leaf_of(replace(source, place=source.place - each), 0, GENESIS, secret) for each in range(1, 100_000))
+    inserted(audited, next(each for each in made if each.hash.hex() < genuine))
+    (audited.directory / BATCH_FILE).unlink()
+    monkeypatch.setattr(log_module, "_CONTESTED_S", 0.0)
+    audited.audit()
+    assert audited.query("SELECT DISTINCT leaf_hash FROM assay.audit_leaves WHERE leaf_index = 0") == [(genuine,)]
+
+
 def stored_at(seconds: float) -> str:
     """Return the time of the store when its clock was off by seconds."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() + seconds))
@@ -475,6 +613,7 @@ def test_of_different_rows_at_one_place_one_is_taken_when_nobody_can_be_writing_
     first.close()
     assert not first.problem
     assert [logged(audited)[each["failure_id"]] for each in lost] == [1, 1]
+    assert any("Either may be forged" in each.message for each in caplog.records)
     assert (
         {("second_row", 0)}
         <= {each[:2] for each in mismatches(audited)}

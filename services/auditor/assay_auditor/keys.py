@@ -20,7 +20,7 @@ KEY_FILE, SALT_FILE, CHECKPOINT_FILE, LOCK_FILE = "signer.key", "salts.key", "ch
 PUBLIC_FILE = "signer.vkey"
 #: The key that replaces `KEY_FILE` at the next pass of the auditor, and the statements of all such rotations.
 NEXT_FILE, ROTATION_FILE = "signer.next.key", "rotations.txt"
-#: The disclosures of the batch that is being written; empty between batches.
+#: Hashes of the leaves and disclosures of the batch that is being written; empty between batches.
 BATCH_FILE = "batch.jsonl"
 _SECRET_BYTES = 32
 #: The end of a whole note in the file of checkpoints, and the bytes at the end of the file that are searched for it.
@@ -215,15 +215,16 @@ def _cut_torn_end(descriptor: int) -> None:
         os.ftruncate(descriptor, end)
 
 
-def keep_batch(directory: Path, disclosures: bytes) -> None:
-    """Keep the disclosures of a batch, in place of those of an earlier one, until they are on the disk.
+def keep_batch(directory: Path, *content: bytes) -> None:
+    """Write what a batch needs after a crash, in place of an earlier batch, and wait until it is on the disk.
 
     Raises `OSError`.
     """
     path = directory / BATCH_FILE
     is_new = not path.exists()
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(disclosures)
+        for part in content:
+            file.write(part)
         file.flush()
         os.fsync(file.fileno())
     if is_new:
@@ -231,14 +232,14 @@ def keep_batch(directory: Path, disclosures: bytes) -> None:
 
 
 def drop_batch(directory: Path) -> None:
-    """Remove the disclosures that `keep_batch` kept. Raises `OSError`."""
+    """Remove what `keep_batch` kept. Raises `OSError`."""
     path = directory / BATCH_FILE
     if path.exists():
         os.truncate(path, 0)
 
 
 def kept_batch(directory: Path) -> bytes:
-    """Return the disclosures that `keep_batch` kept; the last line may be cut. Raises `OSError`."""
+    """Return what `keep_batch` kept; the last line may be cut. Raises `OSError`."""
     path = directory / BATCH_FILE
     return path.read_bytes() if path.exists() else b""
 

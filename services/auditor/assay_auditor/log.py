@@ -2,8 +2,8 @@
 
 One process at a time appends (`keys.Lock`). A batch is written as rows, disclosures, leaves: the leaves say how long the log is. An
 interrupted batch has rows without leaves; these get theirs before anything else is appended, from what the rows say: their sources may
-be gone. Rows come first, so that no disclosure is ever at a place that gets another row; a file keeps the disclosures until the leaves are
-written, so that a crash in between loses no value.
+be gone. Rows come first, so that no disclosure is ever at a place that gets another row; a file keeps the hashes and the disclosures of the
+batch until its leaves are written, so that a crash in between loses no value. A row whose hash the file lacks must agree with its source.
 
 The lock is one of a directory. Against an auditor with another one, the end of the log is read before each batch, rows are read back
 before their leaves are written, and leaves before they are signed: of two auditors that wrote different leaves at one place, at most one
@@ -12,10 +12,11 @@ can have read only its own, so that at most one signs.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import IntEnum
 from pathlib import Path
 
 import orjson
@@ -42,6 +43,7 @@ from assay_auditor.notes import Checkpoint, NoteError, Signed, Signer
 from assay_auditor.rotation import KEYS_FIELD, OPERATION, KeyChain, Rotation, signed_by_both, target_of
 from assay_auditor.rows import HASHED, Leaf, Row, Source, columns_sql, leaf_of, leaf_of_row, stored_row
 from assay_auditor.sources import EVENT_KINDS, Sources
+from assay_runtime import metrics
 from assay_runtime.store import Client, insert_json_rows
 
 log = logging.getLogger(__name__)
@@ -66,6 +68,43 @@ class LogMovedError(RuntimeError):
         super().__init__(
             "another auditor, with another directory, writes this log: stop one, or let them share auditor.directory"
         )
+
+
+class _Proof(IntEnum):
+    """What confirms a row behind the end, the best first."""
+
+    #: This auditor wrote it: its hash is in the file of the batch.
+    KEPT = 0
+    #: Its source and the secret of the salts make the same leaf,
+    SOURCE = 1
+    #: or do with the time of the row.
+    STORED_AGAIN = 2
+    #: Its source is gone.
+    NONE = 3
+    #: Its source says something else.
+    CONTRADICTED = 4
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What the file of the running batch has: the hashes of its leaves, and its disclosures by their digests."""
+
+    hashes: frozenset[str]
+    disclosures: Mapping[str, str]
+
+    @classmethod
+    def parsed(cls, content: bytes) -> "_Kept":
+        """Parse the file. Lines that a crash damaged are left out."""
+        hashes: set[str] = set()
+        disclosures: dict[str, str] = {}
+        for line in content.splitlines():
+            with suppress(ValueError, LookupError, TypeError, AttributeError):
+                found = orjson.loads(line)
+                if isinstance(found, str):
+                    hashes.add(found)
+                else:
+                    disclosures[digest_of(found[3])] = found[3]
+        return cls(frozenset(hashes), disclosures)
 
 
 class Log:
@@ -364,29 +403,86 @@ class Log:
             parameters={"log": self.origin, "size": self.tree.size, "most": _BEHIND},
         ).result_rows
         rows = [dict(zip(columns, row, strict=True)) for row in found]
-        without_leaf = set(sources.unknown([row["source_id"] for row in rows]))
-        leaves: list[Leaf] = []
-        others: list[Row] = []
-        before = previous = self._previous
-        for row in rows:
-            index = self.tree.size + len(leaves)
-            leaf = leaf_of_row(row, index, previous)
-            is_ahead = row["kind"] in EVENT_KINDS and row["place"] > latest
-            if leaf is not None and row["source_id"] in without_leaf and not is_ahead:
-                before, previous = previous, leaf.chain_hash
-                leaves.append(leaf)
-                without_leaf.discard(row["source_id"])
-                continue
-            if leaves and leaf_of_row(row, index - 1, before) is not None:
-                self._expect_abandoned()
-            others.append(row)
+        kept = _Kept.parsed(kept_batch(self._directory))
+        leaves, unconfirmed = self._taken_over(rows, kept.hashes, sources, latest)
+        own = {(leaf.row["leaf_index"], leaf.hash.hex()) for leaf in leaves}
+        others = [row for row in rows if (row["leaf_index"], row["leaf_hash"]) not in own]
         self._foreign = {(row["leaf_index"], row["leaf_hash"]) for row in others}
         if others:
             self._name_others(others)
+        if unconfirmed:
+            metrics.AUDIT_UNCONFIRMED_ROWS.inc(len(unconfirmed))
+            log.error(
+                "%d rows behind the end of the log get leaves although nothing confirms them, the first is leaf %d: their sources are "
+                "gone, and %s does not have them. Look at them with assay audit show, and find out who inserted them",
+                len(unconfirmed), unconfirmed[0].row["leaf_index"], BATCH_FILE,
+            )  # fmt: skip
         if leaves:
-            self._add_lacking(leaves, sources)
+            self._add_lacking(leaves, kept.disclosures, sources)
             self._add_leaves(leaves)
         drop_batch(self._directory)
+
+    def _taken_over(
+        self, rows: Sequence[Row], kept: Collection[str], sources: Sources, latest: int
+    ) -> tuple[list[Leaf], list[Leaf]]:
+        """Return the leaves of the rows that continue the log, and those of them that neither the file nor a source confirms.
+
+        Of several rows at a place, the one is taken that is confirmed best. A row that contradicts its source is never taken.
+        """
+        without_leaf = set(sources.unknown([row["source_id"] for row in rows]))
+        to_confirm = [row for row in rows if row["leaf_hash"] not in kept and row["source_id"] in without_leaf]
+        stored: dict[str, list[Source]] = {}
+        for source in sources.by_ids([(row["kind"], row["source_id"]) for row in to_confirm]):
+            stored.setdefault(source.source_id, []).append(source)
+        at_place: dict[int, list[Row]] = {}
+        for row in rows:
+            at_place.setdefault(row["leaf_index"], []).append(row)
+        leaves: list[Leaf] = []
+        unconfirmed: list[Leaf] = []
+        previous = self._previous
+        while True:
+            index = self.tree.size + len(leaves)
+            candidates: list[tuple[_Proof, str, Leaf]] = []
+            for row in at_place.get(index, ()):
+                is_ahead = row["kind"] in EVENT_KINDS and row["place"] > latest
+                leaf = leaf_of_row(row, index, previous)
+                if leaf is None or is_ahead or row["source_id"] not in without_leaf:
+                    continue
+                proof = _Proof.KEPT
+                if row["leaf_hash"] not in kept:
+                    proof = self._proof(leaf, stored.get(row["source_id"], ()), previous)
+                if proof is not _Proof.CONTRADICTED:
+                    candidates.append((proof, row["leaf_hash"], leaf))
+            if not candidates:
+                return leaves, unconfirmed
+            if len(candidates) > 1:
+                self._expect_abandoned()
+            candidates.sort(key=lambda each: each[:2])
+            proof, _, leaf = candidates[0]
+            if sum(each is proof for each, _, _ in candidates) > 1:
+                log.error(
+                    "several rows continue the log at leaf %d, and each is confirmed as well as the others: the one with the smallest hash "
+                    "gets the leaf. Either may be forged: compare them before you remove one",
+                    index,
+                )
+            leaves.append(leaf)
+            if proof is _Proof.NONE:
+                unconfirmed.append(leaf)
+            without_leaf.discard(leaf.row["source_id"])
+            previous = leaf.chain_hash
+
+    def _proof(self, leaf: Leaf, stored: Sequence[Source], previous: bytes) -> "_Proof":
+        """Return how its source confirms a leaf. A source that was stored again has another place and another `created_at`."""
+        row = leaf.row
+        for source in stored:
+            same = replace(source, late=row["late"])
+            again = replace(same, place=row["place"], created_at=row["created_at"])
+            if source.kind == "lost":  # `occurred_at` is the same time
+                again = replace(again, occurred_at=row["created_at"])
+            for made, proof in ((same, _Proof.SOURCE), (again, _Proof.STORED_AGAIN)):
+                if leaf_of(made, row["leaf_index"], previous, self._secret).hash == leaf.hash:
+                    return proof
+        return _Proof.CONTRADICTED if stored else _Proof.NONE
 
     def _expect_abandoned(self) -> None:
         """Raise `LogMovedError` if rows behind the end are so young that an auditor may be about to write their leaves."""
@@ -406,13 +502,17 @@ class Log:
         if not is_hash(text):
             named = f"startsWith(hex(leaf_hash), '{text[:100].encode(errors='replace').hex().upper()}')"
         log.error(
-            "%d rows behind the end of the log do not continue it, the first at leaf %d: assay audit verify --full lists them. Find out "
-            "who inserted them, then remove each as owner: ALTER TABLE %s.audit_rows DELETE WHERE leaf_index = %d AND %s",
+            "%d rows behind the end of the log do not continue it or contradict their sources, the first at leaf %d: assay audit verify "
+            "--full lists them. Find out who inserted them, then remove each as owner: ALTER TABLE %s.audit_rows DELETE WHERE "
+            "leaf_index = %d AND %s",
             len(others), index, self._base, index, named,
         )  # fmt: skip
 
-    def _add_lacking(self, leaves: Sequence[Leaf], sources: Sources) -> None:
-        """Write the disclosures of rows that have none, from their sources: the batch may have been interrupted before them."""
+    def _add_lacking(self, leaves: Sequence[Leaf], kept: Mapping[str, str], sources: Sources) -> None:
+        """Write the disclosures of rows that have none: the batch may have been interrupted before them.
+
+        `kept`: disclosures by their digests. Those that it lacks are made from the sources.
+        """
         known = {
             int(index)
             for (index,) in self._client.query(
@@ -423,7 +523,7 @@ class Log:
         lacking = [leaf for leaf in leaves if leaf.row["sd"] and leaf.row["leaf_index"] not in known]
         if not lacking:
             return
-        texts = _disclosures_in(kept_batch(self._directory))
+        texts = dict(kept)
         absent = [_named(leaf) for leaf in lacking if not texts.keys() >= set(leaf.row["sd"])]
         for source in sources.by_ids(absent):  # another directory has the file
             texts |= leaf_of(source, 0, GENESIS, self._secret).disclosures
@@ -443,7 +543,7 @@ class Log:
         disclosures = self._disclosures(leaves)
         self._expect_end()
         self._expect_rows(())
-        keep_batch(self._directory, disclosures)
+        keep_batch(self._directory, _lines(orjson.dumps(leaf.hash.hex()) for leaf in leaves), disclosures)
         self._insert("audit_rows", _lines(stored_row(leaf, self.origin) for leaf in leaves))
         self._expect_rows(leaves)
         self._insert("audit_disclosures", disclosures, _DISCLOSURE)
@@ -524,16 +624,6 @@ def _lines(documents: Iterable[bytes]) -> bytes:
         lines += each
         lines += b"\n"
     return bytes(lines)
-
-
-def _disclosures_in(rows: bytes) -> dict[str, str]:
-    """Return the disclosures in rows of `_DISCLOSURE` by their digests, without rows that a crash damaged."""
-    found: dict[str, str] = {}
-    for row in rows.splitlines():
-        with suppress(ValueError, LookupError, TypeError, AttributeError):
-            text = orjson.loads(row)[3]
-            found[digest_of(text)] = text
-    return found
 
 
 def _named(leaf: Leaf) -> tuple[str, str]:

@@ -123,6 +123,10 @@ AUDIT_CHECKPOINT_SECONDS = Gauge(
 AUDIT_WRITES = Gauge(
     "assay_audit_writes", "1 while this auditor writes the log, 0 while another one does or a problem stops it"
 )
+AUDIT_UNCONFIRMED_ROWS = Counter(
+    "assay_audit_unconfirmed_rows",
+    "Rows of an interrupted batch that were signed although their sources are gone and no file of the auditor has them",
+)
 AUDIT_VERIFICATION_MISMATCH = Gauge(
     "assay_audit_verification_mismatch", "1 if the last recorded verification of the audit log found a mismatch"
 )
