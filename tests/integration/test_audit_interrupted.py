@@ -505,6 +505,43 @@ def test_a_late_look_reads_no_rows_of_hours_that_agree(audited: Audited, monkeyp
         assert (found.source_id, found.late, len(asked)) == (missed["failure_id"], True, 2)
 
 
+def test_a_record_of_a_clock_that_was_set_back_is_found_although_newer_ones_were_stored_first(audited: Audited) -> None:
+    """The auditor was away for 52 hours, the clock was 19 hours ahead, and both a late loss and one of now wait."""
+    away_s = 52 * HOUR_S
+    audited.insert("capture_failures", failure(stored_at=stored_at(-away_s)))
+    audited.audit()
+    late, new = failure(stored_at=stored_at(-away_s - 19 * HOUR_S)), failure()
+    audited.insert("capture_failures", late, new)
+    for _ in range(2):
+        audited.audit()
+        assert (logged(audited)[late["failure_id"]], logged(audited)[new["failure_id"]]) == (1, 1)
+    assert mismatches(audited) == []
+
+
+def test_a_look_for_late_records_that_failed_is_repeated_from_the_place_of_the_last_one(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away_s = 52 * HOUR_S
+    audited.insert("capture_failures", failure(stored_at=stored_at(-away_s)))
+    audited.audit()
+    late, new = failure(stored_at=stored_at(-away_s - 19 * HOUR_S)), failure()
+    audited.insert("capture_failures", late, new)
+    auditor = audited.auditor()
+
+    def failing(*_: Any) -> None:
+        raise OSError("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Sources, "late", failing)
+        auditor.step()
+    auditor.step()
+    assert (logged(audited)[late["failure_id"]], logged(audited)[new["failure_id"]]) == (0, 1)
+    auditor._late_at = 0.0
+    auditor.step()
+    auditor.close()
+    assert logged(audited)[late["failure_id"]] == 1
+
+
 def copied(audited: Audited, name: str) -> Path:
     """Return a second directory with the keys of the log: that of an auditor on another host."""
     load_or_create(audited.directory, ORIGIN)

@@ -37,6 +37,8 @@ class Auditor:
         self._log: Log | None = None
         self._sources: Sources | None = None
         self._signed_at = self._late_at = 0.0
+        #: The places that the log had reached at the last look for late sources, of each kind.
+        self._looked: dict[str, int] = {}
         self._stands_by = False
         #: Why the log is not written; empty while it is.
         self.problem = ""
@@ -100,22 +102,32 @@ class Auditor:
 
     def _append(self, log: Log, sources: Sources) -> bool:
         most = self._settings.auditor.batch_rows
-        full = self._append_events(log, sources, most)
+        # Before anything else is appended, which may move the places of the log far away from those of late sources.
+        full = self._append_late(log, sources, most) if time.monotonic() >= self._late_at else False
+        full |= self._append_events(log, sources, most)
         lost = sources.lost(log.places.get("lost", 0), most)
         log.append(lost)
         operations = sources.operations(log.places.get("operation", 0), most)
         log.append(operations)
         full |= max(len(lost), len(operations)) >= most
-        if not full and time.monotonic() >= self._late_at:
-            self._late_at = time.monotonic() + LATE_EVERY_S  # also if the scan fails: it would be repeated in each pass
-            for kind, reached in sorted(log.places.items()):
-                late = sources.late(kind, reached, most)
-                log.append(late)
-                if late:
-                    logger.warning("%d sources (%s) were stored after the log had passed them", len(late), kind)
-                full |= len(late) >= most
-            if full:
-                self._late_at = 0.0
+        return full
+
+    def _append_late(self, log: Log, sources: Sources, most: int) -> bool:
+        """Append sources that were stored after the log had passed them. True if there may be more."""
+        self._late_at = time.monotonic() + LATE_EVERY_S  # also if the scan fails: it would be repeated in each pass
+        # Kept until all are found: other sources may move the places of the log meanwhile.
+        self._looked = log.places | self._looked
+        reached, full = dict(log.places), False
+        for kind in sorted(reached):
+            late = sources.late(kind, reached[kind], most, self._looked[kind])
+            log.append(late)
+            if late:
+                logger.warning("%d sources (%s) were stored after the log had passed them", len(late), kind)
+            full |= len(late) >= most
+        if full:
+            self._late_at = 0.0
+        else:
+            self._looked = reached
         return full
 
     def _append_events(self, log: Log, sources: Sources, most: int) -> bool:

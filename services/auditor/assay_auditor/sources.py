@@ -252,17 +252,18 @@ class Sources:
             self._ends = sorted(ids)[: most * _BATCHES][most - 1 :: most][::-1]
         return self._ends[-1] if self._ends else upto
 
-    def late(self, kind: str, reached: int, most: int) -> list[Source]:
+    def late(self, kind: str, reached: int, most: int, since: int | None = None) -> list[Source]:
         """Return sources of a kind that were stored after the log had passed their places.
 
         `kind`: "event", "lost" or "operation".
 
         Looks in the last day (`LATE_S`) below the place that the log has reached, or below the present if that is earlier: a clock that was
-        ahead, and was set back since, leaves places that are later than the present. Ids are compared in the store, hour by hour; only
-        those of hours that differ are read.
+        ahead, and was set back since, leaves places that are later than the present. `since`: the place that the log had reached at the
+        last look; the day is before it if it is earlier. Ids are compared in the store, hour by hour; only those of hours that differ are
+        read.
         """
         own = _KINDS[kind]
-        low, high = self._late_range(own, reached)
+        low, high = self._late_range(own, reached, reached if since is None else since)
         wanted = {
             "after": low,
             "upto": high,
@@ -291,13 +292,13 @@ class Sources:
                 break
         return self.by_ids([(own.leaves[0], each) for each in missing[:most]], late=True)
 
-    def _late_range(self, own: _Stored, reached: int) -> tuple[int, int]:
+    def _late_range(self, own: _Stored, reached: int, since: int) -> tuple[int, int]:
         """Return the places, above the first and up to the second, that no other query of a pass reads."""
         present = PRESENT_SQL if own.leaves == EVENT_KINDS else "toUnixTimestamp64Micro(now64(6, 'UTC'))"
         [[now]] = self._client.query(f"SELECT {present}").result_rows
         base = min(reached, int(now))
         high = base - own.read_s * own.second if own.read_s else reached
-        return max(0, base - LATE_S * own.second), max(0, high)
+        return max(0, min(base, since) - LATE_S * own.second), max(0, high)
 
     def _by_hour(self, rows: str, identity: str, place: str, hour: int, wanted: dict[str, Any]) -> "Counter[int]":
         """Return a sum of hashes of the ids of each hour: equal for equal sets."""
