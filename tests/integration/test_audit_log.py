@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
+from assay_auditor import log as log_module
 from assay_auditor.disclosures import opened
 from assay_auditor.log import Log
 from assay_auditor.notes import Checkpoint, Verifier
@@ -488,6 +489,79 @@ def test_a_row_behind_the_end_that_no_source_has_is_not_taken_over(audited: Audi
     )
     audited.audit()
     assert audited.size() == size
+
+
+def add_rows_behind_the_end(audited: Audited, count: int) -> None:
+    size = audited.size()
+    audited.owner.command(
+        f"INSERT INTO assay_base.audit_rows SELECT r.* REPLACE ({size} + number AS leaf_index, generateUUIDv4() AS source_id, "
+        f"'{'ff' * 32}' AS leaf_hash) FROM numbers({count}) AS n "
+        "CROSS JOIN (SELECT * FROM assay_base.audit_rows WHERE leaf_index = 0 LIMIT 1) AS r"
+    )
+
+
+def test_too_many_rows_behind_the_end_are_named_with_the_statement_that_removes_them(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_module, "_BEHIND", 20)
+    audited.calls(3)
+    audited.watermark()
+    audited.audit()
+    size = audited.size()
+    add_rows_behind_the_end(audited, 21)
+    [call] = audited.calls(1, start=50)
+    auditor = audited.auditor()
+    for _ in range(2):
+        auditor.step()
+        assert auditor.problem.startswith(f"21 rows are behind the end of the log, at leaves {size} to {size + 20}:")
+    audited.owner.command(auditor.problem.partition("as owner: ")[2], settings={"mutations_sync": 2})
+    auditor.step()
+    auditor.close()
+    assert (auditor.problem, audited.size()) == ("", size + 1)
+    assert (call["event_id"], size) in rows(audited, "toString(source_id), leaf_index")
+
+
+def add_junk_checkpoints(audited: Audited, count: int, size: int) -> None:
+    audited.owner.command(
+        "INSERT INTO assay_base.audit_checkpoints (log, size, root, note, edge, places, rotation) SELECT "
+        f"'{ORIGIN}', {size}, 'ff', concat('junk', toString(number)), [], map('event', 1), '' FROM numbers({count})"
+    )
+
+
+@pytest.mark.parametrize("count", [10, 130])
+def test_forged_checkpoints_in_the_store_do_not_stop_the_auditor(
+    audited: Audited, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audited.calls(3)
+    audited.watermark()
+    audited.audit()
+    size = audited.size()
+    add_junk_checkpoints(audited, count, 9 * 10**18)
+    add_junk_checkpoints(audited, count, size)
+    audited.calls(1, start=50)
+    started_at: list[int] = []
+    start = Log._start
+
+    def watched(self: Log, *rest: Any) -> Any:
+        found = start(self, *rest)
+        started_at.append(found[0].size)
+        return found
+
+    monkeypatch.setattr(Log, "_start", watched)
+    audited.audit()
+    assert (audited.size(), started_at) == (size + 1, [size])
+
+
+def test_a_store_that_has_only_forged_checkpoints_names_both_causes(audited: Audited) -> None:
+    audited.calls(3)
+    audited.watermark()
+    audited.audit()
+    audited.owner.command("TRUNCATE TABLE assay_base.audit_checkpoints")
+    add_junk_checkpoints(audited, 30, 3)
+    auditor = audited.auditor()
+    auditor.step()
+    auditor.close()
+    assert "or they are forged: run assay audit verify --full" in auditor.problem
 
 
 def test_the_log_outlives_its_checkpoints_in_the_store(audited: Audited) -> None:

@@ -12,7 +12,7 @@ can have read only its own, so that at most one signs.
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -50,6 +50,8 @@ log = logging.getLogger(__name__)
 
 #: Leaves that one query reads, and rows behind the end of the log that are looked at, more than a batch.
 _PAGE, _BEHIND = 100_000, 200_000
+#: Checkpoints that the first query reads, and at most a later one if the ones before are by another key.
+_FIRST_CHECKPOINTS, _MOST_CHECKPOINTS = 10, 10_000
 #: Seconds that an auditor which wrote a different row at the same place has for its leaf, before one of the rows is chosen.
 _CONTESTED_S = 30.0
 #: Columns of what is inserted as lists of values, which the store reads faster than objects.
@@ -306,28 +308,37 @@ class Log:
     def _in_store(self, least: int = 0) -> tuple[str, Checkpoint | None]:
         """Return the newest note in the store of at least so many leaves, and its checkpoint; None without one.
 
-        Raises `LogDamagedError` if this key signed none of the newest.
+        Raises `LogDamagedError` if there are some, and this key signed none.
         """
-        stored = self._stored_checkpoints(2**63, least)
-        for _, note, _, _ in stored:
+        is_empty = True
+        for _, note, _, _ in self._stored_checkpoints(2**63, f"size >= {least}"):
+            is_empty = False
             try:
                 return note, Checkpoint.verified(note, [self._signer.verifier], self.origin)
             except NoteError:
                 continue
-        if stored:
+        if not is_empty:
             raise LogDamagedError(
-                f"another key signed the checkpoints of {self.origin} in the store: restore {self._directory / KEY_FILE}, or start another "
-                "log with another auditor.origin"
+                f"another key signed the checkpoints of {self.origin} in the store, or they are forged: run assay audit verify --full. If "
+                f"the key was lost, restore {self._directory / KEY_FILE}, or start another log with another auditor.origin"
             )
         return "", None
 
-    def _stored_checkpoints(self, most: int, least: int = 0) -> list[tuple[int, str, list[str], dict[str, int]]]:
-        rows = self._client.query(
-            "SELECT size, note, edge, places FROM audit_checkpoints WHERE log = {log:String} AND size >= {least:UInt64} "
-            "AND size <= {most:UInt64} ORDER BY size DESC, note LIMIT 10",
-            parameters={"log": self.origin, "least": least, "most": most},
-        ).result_rows
-        return [(int(size), str(note), list(edge), dict(places)) for size, note, edge, places in rows]
+    def _stored_checkpoints(self, most: int, condition: str) -> Iterator[tuple[int, str, list[str], dict[str, int]]]:
+        """Return the checkpoints in the store of at most so many leaves, the newest first, in pages: any number may be forged."""
+        page, size, note = _FIRST_CHECKPOINTS, most + 1, ""
+        while True:
+            rows = self._client.query(
+                "SELECT size, note, edge, places FROM audit_checkpoints "  # noqa: S608 - numbers and a constant
+                "WHERE log = {log:String} AND size <= {size:UInt64} AND (size, note) < ({size:UInt64}, {note:String}) "
+                f"AND {condition} ORDER BY size DESC, note DESC LIMIT {page}",
+                parameters={"log": self.origin, "size": size, "note": note},
+            ).result_rows
+            yield from ((int(each[0]), str(each[1]), list(each[2]), dict(each[3])) for each in rows)
+            if len(rows) < page:
+                return
+            size, note = rows[-1][:2]
+            page = min(10 * page, _MOST_CHECKPOINTS)
 
     def _in_file(self) -> tuple[str, Checkpoint | None]:
         """Return the newest note in the file, and its checkpoint; None without one.
@@ -349,13 +360,15 @@ class Log:
 
         Without one, an empty tree. `assay audit verify` compares the places with those of the leaves.
         """
-        for size, note, edge, places in self._stored_checkpoints(anchor.size if anchor else 0):
+        if anchor is None:
+            return Tree(), {}
+        for size, note, edge, places in self._stored_checkpoints(anchor.size, "notEmpty(places)"):
             try:
                 signed = Checkpoint.verified(note, [self._signer.verifier], self.origin)
                 tree = Tree(size, [bytes.fromhex(each) for each in edge])
             except ValueError:
                 continue
-            if signed.size == size and tree.root() == signed.root and places:
+            if signed.size == size and tree.root() == signed.root:
                 return tree, places
         return Tree(), {}
 
@@ -421,6 +434,22 @@ class Log:
             self._add_lacking(leaves, kept.disclosures, sources)
             self._add_leaves(leaves)
         drop_batch(self._directory)
+        if len(rows) == _BEHIND:
+            self._expect_few()
+
+    def _expect_few(self) -> None:
+        """Raise `LogDamagedError` if there are more rows behind the end than are looked at: each batch would seem to be another's."""
+        [[count, first, last]] = self._client.query(
+            "SELECT uniqExact(leaf_index, leaf_hash), min(leaf_index), max(leaf_index) FROM audit_rows "
+            "WHERE log = {log:String} AND leaf_index >= {size:UInt64}",
+            parameters={"log": self.origin, "size": self.tree.size},
+        ).result_rows
+        if count >= _BEHIND:
+            raise LogDamagedError(
+                f"{count} rows are behind the end of the log, at leaves {first} to {last}: no auditor writes so many before their leaves. "
+                f"Find out who inserted them, then remove them as owner: ALTER TABLE {self._base}.audit_rows DELETE WHERE "
+                f"leaf_index >= {first} AND leaf_index <= {last} AND log = '{self.origin}'"
+            )
 
     def _taken_over(
         self, rows: Sequence[Row], kept: Collection[str], sources: Sources, latest: int
