@@ -89,7 +89,7 @@ class _Proof(IntEnum):
 
 @dataclass(frozen=True)
 class _Kept:
-    """What the file of the running batch has: the hashes of its leaves, and its disclosures by their digests."""
+    """Hashes of the leaves of the running batch, and its disclosures by their digests."""
 
     hashes: frozenset[str]
     disclosures: Mapping[str, str]
@@ -325,7 +325,10 @@ class Log:
         return "", None
 
     def _stored_checkpoints(self, most: int, condition: str) -> Iterator[tuple[int, str, list[str], dict[str, int]]]:
-        """Return the checkpoints in the store of at most so many leaves, the newest first, in pages: any number may be forged."""
+        """Return the stored checkpoints of at most so many leaves, the newest first.
+
+        Reads them in pages, because any number of them may be forged. `condition`: SQL.
+        """
         page, size, note = _FIRST_CHECKPOINTS, most + 1, ""
         while True:
             rows = self._client.query(
@@ -438,7 +441,10 @@ class Log:
             self._expect_few()
 
     def _expect_few(self) -> None:
-        """Raise `LogDamagedError` if there are more rows behind the end than are looked at: each batch would seem to be another's."""
+        """Raise `LogDamagedError` if more rows are behind the end than are looked at.
+
+        `_expect_rows` would take the others for rows of another auditor.
+        """
         [[count, first, last]] = self._client.query(
             "SELECT uniqExact(leaf_index, leaf_hash), min(leaf_index), max(leaf_index) FROM audit_rows "
             "WHERE log = {log:String} AND leaf_index >= {size:UInt64}",
@@ -454,9 +460,10 @@ class Log:
     def _taken_over(
         self, rows: Sequence[Row], kept: Collection[str], sources: Sources, latest: int
     ) -> tuple[list[Leaf], list[Leaf]]:
-        """Return the leaves of the rows that continue the log, and those of them that neither the file nor a source confirms.
+        """Return the leaves of the rows that continue the log, and those of them that nothing confirms.
 
-        Of several rows at a place, the one is taken that is confirmed best. A row that contradicts its source is never taken.
+        `rows`: those behind the end. `kept`: hashes of the leaves in the file of the batch. Of several rows at a place, the one is
+        taken that is confirmed best. A row that contradicts its source is never taken.
         """
         without_leaf = set(sources.unknown([row["source_id"] for row in rows]))
         to_confirm = [row for row in rows if row["leaf_hash"] not in kept and row["source_id"] in without_leaf]
@@ -501,7 +508,10 @@ class Log:
             previous = leaf.chain_hash
 
     def _proof(self, leaf: Leaf, stored: Sequence[Source], previous: bytes) -> "_Proof":
-        """Return how its source confirms a leaf. A source that was stored again has another place and another `created_at`."""
+        """Return how its source confirms a leaf.
+
+        `stored`: the sources with its id. One that was stored again has another place and another `created_at`.
+        """
         row = leaf.row
         for source in stored:
             same = replace(source, late=row["late"])
