@@ -617,10 +617,11 @@ def test_of_two_auditors_that_wrote_different_leaves_at_one_place_at_most_one_si
     second._disconnect()
 
 
+@pytest.mark.parametrize("keeps_file", [True, False])
 def test_of_different_rows_at_one_place_one_is_taken_when_nobody_can_be_writing_its_leaf_any_more(
-    audited: Audited, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    audited: Audited, keeps_file: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Both auditors were killed when they had written their rows."""
+    """Both auditors were killed when they had written their rows. Without the file of the batch, both rows are as good."""
     other = copied(audited, "other")
     first, second = audited.auditor(), Audited(audited.server, audited.owner, other).auditor()
     started_logs = [auditor._resumed() for auditor in (first, second)]
@@ -642,6 +643,8 @@ def test_of_different_rows_at_one_place_one_is_taken_when_nobody_can_be_writing_
                 log.append(sources.by_ids([("lost", each["failure_id"])]))
     second._disconnect()
     first._disconnect()
+    if not keeps_file:
+        (audited.directory / BATCH_FILE).unlink()
     first.step()
     assert "another auditor" in first.problem
     assert logged(audited) == {}
@@ -650,7 +653,7 @@ def test_of_different_rows_at_one_place_one_is_taken_when_nobody_can_be_writing_
     first.close()
     assert not first.problem
     assert [logged(audited)[each["failure_id"]] for each in lost] == [1, 1]
-    assert any("Either may be forged" in each.message for each in caplog.records)
+    assert any("Either may be forged" in each.message for each in caplog.records) is not keeps_file
     assert (
         {("second_row", 0)}
         <= {each[:2] for each in mismatches(audited)}
