@@ -216,9 +216,9 @@ def _cut_torn_end(descriptor: int) -> None:
 
 
 def keep_batch(directory: Path, *content: bytes) -> None:
-    """Write what a batch needs after a crash, in place of an earlier batch, and wait until it is on the disk.
+    """Write what a batch needs after a crash, and wait until it is on the disk.
 
-    Raises `OSError`.
+    It replaces that of the batch before. Raises `OSError`.
     """
     path = directory / BATCH_FILE
     is_new = not path.exists()

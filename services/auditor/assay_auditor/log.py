@@ -73,7 +73,7 @@ class LogMovedError(RuntimeError):
 
 
 class _Proof(IntEnum):
-    """What confirms a row behind the end, the best first."""
+    """Names the evidence that confirms a row behind the end of the log, the best first."""
 
     #: This auditor wrote it: its hash is in the file of the batch.
     KEPT = 0
