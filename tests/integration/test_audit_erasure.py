@@ -1,7 +1,7 @@
 """Erasing names from the audit log on a real store: only a signed record explains an absent value, and only what it names."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +135,7 @@ def test_an_erasure_that_was_interrupted_is_intact_and_completed_by_the_next(
     deletions = 0
 
     def half_marked(client: Any, table: str, plan: Any) -> None:
-        monkeypatch.setattr(type(plan), "of_rows", property(lambda own: own.digests[:2]))
-        mark(client, table, plan)
+        mark(client, table, replace(plan, digests=plan.digests[:2]))
         raise KeyboardInterrupt
 
     def killed(*arguments: Any) -> None:
@@ -233,9 +232,9 @@ def test_two_auditors_and_a_write_that_broke_off_leave_every_value_in_place(
 def test_erasures_and_expiries_print_one_json_object(log: Log) -> None:
     log.audited.calls(1, start=50, agent_name="joanna")
     done = log.change("erase", "--subject", "jo", "--json")
-    assert (orjson.loads(done.stdout), done.stderr) == ({"found": 7, "rows": 7, "similar": 0, "erased": 7}, b"")
+    assert (orjson.loads(done.stdout), done.stderr) == ({"found": 7, "rows": 7, "similar": 0, "behind": 0, "erased": 7}, b"")
     done = log.change("erase", "--subject", "jo", "--json")
-    assert orjson.loads(done.stdout) == {"found": 0, "rows": 0, "similar": 1, "erased": 0}
+    assert orjson.loads(done.stdout) == {"found": 0, "rows": 0, "similar": 1, "behind": 0, "erased": 0}
     done = log.audit("expire", "--dry-run", "--json", role="owner")
     assert orjson.loads(done.stdout) == {"days": 30, "before": OLD, "found": OLD, "deleted": 0}
     assert orjson.loads(log.change("expire", "--json").stdout) == {
@@ -255,3 +254,39 @@ def test_a_proof_of_a_row_with_an_erased_value_has_the_others_only(log: Log, tmp
     assert log.audit("check", str(file), "--vkey", log.audit("key").stdout.decode().strip()).returncode == 0
     shown = orjson.loads(log.audit("show", "0", "--json").stdout)["disclosed"]
     assert shown[log.digest(0)] is None
+
+
+def test_values_of_rows_without_leaves_stay_and_the_command_says_so(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from assay_auditor.log import Log as Written
+
+    log.audited.calls(2, start=50, agent_name="jo")
+    adds = Written._add_leaves
+    with monkeypatch.context() as patched:
+        patched.setattr(Written, "_add_leaves", broken_off)
+        stopped = log.audited.auditor()
+        stopped.step()
+        assert stopped.problem
+        stopped.close()
+        waits = audit_erase.wait_until_signed
+
+        def starts(*arguments: Any) -> None:
+            with log.audited.auditing():  # it writes the leaves while the command waits for it
+                waits(*arguments)
+
+        patched.setattr(audit_erase, "wait_until_signed", starts)
+        patched.setattr(Written, "_add_leaves", adds)
+        done = log.audit("erase", "--subject", "jo", "--yes", "--data", str(log.cli.directory), role="owner")
+    assert (done.returncode, done.stdout) == (0, b"erased 7 value(s)\n")
+    assert b"2 value(s) are in rows that have no leaf yet, and stay: run this again" in done.stderr
+    found, result = log.verified()
+    assert (found, result["erased"]) == ([], OLD + NEW)
+    assert log.change("erase", "--subject", "jo").stdout == b"erased 2 value(s)\n"
+    found, result = log.verified()
+    assert (found, result["erased"]) == ([], OLD + NEW + 2)
+
+
+def broken_off(*_: Any) -> None:
+    """Fail as the store does when it goes away."""
+    raise OSError("broken off")

@@ -36,7 +36,7 @@ _PAGE, STATEMENT_BYTES = 50_000, 200_000
 
 @dataclass(frozen=True)
 class Plan:
-    """The disclosures of one person: the log, and leaf and digest of each, in their order."""
+    """The disclosures of one person in rows of the log: leaf and digest of each, in their order."""
 
     data: Path
     log: str
@@ -45,13 +45,8 @@ class Plan:
     rows: int
     #: Values that contain the name in any case, and more: a comment or a path, for example. They stay.
     similar: int = 0
-    #: The number of leaves. Values behind them belong to no row: they are deleted, and nothing is to explain their absence.
-    leaves: int = 0
-
-    @property
-    def of_rows(self) -> tuple[tuple[int, str], ...]:
-        """The disclosures of rows of the log."""
-        return tuple(each for each in self.digests if each[0] < self.leaves)
+    #: Values of the name behind the last leaf, whose rows the auditor is about to write. They stay until they have leaves.
+    behind: int = 0
 
     @property
     def target(self) -> dict[str, Any]:
@@ -59,11 +54,14 @@ class Plan:
 
         Not the subject: records are never deleted.
         """
-        return {"log": self.log, "rows": self.rows, "erased": erased_hash(self.of_rows)}
+        return {"log": self.log, "rows": self.rows, "erased": erased_hash(self.digests)}
 
 
 def plan_erase(data: Path, *, subject: str, progress: Counts | None = None) -> Plan:
-    """Find the disclosures whose value is exactly `subject`, in every field. Raises `OperationError`."""
+    """Find the disclosures whose value is exactly `subject`, in every field. Raises `OperationError`.
+
+    Only those of rows that have leaves: the hash in the record must name what `assay audit verify` finds absent.
+    """
     if not subject:
         raise OperationError("invalid", "--subject: empty")
     seen = progress or Unseen()
@@ -71,10 +69,12 @@ def plan_erase(data: Path, *, subject: str, progress: Counts | None = None) -> P
     log = settings.auditor.origin
     digests: set[tuple[int, str]] = set()
     similar: set[tuple[int, str]] = set()
+    behind: set[tuple[int, str]] = set()
     part = subject.casefold()
     with open_store(settings.store) as client:
         expect_one_server(client, settings.store.base_database)
-        size, leaves = _size(client, log, "audit_disclosures"), _size(client, log, "audit_leaves")
+        leaves = _size(client, log, "audit_leaves")  # before the values, which the auditor writes before their leaves
+        size = _size(client, log, "audit_disclosures")
         seen.total = size
         records = _records(client, log)
         for start in range(0, size, _PAGE):
@@ -88,11 +88,11 @@ def plan_erase(data: Path, *, subject: str, progress: Counts | None = None) -> P
                 if field is None or (field[0] == RANGE_FIELD and index in records):
                     continue
                 if field[1] == subject:
-                    digests.add((int(index), str(digest)))
+                    (digests if index < leaves else behind).add((int(index), str(digest)))
                 elif part in field[1].casefold():
                     similar.add((int(index), str(digest)))
             seen.rows = min(size, start + _PAGE)
-    return Plan(data, log, tuple(sorted(digests)), len({index for index, _ in digests}), len(similar), leaves)
+    return Plan(data, log, tuple(sorted(digests)), len({index for index, _ in digests}), len(similar), len(behind))
 
 
 def groups_of(digests: Sequence[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
@@ -158,10 +158,9 @@ def _mark(client: "Client", table: str, plan: Plan) -> None:
     """Insert the marks of all values that are about to be deleted."""
     from assay_runtime.store import insert_json_rows
 
-    of_rows, now = plan.of_rows, datetime.now(UTC).isoformat()
-    erased = erased_hash(of_rows)
-    for start in range(0, len(of_rows), _PAGE):
-        part = of_rows[start : start + _PAGE]
+    now, erased = datetime.now(UTC).isoformat(), erased_hash(plan.digests)
+    for start in range(0, len(plan.digests), _PAGE):
+        part = plan.digests[start : start + _PAGE]
         rows = ([plan.log, index, mark_of(digest, erased), "", now] for index, digest in part)
         payload = b"\n".join(map(orjson.dumps, rows))
         insert_json_rows(client, table, payload, len(part), ("log", "leaf_index", "digest", "disclosure", "created_at"))

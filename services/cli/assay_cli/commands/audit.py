@@ -24,6 +24,7 @@ _COLUMNS = (
     "leaf_index", "occurred_at", "kind", "project", "tool_name", "status", "error_kind", "by", "pii_categories", "fingerprint", "source_id",
 )  # fmt: skip
 _FINGERPRINT_CHARS = 16
+_AGAIN = "run this again when the auditor has written it (assay doctor)"
 
 Keys = Annotated[
     list[str] | None,
@@ -403,6 +404,8 @@ def erase(
                 f"{plan.similar:,} other value(s) contain this name, and are not erased: see assay audit erase --help",
                 err=True,
             )
+        if plan.behind and not as_json:
+            echo(f"{plan.behind:,} value(s) are in rows that have no leaf yet, and stay: {_AGAIN}", err=True)
 
         def show() -> None:
             echo(f"about to erase {found}", err=True)
@@ -410,8 +413,8 @@ def erase(
         agrees = not plan.digests or agreed(show, "Erase them permanently?", yes=yes, undone="erased", dry_run="")
         erased = apply(plan, actor) if agrees else 0
         if as_json:
-            counts = {"found": len(plan.digests), "rows": plan.rows, "similar": plan.similar, "erased": erased}
-            emit(orjson.dumps(counts).decode())
+            counts = {"found": len(plan.digests), "rows": plan.rows, "similar": plan.similar, "behind": plan.behind}
+            emit(orjson.dumps(counts | {"erased": erased}).decode())
         elif agrees:
             echo(f"erased {erased:,} value(s)")
 
