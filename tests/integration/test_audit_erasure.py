@@ -11,7 +11,7 @@ import pytest
 from assay_auditor.erasure import MARK, OPERATION, mark_of
 from assay_operations import audit_erase, audit_expire, audit_log
 from assay_runtime.store import connect
-from tests.support.audited import ORIGIN, TABLES, Audited
+from tests.support.audited import ORIGIN, TABLES, Audited, operation
 from tests.support.cli import Cli
 from tests.support.store import StoreServer
 
@@ -123,8 +123,14 @@ def test_a_value_that_is_deleted_later_is_not_explained_by_an_earlier_erasure(lo
 
 def test_an_erasure_whose_marks_were_deleted_is_reported(log: Log) -> None:
     log.change("erase", "--subject", "al")
+    [[record]] = log.audited.query(
+        f"SELECT max(leaf_index) FROM assay.audit_rows WHERE tool_name = '{OPERATION}' AND status = 'started'"
+    )
     log.delete(f"position(digest, '{MARK}') > 0 AND leaf_index = {OLD}")
     assert log.verified()[0] == [("missing_disclosure", OLD), ("missing_disclosure", OLD + 1)]
+    one, other = log.audit("verify", "--full", "--no-record").stdout.decode().splitlines()
+    assert "restore the rows of audit_disclosures from a backup" in one
+    assert f"the erasure of leaf {record} with 1 mark(s) does not record exactly that: restore the rows" in other
 
 
 @pytest.mark.parametrize("step", ["marks", "first deletion", "second deletion"])
@@ -181,10 +187,26 @@ def test_an_expiry_that_was_killed_before_the_rows_went_explains_their_values(
             raise KeyboardInterrupt
         deleted(client, table, *rest)
 
-    monkeypatch.setattr(audit_expire, "delete_rows", killed)
+    values = log.audited.query(f"SELECT uniqExact(leaf_index, digest) FROM assay.audit_disclosures WHERE leaf_index < {OLD}")
+    with monkeypatch.context() as patched:
+        patched.setattr(audit_expire, "delete_rows", killed)
+        log.change("expire")
+    found, result = log.verified()
+    assert (found, result["expired"], result["erased"], result["expired_values"]) == ([], 0, 0, values[0][0])
+    assert f"; {values[0][0]} value(s) expired whose rows are still there".encode() in log.audit("verify").stdout
     log.change("expire")
     found, result = log.verified()
-    assert (found, result["expired"], result["erased"]) == ([], 0, 0)
+    assert (found, result["expired"], result["expired_values"]) == ([], OLD, 0)
+
+
+def test_values_that_go_with_a_forged_record_of_retention_are_counted(log: Log) -> None:
+    [[last_hash]] = log.audited.query(f"SELECT leaf_hash FROM assay.audit_leaves WHERE leaf_index = {OLD + OTHER - 1}")
+    target = {"log": ORIGIN, "before": OLD + OTHER, "last_hash": last_hash}
+    log.audited.insert("operations_audit", operation(operation="audit expire", target=orjson.dumps(target).decode()))
+    log.audited.audit()
+    log.delete(f"leaf_index = {OLD} AND digest = '{log.digest(OLD)}'")
+    found, result = log.verified()
+    assert (found, result["expired"], result["erased"], result["expired_values"]) == ([], 0, 0, 1)
 
 
 def test_a_partial_verification_knows_erasures_of_rows_that_it_does_not_read(

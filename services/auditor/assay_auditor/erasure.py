@@ -37,10 +37,13 @@ class Erased:
 
     def __init__(self) -> None:
         self._hash: _Hash = hashlib.sha256(_HEAD)
+        #: Number of disclosures that were added.
+        self.count = 0
 
     def add(self, leaf_index: int, digest: str) -> None:
         """Add a disclosure. Call it in the order of leaf and digest, once for each."""
         self._hash.update(orjson.dumps([leaf_index, digest.encode(errors="replace").decode()]) + b"\n")
+        self.count += 1
 
     @property
     def hex(self) -> str:
@@ -83,6 +86,17 @@ def erasure_of(log: str, row: Mapping[str, Any], disclosures: Iterable[str]) -> 
     except (ValueError, KeyError, TypeError):
         return None
     return Erasure(row["leaf_index"], computed, erased) if named == log and is_hash(erased) else None
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Absent disclosures between two leaves that no signed record explains."""
+
+    first: int
+    last: int
+    count: int
+    #: The records of erasures that their marks name: the leaf of each, and the number of all marks that name it.
+    records: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass
@@ -135,22 +149,35 @@ class Erasures:
             if each.leaf_hash == found:
                 self._in_log.setdefault(each.erased, []).append(each)
 
-    def result(self, signed: int, absences: Absences) -> tuple[int, list[tuple[int, int, int]]]:
-        """Return the number of erased values, and ranges of missing ones: first leaf, last leaf, number.
+    @property
+    def complete(self) -> frozenset[str]:
+        """The hashes of the erasures whose marks, as far as they were told, are exactly what their records name."""
+        return frozenset(erased for erased, each in self._found.items() if each.hex == erased)
+
+    def result(self, signed: int, absences: Absences) -> tuple[int, int, list[Lost]]:
+        """Return the number of erased values, that of values which only a record of retention explains, and missing values.
 
         `signed`: the size of the largest checkpoint that the leaves confirm.
         """
+        complete = self.complete
         last = {
             erased: max((each.leaf_index for each in records if each.leaf_index < signed), default=-1)
             for erased, records in self._in_log.items()
-            if self._found[erased].hex == erased
+            if erased in complete
         }
         before = absences.before(signed)
-        count = 0
+        count = expired = 0
         missing = []
         for (marks, bound), each in self._missing.items():
             if any(each.last < last.get(erased, -1) for erased in marks):
                 count += each.count
-            elif bound is None or bound > before:
-                missing.append((each.first, each.last, each.count))
-        return count, missing
+            elif bound is not None and bound <= before:
+                expired += each.count
+            else:
+                missing.append(Lost(each.first, each.last, each.count, self._named(marks)))
+        return count, expired, missing
+
+    def _named(self, marks: Iterable[str]) -> tuple[tuple[int, int], ...]:
+        """Return the leaves of the records of erasures, each with its number of marks."""
+        records = (each for found in self._records.values() for each in found if each.erased in marks)
+        return tuple(sorted((each.leaf_index, self._found[each.erased].count) for each in records))

@@ -31,6 +31,7 @@ _LEAF_INDEX, _KIND, _SOURCE, _PLACE, _SD, _CHAIN_HASH = map(
 _CHAIN_KEYS = tuple(sorted(CHAINED))
 _chained = itemgetter(*map(KEYS.index, _CHAIN_KEYS))
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_MEND = "restore the rows of audit_disclosures from a backup, see docs/audit.md"
 
 Row = Sequence[Any]
 
@@ -89,6 +90,8 @@ class Verification:
         self.expired = 0
         #: Values of personal fields that a signed record explains as erased, known after the last page.
         self.erased = 0
+        #: Absent values that only a signed record of retention explains, although their rows are there. Known after the last page.
+        self.expired_values = 0
         #: Size of the largest checkpoint that a trusted key signed and that the leaves confirm.
         self.confirmed = 0
         self._origin, self._keys = origin, keys if isinstance(keys, KeyChain) else KeyChain(keys)
@@ -256,7 +259,7 @@ class Verification:
         bound = self._absences.bound(index)
         lost = [digest for digest in absent if not self._erasures.add(index, marks.get(digest, ()), bound)]
         if lost:
-            what = "personal fields were deleted, and no record of an erasure or of retention explains it"
+            what = f"personal fields were deleted, and no record of an erasure or of retention explains it: {_MEND}"
             yield Mismatch(
                 "missing_disclosure", index, f"{len(lost)} {what}", str(row[_SOURCE]), ", ".join(sorted(lost))
             )
@@ -342,10 +345,12 @@ class Verification:
             yield Mismatch(
                 "missing_row", first, f"{rows} missing, and the record that explains it is not a signed leaf"
             )
-        self.erased, lost = self._erasures.result(self.confirmed, self._absences)
-        for first, last, count in lost:
-            what = f"{count} personal fields of leaves {first} to {last} were deleted, and no signed leaf records exactly that"
-            yield Mismatch("missing_disclosure", first, what)
+        self.erased, self.expired_values, lost = self._erasures.result(self.confirmed, self._absences)
+        for each in lost:
+            named = [f"leaf {leaf} with {marks} mark(s)" for leaf, marks in each.records]
+            why = f"the erasure of {' or '.join(named)} does not record" if named else "no signed leaf records"
+            what = f"{each.count} personal fields of leaves {each.first} to {each.last} were deleted, and {why} exactly that: {_MEND}"
+            yield Mismatch("missing_disclosure", each.first, what)
 
     def _root(self, signed: Sequence[tuple[Note, Checkpoint]]) -> Iterator[Mismatch]:
         """Compare the root, and the places, with the checkpoints of this size."""

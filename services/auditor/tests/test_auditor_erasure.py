@@ -7,8 +7,8 @@ import pytest
 
 from assay_auditor.chain import GENESIS
 from assay_auditor.disclosures import digest_of, disclosure_of
-from assay_auditor.erasure import OPERATION, Erasure, Erasures, erased_hash, erasure_of
-from assay_auditor.expiry import Absences
+from assay_auditor.erasure import OPERATION, Erasure, Erasures, Lost, erased_hash, erasure_of
+from assay_auditor.expiry import Absences, Expiry
 from assay_auditor.merkle import leaf_hash
 from assay_auditor.rows import Source, leaf_data, leaf_of
 
@@ -30,7 +30,7 @@ def erasures(*records: tuple[int, str], marks: list[tuple[int, str]]) -> Erasure
 def test_what_a_signed_record_names_is_erased() -> None:
     found = erasures((8, HASH), marks=DIGESTS)
     assert all(found.add(place, [HASH], None) for place, _ in DIGESTS)
-    assert found.result(9, NO_ROWS) == (3, [])
+    assert found.result(9, NO_ROWS) == (3, 0, [])
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_what_a_signed_record_names_is_erased() -> None:
 def test_another_set_than_the_record_names_is_missing(record: tuple[int, str], marks: list[Any], signed: int) -> None:
     found = erasures(record, marks=marks)
     assert all(found.add(place, [HASH], None) for place, _ in DIGESTS)
-    assert found.result(signed, NO_ROWS) == (0, [(1, 4, 3)])
+    assert found.result(signed, NO_ROWS) == (0, 0, [Lost(1, 4, 3, ((record[0], len(marks)),))])
 
 
 def test_a_record_that_is_not_in_the_log_explains_nothing() -> None:
@@ -54,14 +54,14 @@ def test_a_record_that_is_not_in_the_log_explains_nothing() -> None:
         found.mark(place, digest, HASH)
         found.add(place, [HASH], None)
     found.confirm(8, "hash of 8")
-    assert found.result(9, NO_ROWS) == (0, [(1, 4, 3)])
+    assert found.result(9, NO_ROWS) == (0, 0, [Lost(1, 4, 3, ((8, 3),))])
 
 
 def test_a_value_without_a_known_mark_is_not_counted() -> None:
     found = erasures((8, HASH), marks=DIGESTS)
     assert not found.add(1, [], None)
     assert not found.add(1, ["00" * 32], None)
-    assert found.result(9, NO_ROWS) == (0, [])
+    assert found.result(9, NO_ROWS) == (0, 0, [])
 
 
 def test_one_of_two_erasures_of_a_value_is_enough() -> None:
@@ -69,7 +69,19 @@ def test_one_of_two_erasures_of_a_value_is_enough() -> None:
     found = erasures((7, begun), (8, HASH), marks=DIGESTS)
     found.mark(1, "a", begun)
     assert found.add(1, [begun, HASH], None)
-    assert found.result(9, NO_ROWS) == (1, [])
+    assert found.result(9, NO_ROWS) == (1, 0, [])
+
+
+@pytest.mark.parametrize(("signed", "expected"), [(9, (1, 2, [])), (8, (0, 0, [Lost(1, 1, 1, ((7, 3),)), Lost(2, 2, 2)]))])
+def test_values_that_only_a_record_of_retention_explains_are_counted_apart(signed: int, expected: object) -> None:
+    found = erasures((7, HASH), marks=DIGESTS if signed == 9 else DIGESTS[:2] + [(5, "c")])
+    absences = Absences([Expiry(8, "hash of 8", 4, "hash of 3", "")])
+    for place in range(9):
+        absences.confirm(place, f"hash of {place}")
+    assert found.add(1, [HASH], absences.bound(1))
+    assert found.add(2, [], absences.bound(2))
+    assert found.add(2, [], absences.bound(2))
+    assert found.result(signed, absences) == expected
 
 
 def test_the_hash_depends_on_each_leaf_and_digest_and_tells_hostile_ones_apart() -> None:

@@ -87,6 +87,8 @@ class Result:
     expired: int = 0
     #: Values of personal fields that were erased, among the rows that were read.
     erased: int = 0
+    #: Absent values that only a record of retention explains, although their rows are there, among those that were read.
+    expired_values: int = 0
     #: Rows of a batch whose leaves are not written yet.
     unfinished: int = 0
     mismatches: int = 0
@@ -615,7 +617,7 @@ def _found(
     result.checkpoints = checkpoints.count
     yield from check.rotations()
     yield from check.absences()
-    result.expired, result.erased = check.expired, check.erased
+    result.expired, result.erased, result.expired_values = check.expired, check.erased, check.expired_values
     # Leaves that were written meanwhile are another run's; rows behind them may be those of a batch that is being written.
     wrong, result.unfinished = check.after(log.rows(size, _LAST))
     if wrong and (written := log.size()) > size:

@@ -118,13 +118,14 @@ def _intact(result: Any) -> str:
     behind = f"; {result.leaves - result.anchored:,} not covered yet" if result.anchored < result.leaves else ""
     expired = f"; {result.expired:,} row(s) expired" if result.expired else ""
     erased = f"; {result.erased:,} value(s) erased" if result.erased else ""
+    kept = f"; {result.expired_values:,} value(s) expired whose rows are still there" if result.expired_values else ""
     waiting = f"; {result.unfinished:,} row(s) of an unfinished batch" if result.unfinished else ""
     has = result.at_anchors
     lag = f"; anchors have {has:,}" if has is not None and has < result.anchored else ""
     names = len(result.witnesses)
     witnessed = f"; {names} witness(es) cosigned {result.witnessed:,}" if names else ""
     stamped = f"; {result.timestamped:,} time-stamped on {result.timestamped_at}" if result.timestamped else ""
-    rest = f"{behind}{lag}{witnessed}{stamped}{expired}{erased}{waiting}"
+    rest = f"{behind}{lag}{witnessed}{stamped}{expired}{kept}{erased}{waiting}"
     return f"{result.origin}: intact, {result.leaves:,} leaves; checkpoints cover {result.anchored:,}{rest}"
 
 
