@@ -1,6 +1,7 @@
 """Erasing names from the audit log on a real store: only a signed record explains an absent value, and only what it names."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
+from assay_auditor.disclosures import digest_of, disclosure_of
 from assay_auditor.erasure import MARK, OPERATION, mark_of
 from assay_operations import audit_erase, audit_expire, audit_log
+from assay_operations.audit_log import AuditLog, Result, verify
+from assay_operations.errors import OperationError
 from assay_runtime.store import connect
 from tests.support.audited import ORIGIN, TABLES, Audited, operation
 from tests.support.cli import Cli
@@ -43,6 +47,12 @@ class Log:
         *found, result = map(orjson.loads, done.stdout.splitlines())
         assert done.returncode == (1 if found else 0), (done.stdout, done.stderr)
         return [(each["kind"], each["leaf_index"]) for each in found], result
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[AuditLog, Result]]:
+        """Open the log for a verification in this process."""
+        with connect(self.audited.settings("sre").store) as client:
+            yield AuditLog(client, self.audited.settings().auditor), Result()
 
     def delete(self, where: str) -> None:
         command = f"ALTER TABLE assay_base.audit_disclosures DELETE WHERE {where}"
@@ -187,7 +197,9 @@ def test_an_expiry_that_was_killed_before_the_rows_went_explains_their_values(
             raise KeyboardInterrupt
         deleted(client, table, *rest)
 
-    values = log.audited.query(f"SELECT uniqExact(leaf_index, digest) FROM assay.audit_disclosures WHERE leaf_index < {OLD}")
+    values = log.audited.query(
+        f"SELECT uniqExact(leaf_index, digest) FROM assay.audit_disclosures WHERE leaf_index < {OLD}"
+    )
     with monkeypatch.context() as patched:
         patched.setattr(audit_expire, "delete_rows", killed)
         log.change("expire")
@@ -254,7 +266,10 @@ def test_two_auditors_and_a_write_that_broke_off_leave_every_value_in_place(
 def test_erasures_and_expiries_print_one_json_object(log: Log) -> None:
     log.audited.calls(1, start=50, agent_name="joanna")
     done = log.change("erase", "--subject", "jo", "--json")
-    assert (orjson.loads(done.stdout), done.stderr) == ({"found": 7, "rows": 7, "similar": 0, "behind": 0, "erased": 7}, b"")
+    assert (orjson.loads(done.stdout), done.stderr) == (
+        {"found": 7, "rows": 7, "similar": 0, "behind": 0, "erased": 7},
+        b"",
+    )
     done = log.change("erase", "--subject", "jo", "--json")
     assert orjson.loads(done.stdout) == {"found": 0, "rows": 0, "similar": 1, "behind": 0, "erased": 0}
     done = log.audit("expire", "--dry-run", "--json", role="owner")
@@ -278,9 +293,7 @@ def test_a_proof_of_a_row_with_an_erased_value_has_the_others_only(log: Log, tmp
     assert shown[log.digest(0)] is None
 
 
-def test_values_of_rows_without_leaves_stay_and_the_command_says_so(
-    log: Log, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_values_of_rows_without_leaves_stay_and_the_command_says_so(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     from assay_auditor.log import Log as Written
 
     log.audited.calls(2, start=50, agent_name="jo")
@@ -307,6 +320,79 @@ def test_values_of_rows_without_leaves_stay_and_the_command_says_so(
     assert log.change("erase", "--subject", "jo").stdout == b"erased 2 value(s)\n"
     found, result = log.verified()
     assert (found, result["erased"]) == ([], OLD + NEW + 2)
+
+
+@pytest.mark.parametrize("command", [("erase", "--subject", "jo"), ("expire",)])
+def test_a_verification_does_not_report_what_is_deleted_while_it_reads(
+    log: Log, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    rotations = AuditLog.rotations
+
+    def deletes(own: AuditLog) -> Any:
+        """Delete after the records of erasures and retention were read, and before the rows are."""
+        patched.setattr(AuditLog, "rotations", rotations)
+        assert log.change(*command).returncode == 0
+        return rotations(own)
+
+    def recorded() -> int:
+        return int(log.audited.query("SELECT count() FROM assay.operations WHERE operation = 'audit verify'")[0][0])
+
+    before = recorded()
+    with monkeypatch.context() as patched:
+        patched.setattr(AuditLog, "rotations", deletes)
+        done = log.audit("verify", role="owner")
+    assert (done.returncode, done.stdout) == (2, b""), done.stderr
+    assert b"deleted during this verification; run it again" in done.stderr
+    assert recorded() == before
+    assert log.audit("verify", role="owner").returncode == 0
+    assert recorded() == before + 1
+
+
+def test_a_verification_reports_other_mismatches_while_values_are_deleted(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rotations = AuditLog.rotations
+
+    def deletes(own: AuditLog) -> Any:
+        assert log.change("erase", "--subject", "jo").returncode == 0
+        return rotations(own)
+
+    text = disclosure_of("salt", "caller_id", "kim")
+    forged = {"log": ORIGIN, "leaf_index": OLD, "digest": digest_of(text), "disclosure": text}
+    log.audited.insert("audit_disclosures", forged | {"created_at": "2026-01-01T00:00:00Z"})
+    with monkeypatch.context() as patched, log.opened() as (own, result):
+        patched.setattr(AuditLog, "rotations", deletes)
+        assert [(each.kind, each.leaf_index) for each in verify(own, result)] == [("disclosure", OLD)]
+    assert any("run it again" in note for note in result.notes)
+
+
+def test_a_verification_does_not_report_values_whose_marks_are_written_while_it_reads(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark, read = audit_erase._mark, AuditLog.marked_disclosures
+    raised: list[OperationError] = []
+
+    def marks(client: Any, table: str, plan: Any) -> None:
+        """Begin a verification after the record is signed. Mark and delete when it has read the first page."""
+
+        def deletes(own: AuditLog, start: int, end: int) -> Any:
+            if start == 4:
+                mark(client, table, plan)
+                log.delete(f"leaf_index >= 5 AND digest IN {tuple(digest for _, digest in plan.digests)}")
+            return read(own, start, end)
+
+        with monkeypatch.context() as patched, log.opened() as (own, result):
+            patched.setattr(audit_log, "PAGE", 4)
+            patched.setattr(AuditLog, "marked_disclosures", deletes)
+            with pytest.raises(OperationError, match="absences are not judged") as error:
+                list(verify(own, result))
+        raised.append(error.value)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(audit_erase, "_mark", marks)
+        assert log.change("erase", "--subject", "jo").returncode == 0
+    assert len(raised) == 1
+    assert log.verified()[0] == []
 
 
 def broken_off(*_: Any) -> None:

@@ -125,6 +125,10 @@ class Erasures:
         self._in_log: dict[str, list[Erasure]] = {}
         self._missing: dict[tuple[frozenset[str], int | None], _Missing] = {}
 
+    def unread(self) -> "Erasures":
+        """Return the same records without the marks and absences that were told."""
+        return Erasures(each for found in self._records.values() for each in found)
+
     def mark(self, leaf_index: int, digest: str, erased: str) -> None:
         """Tell a mark of the store. Call it in the order of leaf and digest, once for each."""
         if erased in self._found:

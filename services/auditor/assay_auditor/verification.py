@@ -326,6 +326,16 @@ class Verification:
             if previous is not None:
                 yield from _chain(leaf, row, previous)
 
+    def is_completed_by(self, marks: Iterable[tuple[int, str, str]]) -> bool:
+        """Return True if marks that are read again complete an erasure that those of the pages do not.
+
+        `marks`: leaf, digest and hash of the erasure of all marks of the log, in this order.
+        """
+        again = self._erasures.unread()
+        for mark in marks:
+            again.mark(*mark)
+        return not again.complete <= self._erasures.complete
+
     def rotations(self) -> Iterator[Mismatch]:
         """Return the rotations of the key that no leaf records.
 

@@ -72,9 +72,11 @@ def test_one_of_two_erasures_of_a_value_is_enough() -> None:
     assert found.result(9, NO_ROWS) == (1, 0, [])
 
 
-@pytest.mark.parametrize(("signed", "expected"), [(9, (1, 2, [])), (8, (0, 0, [Lost(1, 1, 1, ((7, 3),)), Lost(2, 2, 2)]))])
+@pytest.mark.parametrize(
+    ("signed", "expected"), [(9, (1, 2, [])), (8, (0, 0, [Lost(1, 1, 1, ((7, 3),)), Lost(2, 2, 2)]))]
+)
 def test_values_that_only_a_record_of_retention_explains_are_counted_apart(signed: int, expected: object) -> None:
-    found = erasures((7, HASH), marks=DIGESTS if signed == 9 else DIGESTS[:2] + [(5, "c")])
+    found = erasures((7, HASH), marks=DIGESTS if signed == 9 else [*DIGESTS[:2], (5, "c")])
     absences = Absences([Expiry(8, "hash of 8", 4, "hash of 3", "")])
     for place in range(9):
         absences.confirm(place, f"hash of {place}")

@@ -50,6 +50,8 @@ _RECORDS = 1_000
 _AHEAD_S = 3_600.0
 #: Rows behind the end of the log that are looked at, more than a batch, and a place behind each of them.
 _BEHIND, _LAST = 200_000, 2**64 - 1
+#: Mismatches of rows and values that may have been deleted while they were read.
+_ABSENCES = ("missing_row", "missing_disclosure")
 
 
 #: Columns of a row, in the form that is hashed.
@@ -398,7 +400,8 @@ def verify(
 ) -> Iterator[Mismatch]:
     """Verify the log, and return each mismatch as it is found. `result` is complete after the last one.
 
-    `since_ms`: rows whose leaves were written before are not read; the hashes of all leaves are. Raises `OperationError`.
+    `since_ms`: rows whose leaves were written before are not read; the hashes of all leaves are. Raises `OperationError`, also if rows or
+    values are absent that an operation may have deleted meanwhile, and nothing else is wrong.
     """
     seen = progress or Unseen()
     keys = log.keys(vkeys)
@@ -431,9 +434,11 @@ def verify(
     for identity, rights in wider:
         result.mismatches += 1
         yield Mismatch("grant", None, f"{identity} may change the log: {rights}")
-    for mismatch in _found(log, check, notes, result, first, seen, has_erasures=bool(erasures)):
+    meanwhile = _Meanwhile(log, keys, stored)
+    for mismatch in _found(log, check, notes, result, first, seen, meanwhile, has_erasures=bool(erasures)):
         result.mismatches += 1
         yield mismatch
+    meanwhile.add_to(result)
     if not filed and notes.stored and (log.own.directory / PUBLIC_FILE).exists():
         result.mismatches += 1
         yield Mismatch("file", None, f"{own_file} is missing, and the store has {notes.stored} checkpoints")
@@ -578,6 +583,71 @@ class _Notes:
         return [*page, *own, *given], lacking
 
 
+class _Meanwhile:
+    """Holds back absent rows and values while `assay audit erase` or `expire` deletes, which this verification cannot judge.
+
+    Their record is signed before they delete. So an absence is held back only if a record is signed by now that was not signed when the
+    verification began, or if the marks of an erasure were completed since they were read.
+    """
+
+    def __init__(self, log: AuditLog, keys: KeyChain, signed: int) -> None:
+        """`signed`: the size of the newest checkpoint in the store when the verification began; -1 without one."""
+        self.held = 0
+        self._log, self._keys, self._signed = log, keys, signed
+
+    def judged(self, found: Iterator[Mismatch], check: Verification | None = None) -> Iterator[Mismatch]:
+        """Return mismatches that were read together, without absences if something was deleted meanwhile.
+
+        `check`: for those after the last page.
+        """
+        is_deleting: bool | None = None
+        for each in found:
+            if each.kind not in _ABSENCES:
+                yield each
+                continue
+            if is_deleting is None:
+                is_deleting = self._has_new_record() or (check is not None and check.is_completed_by(self._marks()))
+            if is_deleting:
+                self.held += 1
+            else:
+                yield each
+
+    def add_to(self, result: Result) -> None:
+        """Add a note if absences were held back. Raise `OperationError` if nothing else is wrong: the outcome is not known then."""
+        if not self.held:
+            return
+        what = f"{self.held:,} absences are not judged: assay audit erase or expire deleted during this verification"
+        if not result.mismatches:
+            raise OperationError("conflict", what, "run it again")
+        result.notes.append(f"{what}; run it again")
+
+    def _has_new_record(self) -> bool:
+        signed = max(self._sizes(), default=-1)
+        if signed <= self._signed:
+            return False
+        records: list[Expiry | Erasure] = [*self._log.expiries(), *self._log.erasures()]
+        return any(
+            leaf.leaf_hash == each.leaf_hash
+            for each in records
+            if self._signed <= each.leaf_index < signed
+            for leaf in self._log.leaves(each.leaf_index, each.leaf_index + 1)
+        )
+
+    def _sizes(self) -> Iterator[int]:
+        """Return the sizes of the newest checkpoints that the key of the log signed since the verification began."""
+        for each in self._log.newest_notes(above=min(self._signed, _LAST - 1)):
+            try:
+                yield self._keys.verified(each.note, self._log.own.origin).size
+            except NoteError:
+                continue
+
+    def _marks(self) -> Iterator[tuple[int, str, str]]:
+        """Return leaf, digest and hash of the erasure of all marks, in this order."""
+        for start in range(0, self._log.size(), PAGE):
+            found = ((place, mark.partition(MARK)) for place, mark, _ in self._log.marks(start, start + PAGE))
+            yield from sorted((place, digest, erased) for place, (digest, _, erased) in found)
+
+
 def _found(
     log: AuditLog,
     check: Verification,
@@ -585,6 +655,7 @@ def _found(
     result: Result,
     first: int,
     seen: Counts,
+    meanwhile: "_Meanwhile",
     *,
     has_erasures: bool,
 ) -> Iterator[Mismatch]:
@@ -606,8 +677,8 @@ def _found(
             yield from check.page(start, end, leaves, None, log.marks(start, end) if has_erasures else (), notes)
         else:
             # Without names for them: what one page read is freed before the next one is read.
-            yield from check.page(
-                start, end, leaves, log.verified_rows(start, end), log.marked_disclosures(start, end), notes
+            yield from meanwhile.judged(
+                check.page(start, end, leaves, log.verified_rows(start, end), log.marked_disclosures(start, end), notes)
             )
         seen.rows = end
         result.anchored, result.checkpoints = check.confirmed, checkpoints.count
@@ -616,7 +687,7 @@ def _found(
         yield from check.behind(part, size)
     result.checkpoints = checkpoints.count
     yield from check.rotations()
-    yield from check.absences()
+    yield from meanwhile.judged(check.absences(), check)
     result.expired, result.erased, result.expired_values = check.expired, check.erased, check.expired_values
     # Leaves that were written meanwhile are another run's; rows behind them may be those of a batch that is being written.
     wrong, result.unfinished = check.after(log.rows(size, _LAST))
