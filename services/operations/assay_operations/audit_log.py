@@ -211,6 +211,18 @@ class AuditLog:
         query = f"SELECT DISTINCT leaf_index, digest FROM audit_disclosures WHERE {_IN_RANGE} AND position(digest, '{MARK}') > 0"  # noqa: S608
         return [(index, mark, "") for index, mark in self.query(query, start=start, end=end)]
 
+    def all_marks(self) -> Iterator[tuple[int, str, str]]:
+        """Return leaf, digest and hash of the erasure of all marks, in this order."""
+        query = (
+            f"SELECT DISTINCT leaf_index, digest FROM audit_disclosures WHERE log = {{log:String}} AND position(digest, '{MARK}') > 0 "  # noqa: S608
+            "AND leaf_index >= {start:UInt64} ORDER BY leaf_index LIMIT {most:UInt64} WITH TIES"
+        )
+        start = 0
+        while start < _LAST and (rows := self.query(query, start=start, most=NOTES)):
+            parts = ((int(index), mark.partition(MARK)) for index, mark in rows)
+            yield from sorted((index, digest, erased) for index, (digest, _, erased) in parts)
+            start = int(rows[-1][0]) + 1
+
     def expiries(self) -> list[Expiry]:
         """Return the newest records of deleted rows, the newest first."""
         records = (expiry_of(self.own.origin, row, texts) for row, texts in self._started(OPERATION))
@@ -606,7 +618,9 @@ class _Meanwhile:
                 yield each
                 continue
             if is_deleting is None:
-                is_deleting = self._has_new_record() or (check is not None and check.is_completed_by(self._marks()))
+                is_deleting = self._has_new_record() or (
+                    check is not None and check.is_completed_by(self._log.all_marks())
+                )
             if is_deleting:
                 self.held += 1
             else:
@@ -640,12 +654,6 @@ class _Meanwhile:
                 yield self._keys.verified(each.note, self._log.own.origin).size
             except NoteError:
                 continue
-
-    def _marks(self) -> Iterator[tuple[int, str, str]]:
-        """Return leaf, digest and hash of the erasure of all marks, in this order."""
-        for start in range(0, self._log.size(), PAGE):
-            found = ((place, mark.partition(MARK)) for place, mark, _ in self._log.marks(start, start + PAGE))
-            yield from sorted((place, digest, erased) for place, (digest, _, erased) in found)
 
 
 def _found(
