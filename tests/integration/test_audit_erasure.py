@@ -141,6 +141,19 @@ def test_an_erasure_whose_marks_were_deleted_is_reported(log: Log) -> None:
     one, other = log.audit("verify", "--full", "--no-record").stdout.decode().splitlines()
     assert "restore the rows of audit_disclosures from a backup" in one
     assert f"the erasure of leaf {record} with 1 mark(s) does not record exactly that: restore the rows" in other
+    log.mark(OLD, log.marks()[0][1].partition(MARK)[2])  # as docs/audit.md says
+    assert log.verified()[0] == []
+
+
+def test_a_value_that_was_deleted_by_hand_is_explained_when_it_is_inserted_again(log: Log) -> None:
+    digest = log.digest(OLD)
+    columns = "leaf_index, digest, disclosure"
+    [row] = log.audited.query(f"SELECT DISTINCT {columns} FROM assay.audit_disclosures WHERE digest = '{digest}'")
+    log.delete(f"digest = '{digest}'")
+    assert log.verified()[0] == [("missing_disclosure", OLD)]
+    values = dict(zip(columns.split(", "), row, strict=True))
+    log.audited.insert("audit_disclosures", {"log": ORIGIN, **values, "created_at": "2026-01-01T00:00:00Z"})
+    assert log.verified()[0] == []
 
 
 @pytest.mark.parametrize("step", ["marks", "first deletion", "second deletion"])

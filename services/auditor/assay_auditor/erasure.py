@@ -126,7 +126,7 @@ class Erasures:
         self._missing: dict[tuple[frozenset[str], int | None], _Missing] = {}
 
     def unread(self) -> "Erasures":
-        """Return the same records without the marks and absences that were told."""
+        """Return the same records without any marks and absences."""
         return Erasures(each for found in self._records.values() for each in found)
 
     def mark(self, leaf_index: int, digest: str, erased: str) -> None:
@@ -155,7 +155,7 @@ class Erasures:
 
     @property
     def complete(self) -> frozenset[str]:
-        """The hashes of the erasures whose marks, as far as they were told, are exactly what their records name."""
+        """The hashes of the erasures whose marks, of those added so far, are exactly what their records name."""
         return frozenset(erased for erased, each in self._found.items() if each.hex == erased)
 
     def result(self, signed: int, absences: Absences) -> tuple[int, int, list[Lost]]:
