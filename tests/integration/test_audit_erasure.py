@@ -277,12 +277,13 @@ def test_two_auditors_and_a_write_that_broke_off_leave_every_value_in_place(
 
 
 def test_erasures_and_expiries_print_one_json_object(log: Log) -> None:
-    log.audited.calls(1, start=50, agent_name="joanna")
     done = log.change("erase", "--subject", "jo", "--json")
     assert (orjson.loads(done.stdout), done.stderr) == (
         {"found": 7, "rows": 7, "similar": 0, "behind": 0, "erased": 7},
         b"",
     )
+    log.audited.calls(1, start=50, agent_name="joanna")
+    log.audited.audit()
     done = log.change("erase", "--subject", "jo", "--json")
     assert orjson.loads(done.stdout) == {"found": 0, "rows": 0, "similar": 1, "behind": 0, "erased": 0}
     done = log.audit("expire", "--dry-run", "--json", role="owner")
