@@ -155,12 +155,13 @@ class Erasures:
 
     @property
     def complete(self) -> frozenset[str]:
-        """The hashes of the erasures whose marks, of those added so far, are exactly what their records name."""
+        """The hashes of the erasures whose marks, so far, are exactly what their records name."""
         return frozenset(erased for erased, each in self._found.items() if each.hex == erased)
 
     def result(self, signed: int, absences: Absences) -> tuple[int, int, list[Lost]]:
-        """Return the number of erased values, that of values which only a record of retention explains, and missing values.
+        """Return the number of erased values, that of expired values, and missing values.
 
+        Expired values are those that only a record of retention explains.
         `signed`: the size of the largest checkpoint that the leaves confirm.
         """
         complete = self.complete

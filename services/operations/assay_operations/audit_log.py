@@ -596,9 +596,9 @@ class _Notes:
 
 
 class _Meanwhile:
-    """Holds back absent rows and values while `assay audit erase` or `expire` deletes, which this verification cannot judge.
+    """Holds back absent rows and values while `assay audit erase` or `expire` deletes.
 
-    Their record is signed before they delete. So an absence is held back only if a record is signed by now that was not signed when the
+    Such absences cannot be judged yet. The record of a deletion is signed before it begins. So an absence is held back only if a record is signed by now that was not signed when the
     verification began, or if the marks of an erasure were completed since they were read.
     """
 
@@ -627,7 +627,10 @@ class _Meanwhile:
                 yield each
 
     def add_to(self, result: Result) -> None:
-        """Add a note if absences were held back. Raise `OperationError` if nothing else is wrong: the outcome is not known then."""
+        """Add a note if absences were held back.
+
+        Raises `OperationError` if nothing else is wrong: the outcome is not known then.
+        """
         if not self.held:
             return
         what = f"{self.held:,} absences are not judged: assay audit erase or expire deleted during this verification"
