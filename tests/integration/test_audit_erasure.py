@@ -387,7 +387,7 @@ def test_a_verification_does_not_report_values_whose_marks_are_written_while_it_
     raised: list[OperationError] = []
 
     def marks(client: Any, table: str, plan: Any) -> None:
-        """Begin a verification after the record is signed. Mark and delete when it has read the first page."""
+        """Begin a verification after the record is signed; mark and delete after its first page."""
 
         def deletes(own: AuditLog, start: int, end: int) -> Any:
             if start == 4:

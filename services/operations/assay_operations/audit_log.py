@@ -598,12 +598,13 @@ class _Notes:
 class _Meanwhile:
     """Holds back absent rows and values while `assay audit erase` or `expire` deletes.
 
-    Such absences cannot be judged yet. The record of a deletion is signed before it begins. So an absence is held back only if a record is signed by now that was not signed when the
-    verification began, or if the marks of an erasure were completed since they were read.
+    Such absences cannot be judged yet. The record of a deletion is signed before it begins. So an absence is held back only if
+    a record is signed by now that was not signed when the verification began, or if the marks of an erasure were completed since they were
+    read.
     """
 
     def __init__(self, log: AuditLog, keys: KeyChain, signed: int) -> None:
-        """`signed`: the size of the newest checkpoint in the store when the verification began; -1 without one."""
+        """`signed`: size of the newest checkpoint when the verification began; -1 without one."""
         self.held = 0
         self._log, self._keys, self._signed = log, keys, signed
 
@@ -651,7 +652,7 @@ class _Meanwhile:
         )
 
     def _sizes(self) -> Iterator[int]:
-        """Return the sizes of the newest checkpoints that the key of the log signed since the verification began."""
+        """Return the sizes of the checkpoints that the log's key signed since the verification began."""
         for each in self._log.newest_notes(above=min(self._signed, _LAST - 1)):
             try:
                 yield self._keys.verified(each.note, self._log.own.origin).size
