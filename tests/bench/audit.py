@@ -23,7 +23,9 @@ import orjson
 from assay_auditor.auditor import Auditor
 from assay_auditor.merkle import leaf_hash
 from assay_auditor.rows import leaf_data
-from assay_operations.audit_log import PAGE, AuditLog, Result, proof, verify
+from assay_operations.audit_log import PAGE, AuditLog
+from assay_operations.audit_proofs import proof
+from assay_operations.audit_verification import Result, verify
 from assay_runtime.migrate import migrate
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.ids import new_event_id

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
-from assay_operations.audit_log import AuditLog, Result, verify
+from assay_operations.audit_log import AuditLog
+from assay_operations.audit_verification import Result, verify
 from assay_runtime.store import Client
 from assay_schema.settings import AuditorSettings
 from tests.chaos.clocks import DAY_S, ClocksRig, missing

@@ -11,8 +11,9 @@ import pytest
 
 from assay_auditor.disclosures import digest_of, disclosure_of
 from assay_auditor.erasure import MARK, OPERATION, mark_of
-from assay_operations import audit_erase, audit_expire, audit_log
-from assay_operations.audit_log import AuditLog, Result, verify
+from assay_operations import audit_erase, audit_expire, audit_verification
+from assay_operations.audit_log import AuditLog
+from assay_operations.audit_verification import Result, verify
 from assay_operations.errors import OperationError
 from assay_runtime.store import connect
 from tests.support.audited import ORIGIN, TABLES, Audited, operation
@@ -237,7 +238,7 @@ def test_values_that_go_with_a_forged_record_of_retention_are_counted(log: Log) 
 def test_a_partial_verification_knows_erasures_of_rows_that_it_does_not_read(
     log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit_log, "PAGE", 2)
+    monkeypatch.setattr(audit_verification, "PAGE", 2)
     assert log.change("erase", "--subject", "jo").returncode == 0
     [[since]] = log.audited.query("SELECT toString(max(stored_at)) FROM assay.audit_leaves WHERE leaf_index <= 8")
     assert log.verified("--since", str(since).replace(" ", "T") + "Z")[0] == []
@@ -396,7 +397,7 @@ def test_a_verification_does_not_report_values_whose_marks_are_written_while_it_
             return read(own, start, end)
 
         with monkeypatch.context() as patched, log.opened() as (own, result):
-            patched.setattr(audit_log, "PAGE", 4)
+            patched.setattr(audit_verification, "PAGE", 4)
             patched.setattr(AuditLog, "marked_disclosures", deletes)
             with pytest.raises(OperationError, match="absences are not judged") as error:
                 list(verify(own, result))

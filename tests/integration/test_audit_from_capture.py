@@ -6,7 +6,9 @@ from typing import Any
 
 import orjson
 
-from assay_operations.audit_log import AuditLog, Result, disclosed, verify, whole_rows
+from assay_operations.audit_log import AuditLog
+from assay_operations.audit_proofs import disclosed, whole_rows
+from assay_operations.audit_verification import Result, verify
 from assay_runtime.store import connect
 from assay_schema.ids import new_event_id
 from assay_schema.settings import AuditorSettings

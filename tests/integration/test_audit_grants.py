@@ -11,7 +11,8 @@ import pytest
 from clickhouse_connect.driver.exceptions import DatabaseError
 
 from assay_operations.audit_grants import Granted, Rights, too_wide, wider_grants
-from assay_operations.audit_log import AuditLog, Result, verify
+from assay_operations.audit_log import AuditLog
+from assay_operations.audit_verification import Result, verify
 from assay_runtime.migrate import migrations
 from assay_runtime.store import connect
 from tests.integration.engine_roles import ADMIN, EngineError, EngineWithUsers

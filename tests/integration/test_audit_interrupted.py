@@ -27,7 +27,8 @@ from assay_auditor.merkle import root_of
 from assay_auditor.notes import Checkpoint
 from assay_auditor.rows import Leaf, Source, leaf_of, record_id, stored_row
 from assay_auditor.sources import Sources
-from assay_operations.audit_log import AuditLog, Result, verify
+from assay_operations.audit_log import AuditLog
+from assay_operations.audit_verification import Result, verify
 from assay_runtime.store import connect, insert_json_rows
 from assay_schema.ids import PLACES, new_event_id
 from assay_schema.settings import FILE_VARIABLE

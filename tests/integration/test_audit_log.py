@@ -17,7 +17,8 @@ from assay_auditor.log import Log
 from assay_auditor.notes import Checkpoint, Verifier
 from assay_auditor.rows import Source
 from assay_auditor.sources import Sources
-from assay_operations.audit_log import AuditLog, disclosed, found_row
+from assay_operations.audit_log import AuditLog
+from assay_operations.audit_proofs import disclosed, found_row
 from assay_operations.golden.save import Review, retire_case, save_case
 from assay_runtime.store import connect
 from assay_schema.settings import FILE_VARIABLE

@@ -20,7 +20,7 @@ from assay_auditor.keys import CHECKPOINT_FILE, PUBLIC_FILE
 from assay_auditor.merkle import leaf_hash, root_of
 from assay_auditor.notes import Checkpoint, Signer
 from assay_auditor.rows import HASHED, leaf_data
-from assay_operations import audit_log
+from assay_operations import audit_log, audit_verification
 from assay_operations.audit_log import AuditLog
 from assay_operations.doctor import probes
 from assay_runtime.store import connect
@@ -131,7 +131,7 @@ def log(written: Log) -> Iterator[Log]:
 def test_pages_of_any_size_give_the_same_result(
     log: Log, monkeypatch: pytest.MonkeyPatch, rows: int, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(audit_log, "PAGE", rows)
+    monkeypatch.setattr(audit_verification, "PAGE", rows)
     kept = tmp_path / "kept.txt"
     file = log.audited.directory / CHECKPOINT_FILE
     first, second = file.read_text().removesuffix("\n\n").split("\n\n" + ORIGIN)
@@ -366,7 +366,7 @@ def test_a_row_far_behind_the_end_is_seen_while_the_log_grows(log: Log) -> None:
         log.audited.insert("audit_rows", {"log": ORIGIN, **row, "leaf_index": place, "id": place + 1})
     (own.directory / CHECKPOINT_FILE).unlink()
     log.command("TRUNCATE TABLE assay_base.audit_checkpoints")
-    found = list(audit_log.verify(Growing(log.audited.owner, own), audit_log.Result()))
+    found = list(audit_verification.verify(Growing(log.audited.owner, own), audit_verification.Result()))
     assert [(each.kind, each.leaf_index) for each in found] == [("row_without_leaf", far)]
 
 
@@ -584,7 +584,7 @@ def test_a_clock_that_is_set_back_or_was_ahead_does_not_make_leaves_younger(
     assert log.audit("verify", extra="max_unanchored_s = 7200").returncode == 0
     now = time.time()
     with monkeypatch.context() as ahead:  # as if the store's clock were a day back
-        ahead.setattr(audit_log.time, "time", lambda: now + 86_400)
+        ahead.setattr(audit_verification.time, "time", lambda: now + 86_400)
         assert log.audit("verify", extra="max_unanchored_s = 7200").returncode == 3
     log.command("TRUNCATE TABLE assay_base.audit_leaves")
     columns = "log, leaf_hash, place, leaf_index, chain_hash, kind, source_id, stored_at"

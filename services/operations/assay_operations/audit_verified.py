@@ -12,7 +12,7 @@ from assay_auditor.last_verification import OPERATION as VERIFIED
 from assay_auditor.verification import Mismatch
 from assay_operations.actor import Actor
 from assay_operations.audit import Trail
-from assay_operations.audit_log import Result
+from assay_operations.audit_verification import Result
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_runtime.store_errors import REFUSED

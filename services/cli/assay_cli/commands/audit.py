@@ -65,8 +65,9 @@ def verify(
     Exit codes: 0 intact; 1 a mismatch; 2 the log could not be read; 3 intact, but leaves are without a signed checkpoint, or, if anchors
     are set, at no anchor, for longer than auditor.max_unanchored_s.
     """
-    from assay_operations.audit_log import Result, opened_log
-    from assay_operations.audit_log import verify as found
+    from assay_operations.audit_log import opened_log
+    from assay_operations.audit_verification import Result
+    from assay_operations.audit_verification import verify as found
     from assay_operations.audit_verified import record_verification
 
     since_ms = None if since is None else max(0, moment_ms(since, int(time.time() * 1000), "--since"))
@@ -155,7 +156,8 @@ def list_rows(
     `by` is the agent or the person of the record that a row is about: (erased) if the name was erased from the log, (sealed) if the
     record is gone and the log has only the digest of the name.
     """
-    from assay_operations.audit_log import opened_log, whole_rows
+    from assay_operations.audit_log import opened_log
+    from assay_operations.audit_proofs import whole_rows
     from assay_operations.audit_reads import KINDS, RowFilter, listed
     from assay_operations.events.filters import Range
 
@@ -189,7 +191,8 @@ def list_rows(
 @audit.command()
 def show(row: Row, as_json: AsJsonLines = False, data: DataDirectory = DEFAULT_DATA) -> None:
     """Print one row with its personal fields, as far as they are not erased."""
-    from assay_operations.audit_log import disclosed, found_row, opened_log
+    from assay_operations.audit_log import opened_log
+    from assay_operations.audit_proofs import disclosed, found_row
 
     with ends_quietly(), opened_log(data) as log:
         found = found_row(log, row)
@@ -208,7 +211,8 @@ def prove(row: Row, vkey: Keys = None, data: DataDirectory = DEFAULT_DATA) -> No
 
     The proof contains the personal fields of the row that are not erased.
     """
-    from assay_operations.audit_log import opened_log, proof
+    from assay_operations.audit_log import opened_log
+    from assay_operations.audit_proofs import proof
 
     with ends_quietly(), opened_log(data) as log, Progress(Mode.AUTO) as counter:
         bundle = proof(log, row, vkeys=vkey or [], progress=counter)
@@ -232,7 +236,7 @@ def check(
 
     A proof that was made before the key was replaced can be checked with the new key, and --rotations.
     """
-    from assay_operations.audit_log import problem_of_proof
+    from assay_operations.audit_proofs import problem_of_proof
 
     problem = problem_of_proof(proof, vkey, rotations)
     if as_json:
@@ -259,7 +263,8 @@ def checkpoint(
     Exit codes of --submit: 0 every anchor has it; 1 an anchor has another or a longer log of this name; 2 an anchor does not have it.
     """
     from assay_operations.audit_anchors import submit as submitted
-    from assay_operations.audit_log import newest_note, opened_log
+    from assay_operations.audit_log import opened_log
+    from assay_operations.audit_proofs import newest_note
 
     with ends_quietly():
         if not submit:
