@@ -12,17 +12,16 @@ can have read only its own, so that at most one signs.
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from enum import IntEnum
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
 
 from assay_auditor.chain import GENESIS, is_hash
-from assay_auditor.disclosures import digest_of, opened
+from assay_auditor.disclosures import opened
+from assay_auditor.interrupted import End, KeptBatch, taken_over
 from assay_auditor.keys import (
     BATCH_FILE,
     CHECKPOINT_FILE,
@@ -41,7 +40,7 @@ from assay_auditor.keys import (
 from assay_auditor.merkle import Tree
 from assay_auditor.notes import Checkpoint, NoteError, Signed, Signer
 from assay_auditor.rotation import KEYS_FIELD, OPERATION, KeyChain, Rotation, signed_by_both, target_of
-from assay_auditor.rows import HASHED, Leaf, Row, Source, columns_sql, leaf_of, leaf_of_row, stored_row
+from assay_auditor.rows import HASHED, Leaf, Row, Source, columns_sql, leaf_of, stored_row
 from assay_auditor.sources import EVENT_KINDS, Sources
 from assay_runtime import metrics
 from assay_runtime.store import Client, insert_json_rows
@@ -70,43 +69,6 @@ class LogMovedError(RuntimeError):
         super().__init__(
             "another auditor, with another directory, writes this log: stop one, or let them share auditor.directory"
         )
-
-
-class _Proof(IntEnum):
-    """Names the evidence that confirms a row behind the end of the log, the best first."""
-
-    #: This auditor wrote it: its hash is in the file of the batch.
-    KEPT = 0
-    #: Its source and the secret of the salts make the same leaf,
-    SOURCE = 1
-    #: or do with the time of the row.
-    STORED_AGAIN = 2
-    #: Its source is gone.
-    NONE = 3
-    #: Its source says something else.
-    CONTRADICTED = 4
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """Hashes of the leaves of the running batch, and its disclosures by their digests."""
-
-    hashes: frozenset[str]
-    disclosures: Mapping[str, str]
-
-    @classmethod
-    def parsed(cls, content: bytes) -> "_Kept":
-        """Parse the file. Lines that a crash damaged are left out."""
-        hashes: set[str] = set()
-        disclosures: dict[str, str] = {}
-        for line in content.splitlines():
-            with suppress(ValueError, LookupError, TypeError, AttributeError):
-                found = orjson.loads(line)
-                if isinstance(found, str):
-                    hashes.add(found)
-                else:
-                    disclosures[digest_of(found[3])] = found[3]
-        return cls(frozenset(hashes), disclosures)
 
 
 class Log:
@@ -419,8 +381,15 @@ class Log:
             parameters={"log": self.origin, "size": self.tree.size, "most": _BEHIND},
         ).result_rows
         rows = [dict(zip(columns, row, strict=True)) for row in found]
-        kept = _Kept.parsed(kept_batch(self._directory))
-        leaves, unconfirmed = self._taken_over(rows, kept.hashes, sources, latest)
+        kept = KeptBatch.parsed(kept_batch(self._directory))
+        leaves, unconfirmed = taken_over(
+            rows,
+            kept.hashes,
+            sources,
+            End(self.tree.size, self._previous, latest),
+            self._secret,
+            self._expect_abandoned,
+        )
         own = {(leaf.row["leaf_index"], leaf.hash.hex()) for leaf in leaves}
         others = [row for row in rows if (row["leaf_index"], row["leaf_hash"]) not in own]
         self._foreign = {(row["leaf_index"], row["leaf_hash"]) for row in others}
@@ -456,72 +425,6 @@ class Log:
                 f"Find out who inserted them, then remove them as owner: ALTER TABLE {self._base}.audit_rows DELETE WHERE "
                 f"leaf_index >= {first} AND leaf_index <= {last} AND log = '{self.origin}'"
             )
-
-    def _taken_over(
-        self, rows: Sequence[Row], kept: Collection[str], sources: Sources, latest: int
-    ) -> tuple[list[Leaf], list[Leaf]]:
-        """Return the leaves of the rows that continue the log, and those of them that nothing confirms.
-
-        `rows`: those behind the end. `kept`: hashes of the leaves in the file of the batch. Of several rows at a place, the one is
-        taken that is confirmed best. A row that contradicts its source is never taken.
-        """
-        without_leaf = set(sources.unknown([row["source_id"] for row in rows]))
-        to_confirm = [row for row in rows if row["leaf_hash"] not in kept and row["source_id"] in without_leaf]
-        stored: dict[str, list[Source]] = {}
-        for source in sources.by_ids([(row["kind"], row["source_id"]) for row in to_confirm]):
-            stored.setdefault(source.source_id, []).append(source)
-        at_place: dict[int, list[Row]] = {}
-        for row in rows:
-            at_place.setdefault(row["leaf_index"], []).append(row)
-        leaves: list[Leaf] = []
-        unconfirmed: list[Leaf] = []
-        previous = self._previous
-        while True:
-            index = self.tree.size + len(leaves)
-            candidates: list[tuple[_Proof, str, Leaf]] = []
-            for row in at_place.get(index, ()):
-                is_ahead = row["kind"] in EVENT_KINDS and row["place"] > latest
-                leaf = leaf_of_row(row, index, previous)
-                if leaf is None or is_ahead or row["source_id"] not in without_leaf:
-                    continue
-                proof = _Proof.KEPT
-                if row["leaf_hash"] not in kept:
-                    proof = self._proof(leaf, stored.get(row["source_id"], ()), previous)
-                if proof is not _Proof.CONTRADICTED:
-                    candidates.append((proof, row["leaf_hash"], leaf))
-            if not candidates:
-                return leaves, unconfirmed
-            if len(candidates) > 1:
-                self._expect_abandoned()
-            candidates.sort(key=lambda each: each[:2])
-            proof, _, leaf = candidates[0]
-            if sum(each is proof for each, _, _ in candidates) > 1:
-                log.error(
-                    "several rows continue the log at leaf %d, and each is confirmed as well as the others: the one with the smallest hash "
-                    "gets the leaf. Either may be forged: compare them before you remove one",
-                    index,
-                )
-            leaves.append(leaf)
-            if proof is _Proof.NONE:
-                unconfirmed.append(leaf)
-            without_leaf.discard(leaf.row["source_id"])
-            previous = leaf.chain_hash
-
-    def _proof(self, leaf: Leaf, stored: Sequence[Source], previous: bytes) -> "_Proof":
-        """Return how its source confirms a leaf.
-
-        `stored`: the sources with its id. One that was stored again has another place and another `created_at`.
-        """
-        row = leaf.row
-        for source in stored:
-            same = replace(source, late=row["late"])
-            again = replace(same, place=row["place"], created_at=row["created_at"])
-            if source.kind == "lost":  # `occurred_at` is the same time
-                again = replace(again, occurred_at=row["created_at"])
-            for made, proof in ((same, _Proof.SOURCE), (again, _Proof.STORED_AGAIN)):
-                if leaf_of(made, row["leaf_index"], previous, self._secret).hash == leaf.hash:
-                    return proof
-        return _Proof.CONTRADICTED if stored else _Proof.NONE
 
     def _expect_abandoned(self) -> None:
         """Raise `LogMovedError` if rows behind the end are so young that an auditor may be about to write their leaves."""
