@@ -584,7 +584,7 @@ def test_a_clock_that_is_set_back_or_was_ahead_does_not_make_leaves_younger(
     assert log.audit("verify", extra="max_unanchored_s = 7200").returncode == 0
     now = time.time()
     with monkeypatch.context() as ahead:  # as if the store's clock were a day back
-        ahead.setattr(audit_verification.time, "time", lambda: now + 86_400)
+        ahead.setattr(audit_log.time, "time", lambda: now + 86_400)
         assert log.audit("verify", extra="max_unanchored_s = 7200").returncode == 3
     log.command("TRUNCATE TABLE assay_base.audit_leaves")
     columns = "log, leaf_hash, place, leaf_index, chain_hash, kind, source_id, stored_at"

@@ -341,6 +341,7 @@ def size_of_note(note: str) -> int:
 
 
 def unreadable(path: Path, error: OSError) -> OperationError:
+    """Return the error for a file of checkpoints that cannot be read."""
     return OperationError("not_found", f"cannot read the checkpoints in {path} ({error.strerror or error})")
 
 
