@@ -766,6 +766,19 @@ def test_questions_come_from_json_lines_and_documents_over_http(rig: Rig) -> Non
     assert "line 1 has no query" in rig.run("run", "--queries-file", str(file), "--target", "app:search", code=2).output
 
 
+def test_every_question_of_a_file_is_asked_and_a_limit_says_how_many_are_left(rig: Rig) -> None:
+    file = rig.file(*(f"how fast is part {n}?" for n in range(60)), "how FAST is part 0?")
+    report = rig.report(*file, "--top-k", "2", "--no-store")
+    assert (report["queries"], report["queries_without_pairs"]) == (60, {})
+    report = rig.report(*file, "--top-k", "2", "--no-store", "--limit", "50")
+    left = "not asked (--limit: 50 of 60 questions in the file)"
+    assert (report["queries"], report["queries_without_pairs"]) == (50, {left: 10})
+    said = rig.run("run", *file, "--top-k", "2", "--no-store", "--limit", "50", "--progress", "none").stdout
+    assert f"10 {left}" in said
+    many = rig.file(*(f"how fast is part {n}?" for n in range(10_001)))
+    assert "contains 10,001 questions: pass --limit" in rig.run("run", *many, "--no-store", code=2).output
+
+
 class Passages:
     """A search over HTTP that returns two limits."""
 
