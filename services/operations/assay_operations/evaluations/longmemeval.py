@@ -280,7 +280,7 @@ class PreparedLongMemEval:
             "search" if self.request.keyword_only else "query",
             expand_enabled=self.request.expansion or None,
             row=row,
-            memory=f"{row.id}-{self.output.token}",
+            token=self.output.token,
         )
 
     def _store(self, result: "Result") -> "Result":

@@ -44,8 +44,8 @@ class Output:
         """
         self.path = path
         self.done: dict[str, Result] = {}
-        #: Random text in the names of memories, the same for all processes of a run.
-        self.token = secrets.token_hex(4)
+        #: Random text behind the names of memories and sessions, the same for all processes of a run.
+        self.token = secrets.token_hex(16)
         self._file: IO[bytes] | None = None
         self._lock = -1
         if path is None:
