@@ -350,8 +350,11 @@ def test_every_cut_of_the_output_is_resumed_to_the_same_file(assay: Assay) -> No
 def test_a_longer_limit_continues_and_a_shorter_one_loses_nothing(assay: Assay) -> None:
     assay(*TARGET, "--limit", "4", "--output", "out.jsonl")
     assay(*TARGET, "--limit", "6", "--output", "out.jsonl", "--resume")
-    document = summary_of(assay, *TARGET, "--limit", "2", "--output", "out.jsonl", "--resume")
-    assert document["questions"] == 6
+    document = summary_of(assay, *TARGET, "--limit", "2", "--by-type", "--output", "out.jsonl", "--resume")
+    assert document["questions"] == document["dataset"]["questions"] == 2
+    assert document["accuracy"]["overall"]["total"] == 2
+    assert lines("out.jsonl")[-1]["aggregate"]["total"] == 2
+    summary_of(assay, *TARGET, "--limit", "6", "--output", "out.jsonl", "--resume")
     assert [each["question_id"] for each in lines("out.jsonl")] == [f"thing{number}" for number in range(6)]
     assert set(asked().values()) == {1}
 

@@ -310,9 +310,9 @@ class PreparedLongMemEval:
         from assay_evals.longmemeval.summary import below_floor, recall_by_type, summary
 
         wanted = self.request.by_type or self.floor is not None
+        results = [self.output.done[name] for name in dict.fromkeys(order)]
         try:
-            done = list(self.output.done.values())
-            results = self.output.finish(order, recall_by_type(done) if wanted else None)
+            self.output.finish(order, recall_by_type(results) if wanted else None)
         finally:
             self.output.close()
         if all(each.error is not None for each in results):
