@@ -266,6 +266,15 @@ def test_a_reply_is_cached_by_everything_that_was_sent(rig: Rig) -> None:
     assert rig.asked == before + 2, "another question"
 
 
+def test_a_reply_without_a_verdict_is_not_cached_and_is_asked_for_again(rig: Rig) -> None:
+    file = rig.file("misquote: how fast?")
+    assert rig.report(*file, "--top-k", "2", "--no-store", code=2)["judge_errors"]["quote_not_found"] == 1
+    once = rig.asked
+    again = rig.report(*file, "--top-k", "2", "--no-store", code=2)
+    assert (rig.asked, again["cache"]["hits"]) == (2 * once, 0)
+    assert again["cost_usd"] > 0
+
+
 def test_a_finding_is_new_then_persists_is_resolved_and_reopens(rig: Rig) -> None:
     def look(*numbers: int) -> dict[str, Any]:
         rig.captured(answer(int(time.time() * 10) % 10_000, query="how fast?", contexts=contexts(*numbers)))
