@@ -172,9 +172,7 @@ def test_self_preference_is_reported_where_the_family_of_the_answers_is_known(pa
     assert "openai" not in json.dumps([body["messages"] for body in panel.anthropic.bodies])
 
 
-def test_a_relative_key_file_is_in_the_folder_of_the_panel_file(
-    panel: Panel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_key_file_is_in_the_folder_of_the_panel_file(panel: Panel, monkeypatch: pytest.MonkeyPatch) -> None:
     panel.answers("9")
     panel.write(key_file="key")
     (panel.directory / "elsewhere").mkdir()

@@ -965,7 +965,11 @@ class NightlyContradictionsSettings(Section):
         description="System that returns the documents with their texts, as for `evals.target`.",
     )
     limit: int | None = Field(
-        None, ge=1, le=10_000, examples=[200], description="Maximum number of distinct questions, the first ones; unset: all."
+        None,
+        ge=1,
+        le=10_000,
+        examples=[200],
+        description="Maximum number of distinct questions, the first ones; unset: all.",
     )
     top_k: int = Field(5, ge=2, le=50, description="Number of documents of each question, the first ones.")
     max_rate: float | None = Field(

@@ -7,9 +7,7 @@ from assay_operations.overview.frame import frame_facts
 from assay_runtime.store import Client
 
 
-async def project_of(
-    ask: Ask, more: Callable[[Client], tuple[str, ...]] | None = None
-) -> tuple[str, tuple[str, ...]]:
+async def project_of(ask: Ask, more: Callable[[Client], tuple[str, ...]] | None = None) -> tuple[str, tuple[str, ...]]:
     """Return the project of the link, or the only one.
 
     If there are several, the project is empty, and their names are there to choose from. `more` reads projects that may have no events.

@@ -226,7 +226,8 @@ def _distinct_lines(source: Source) -> Iterable[str]:
         queries.setdefault(" ".join(query.split()).casefold(), query)
     if source.limit is None and len(queries) > LIMIT_MOST:
         raise OperationError(
-            "invalid", f"--queries-file: {source.queries_file} contains {len(queries):,} questions: pass --limit, at most {LIMIT_MOST:,}"
+            "invalid",
+            f"--queries-file: {source.queries_file} contains {len(queries):,} questions: pass --limit, at most {LIMIT_MOST:,}",
         )
     if not queries:
         raise OperationError("invalid", f"--queries-file: {source.queries_file} contains no question")

@@ -237,9 +237,7 @@ class PreparedLongMemEval:
             row, earlier = item
             if earlier is not None and self.grader is not None:
                 again = await self.grader.label(row, earlier.hypothesis)
-                self._store(
-                    replace(earlier, label=again.label, judge=again.judge, judge_error=again.judge_error)
-                )
+                self._store(replace(earlier, label=again.label, judge=again.judge, judge_error=again.judge_error))
                 return {}
             graded = await self.grader(row, response) if self.grader is not None else Graded()
             self._store(self._answered(row, response, graded))  # at once: a kill loses no answer that was paid

@@ -271,7 +271,9 @@ def _calls(judge: "PanelJudge", request: PanelRequest, spending: Spending) -> Pa
             spending=spending,
         )
     except SettingsError as error:
-        said = _SETTING.sub("", str(error)).replace("ASSAY_JUDGE_API_KEY_FILE", "api_key_file")  # keys of the panel file
+        said = _SETTING.sub("", str(error)).replace(
+            "ASSAY_JUDGE_API_KEY_FILE", "api_key_file"
+        )  # keys of the panel file
         raise OperationError("invalid", f"--panel: {judge.name}: {said}") from None
 
 
