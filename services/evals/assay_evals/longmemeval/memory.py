@@ -101,7 +101,7 @@ def opaque_id(*parts: str) -> str:
 
 
 def with_names(response: TargetResponse, names: Mapping[str, str]) -> TargetResponse:
-    """Return a response with sessions, and turns of these, as the dataset names them. `names`: by opaque id."""
+    """Return a response with the names of the dataset for sessions and turns. `names`: by opaque id."""
 
     def name_of(result: str) -> str:
         session, _, turn = result.partition("_")
