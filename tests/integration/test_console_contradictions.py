@@ -112,6 +112,18 @@ async def test_an_empty_page_says_how_to_begin_and_one_of_several_projects_is_ch
         assert (await pages.json("/contradictions"))["series"]["value"] == []
 
 
+async def test_a_project_with_judged_pairs_and_no_event_is_shown(settings: Settings, owner: Client) -> None:
+    filled(owner, "The limit is 5 requests per second.")
+    async with console(settings) as pages:
+        assert (await pages.json("/contradictions"))["project"] == "shop"
+        assert "No project has sent an event yet." not in shown(await pages.html("/contradictions"))
+    put(owner, {"contradiction_runs": [contradiction_run(project="docs", days_old=0.1)]})
+    async with console(settings) as pages:
+        document, page = await pages.json("/contradictions"), await pages.html("/contradictions")
+        assert (document["project"], document["projects"]) == ("", ["docs", "shop"])
+        assert "/contradictions?project=docs" in page
+
+
 async def test_a_store_that_is_away_is_said_in_each_panel(settings: Settings, owner: Client) -> None:
     away = settings.model_copy(update={"store": settings.store.model_copy(update={"url": "http://127.0.0.1:1"})})
     async with console(away) as pages:

@@ -266,6 +266,15 @@ def test_a_reply_is_cached_by_everything_that_was_sent(rig: Rig) -> None:
     assert rig.asked == before + 2, "another question"
 
 
+def test_a_reply_without_a_verdict_is_not_cached_and_is_asked_for_again(rig: Rig) -> None:
+    file = rig.file("misquote: how fast?")
+    assert rig.report(*file, "--top-k", "2", "--no-store", code=2)["judge_errors"]["quote_not_found"] == 1
+    once = rig.asked
+    again = rig.report(*file, "--top-k", "2", "--no-store", code=2)
+    assert (rig.asked, again["cache"]["hits"]) == (2 * once, 0)
+    assert again["cost_usd"] > 0
+
+
 def test_a_finding_is_new_then_persists_is_resolved_and_reopens(rig: Rig) -> None:
     def look(*numbers: int) -> dict[str, Any]:
         rig.captured(answer(int(time.time() * 10) % 10_000, query="how fast?", contexts=contexts(*numbers)))
@@ -764,6 +773,19 @@ def test_questions_come_from_json_lines_and_documents_over_http(rig: Rig) -> Non
     assert [each["documents"] for each in report["findings"]] == [["one", "two"]]
     file.write_text('{"question": "how fast?"}\n')
     assert "line 1 has no query" in rig.run("run", "--queries-file", str(file), "--target", "app:search", code=2).output
+
+
+def test_every_question_of_a_file_is_asked_and_a_limit_says_how_many_are_left(rig: Rig) -> None:
+    file = rig.file(*(f"how fast is part {n}?" for n in range(60)), "how FAST is part 0?")
+    report = rig.report(*file, "--top-k", "2", "--no-store")
+    assert (report["queries"], report["queries_without_pairs"]) == (60, {})
+    report = rig.report(*file, "--top-k", "2", "--no-store", "--limit", "50")
+    left = "not asked (--limit: 50 of 60 questions in the file)"
+    assert (report["queries"], report["queries_without_pairs"]) == (50, {left: 10})
+    said = rig.run("run", *file, "--top-k", "2", "--no-store", "--limit", "50", "--progress", "none").stdout
+    assert f"10 {left}" in said
+    many = rig.file(*(f"how fast is part {n}?" for n in range(10_001)))
+    assert "contains 10,001 questions: pass --limit" in rig.run("run", *many, "--no-store", code=2).output
 
 
 class Passages:

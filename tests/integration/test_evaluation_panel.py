@@ -172,6 +172,17 @@ def test_self_preference_is_reported_where_the_family_of_the_answers_is_known(pa
     assert "openai" not in json.dumps([body["messages"] for body in panel.anthropic.bodies])
 
 
+def test_a_relative_key_file_is_in_the_folder_of_the_panel_file(panel: Panel, monkeypatch: pytest.MonkeyPatch) -> None:
+    panel.answers("9")
+    panel.write(key_file="key")
+    (panel.directory / "elsewhere").mkdir()
+    monkeypatch.chdir(panel.directory / "elsewhere")
+    options = ("--batch", "../answers.jsonl", "--panel", "../panel.toml", "--json", "--progress", "none")
+    found = CliRunner().invoke(app, ["eval", "cross-modal", *options])
+    assert found.exit_code == 0, found.output
+    assert sum(panel.anthropic.asked.values()) == 1
+
+
 def test_usage_errors_name_what_is_wrong_and_call_nobody(panel: Panel, monkeypatch: pytest.MonkeyPatch) -> None:
     panel.answers("9")
     usual = ("--batch", "answers.jsonl", "--panel", "panel.toml")
@@ -199,6 +210,10 @@ def test_usage_errors_name_what_is_wrong_and_call_nobody(panel: Panel, monkeypat
     assert "openai/judge-2" in said  # a model without a price cannot be capped
     assert "set price_input_usd and price_output_usd" in said
     assert "ASSAY_JUDGE_PRICE" not in said
+    panel.write(key_file="none")
+    said = " ".join(refused(*usual).split())
+    assert "cannot read the file in api_key_file" in said
+    assert "ASSAY_JUDGE" not in said
     Path("answers.jsonl").write_text("\n")
     assert "no question in the file" in refused(*usual)
     assert panel.asked == 0

@@ -243,6 +243,17 @@ def test_a_memory_over_http_receives_the_sessions_in_time_without_marks_then_the
         assert "has_answer" not in json.dumps(stored)
 
 
+def test_a_memory_receives_no_id_that_tells_what_is_evidence(assay: Assay) -> None:
+    assert summary_of(assay, *TARGET, "--output", "out.jsonl")["recall"]["aggregate"]["hit"] == 11
+    told = [each["params"] for each in calls()]
+    ids = [each["session_id"] for params in told for each in params.get("sessions", ())]
+    assert len({*ids}) == sum(len(each["haystack_session_ids"]) for each in rows(12))
+    assert not [each for each in ids if "answer" in each]
+    assert not [each["memory"] for each in told if "_abs" in each["memory"] or "thing" in each["memory"]]
+    first = lines("out.jsonl")[0]["retrieved_session_ids"]
+    assert first == ["answer_thing0_1"], "an output has the ids of the dataset"
+
+
 @pytest.mark.parametrize("target", ["notes_memory:memory", "command: python notes_memory.py"])
 def test_a_memory_can_be_a_function_or_a_command(assay: Assay, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(os.sys.executable).parent}:{os.environ['PATH']}")  # type: ignore[attr-defined]
@@ -339,8 +350,11 @@ def test_every_cut_of_the_output_is_resumed_to_the_same_file(assay: Assay) -> No
 def test_a_longer_limit_continues_and_a_shorter_one_loses_nothing(assay: Assay) -> None:
     assay(*TARGET, "--limit", "4", "--output", "out.jsonl")
     assay(*TARGET, "--limit", "6", "--output", "out.jsonl", "--resume")
-    document = summary_of(assay, *TARGET, "--limit", "2", "--output", "out.jsonl", "--resume")
-    assert document["questions"] == 6
+    document = summary_of(assay, *TARGET, "--limit", "2", "--by-type", "--output", "out.jsonl", "--resume")
+    assert document["questions"] == document["dataset"]["questions"] == 2
+    assert document["accuracy"]["overall"]["total"] == 2
+    assert lines("out.jsonl")[-1]["aggregate"]["total"] == 2
+    summary_of(assay, *TARGET, "--limit", "6", "--output", "out.jsonl", "--resume")
     assert [each["question_id"] for each in lines("out.jsonl")] == [f"thing{number}" for number in range(6)]
     assert set(asked().values()) == {1}
 

@@ -12,7 +12,9 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from assay_cli.main import app
+from assay_evals.longmemeval.rows import Row
 from assay_operations.evaluations import paid_calls
+from assay_operations.evaluations.longmemeval_judge import Graded, Grader
 from tests.support.anthropic_server import KEY, AnthropicServer
 from tests.support.longmemeval import rows, write
 from tests.support.openai_server import OpenAiServer, settings_toml
@@ -154,6 +156,30 @@ def test_nothing_is_spent_above_the_budget_and_a_larger_one_judges_the_rest_with
     assert [each["hypothesis"] for each in lines()] == hypotheses
     assert summary()["unjudged"] == 0
     assert sum(spent("before.jsonl")) + sum(spent("out.jsonl")) == api.nano
+
+
+def test_answers_that_were_left_unjudged_are_judged_several_at_a_time(
+    assay: Assay, api: OpenAiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ("--judge", "openai", "--concurrency", "3", "--output", "out.jsonl")
+    assay(*run, "--judge-budget", "0")
+    at_once, most, label = 0, 0, Grader.label
+
+    async def counted(self: Grader, row: Row, hypothesis: str) -> Graded:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        try:
+            return await label(self, row, hypothesis)
+        finally:
+            at_once -= 1
+
+    monkeypatch.setattr(Grader, "label", counted)
+    api.latency_s = 0.05
+    assay(*run, "--resume")
+    assert most == 3, "as many as --concurrency"
+    assert len(api.bodies) == 12
+    assert summary()["unjudged"] == 0
 
 
 def test_a_budget_for_one_call_at_a_time_suffices_for_all_questions(assay: Assay, api: OpenAiServer) -> None:

@@ -30,14 +30,19 @@ class Panel:
         self.file = directory / "panel.toml"
         self.write()
 
-    def write(self, prices: str = "price_input_usd = 0.1\nprice_output_usd = 0.5\n", more: str = "") -> None:
+    def write(
+        self,
+        prices: str = "price_input_usd = 0.1\nprice_output_usd = 0.5\n",
+        more: str = "",
+        key_file: str | None = None,
+    ) -> None:
         self.file.write_text(f"""{more}
 [[judges]]
 family = "anthropic"
 backend = "anthropic"
 model = "claude-haiku-5-5"
 base_url = "{self.anthropic.url}"
-api_key_file = "{self.directory}/key"
+api_key_file = "{key_file or self.directory / "key"}"
 
 [[judges]]
 family = "openai"

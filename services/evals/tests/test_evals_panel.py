@@ -134,12 +134,19 @@ def test_what_longmemeval_gives_as_the_answer_is_named_for_what_it_is() -> None:
         row(2, answer="names the brand", question_type="single-session-preference"),
         json.dumps({"question_id": "q3_abs", "question": "?", "hypothesis": "unknown", "answer": "never said"}) + "\n",
         row(4, answer=""),
+        row(5, question_id="q5_abs_2", answer="never said"),  # as `Row.abstention` and the reference have it
     ]
     given = {
         item.question_id: json.loads(request_of(item, PANEL, "0").message) for item in read_batch(lines, 9, 0).items
     }
     keys = {name: set(document) - {"question", "answer"} for name, document in given.items()}
-    assert keys == {"q1": {"reference"}, "q2": {"rubric"}, "q3_abs": {"unanswerable"}, "q4": set()}
+    assert keys == {
+        "q1": {"reference"},
+        "q2": {"rubric"},
+        "q3_abs": {"unanswerable"},
+        "q4": set(),
+        "q5_abs_2": {"unanswerable"},
+    }
 
 
 def test_lines_outside_the_sample_are_not_judged_malformed() -> None:

@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from assay_evals.longmemeval.memory import Bm25Memory, MemoryQuestion, best_turn, bm25, passages, plain_session, ranking
+from assay_evals.longmemeval.memory import (
+    Bm25Memory,
+    MemoryQuestion,
+    best_turn,
+    bm25,
+    opaque_id,
+    passages,
+    plain_session,
+    ranking,
+    with_names,
+)
 from assay_evals.longmemeval.results import result_of
 from assay_evals.longmemeval.retrieval import cutoffs, measured, reference_metrics, standard_metrics
 from assay_evals.longmemeval.rows import Row, read_row
@@ -146,15 +156,27 @@ def test_bm25_has_the_score_of_its_formula() -> None:
 
 
 def test_a_hook_receives_no_mark_of_evidence() -> None:
-    assert "answer" not in json.dumps([plain_session(each)["turns"] for each in a_row().sessions])
-    assert plain_session(a_row().sessions[1]) == {
-        "session_id": "answer_bike_1",
+    assert "answer" not in json.dumps([plain_session(each, "name") for each in a_row().sessions])
+    assert plain_session(a_row().sessions[1], "name") == {
+        "session_id": "name",
         "date": "2023/05/02 (Mon) 10:01",
         "turns": [
             {"role": "user", "content": "By the way, my bike is blue."},
             {"role": "assistant", "content": "Which film did you like?"},
         ],
     }
+
+
+def test_opaque_names_of_sessions_and_turns_are_those_of_the_dataset_again() -> None:
+    name = opaque_id("token", "bike", "answer_bike_1")
+    assert name == opaque_id("token", "bike", "answer_bike_1")
+    assert len({name, opaque_id("other", "bike", "answer_bike_1"), opaque_id("token", "car", "answer_bike_1")}) == 3
+    found = with_names(
+        TargetResponse([f"{name}_2", name, "nowhere_1"], 1.0, contexts=[(name, "Blue."), ("note", "Rain.")]),
+        {name: "answer_bike_1"},
+    )
+    assert found.slugs == ["answer_bike_1_2", "answer_bike_1", "nowhere_1"]
+    assert found.contexts == [("answer_bike_1", "Blue."), ("note", "Rain.")]
 
 
 def test_a_model_reads_the_memory_s_texts_or_the_retrieved_sessions() -> None:

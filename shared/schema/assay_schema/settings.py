@@ -964,7 +964,13 @@ class NightlyContradictionsSettings(Section):
         examples=["http://search:8080/v1/search"],
         description="System that returns the documents with their texts, as for `evals.target`.",
     )
-    limit: int = Field(50, ge=1, le=10_000, description="Maximum number of distinct questions.")
+    limit: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        examples=[200],
+        description="Maximum number of distinct questions, the first ones; unset: all.",
+    )
     top_k: int = Field(5, ge=2, le=50, description="Number of documents of each question, the first ones.")
     max_rate: float | None = Field(
         None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.views.one_project import project_of
 from assay_operations.evaluations.contradiction_reads import findings_in, trends_in
+from assay_operations.overview.frame import projects_with_judged_pairs
 
 if TYPE_CHECKING:
     from assay_evals.contradictions.rate import Rate
@@ -111,7 +112,7 @@ class Contradictions(Document):
 
 async def read(ask: Ask) -> Contradictions:
     """Read runs and findings at the same time."""
-    project, projects = await project_of(ask)
+    project, projects = await project_of(ask, projects_with_judged_pairs)
     state = ask.text("state", "open")
     series: Panel[tuple[JudgedSeries, ...]] = Panel(state="ready", value=())
     findings: Panel[Found] = Panel(state="ready", value=found_of((), state))

@@ -3,14 +3,17 @@
 A target has two hooks. `ingest` receives `tool_name` "ingest" and `params` with `memory`, the name of the memory, and `sessions`, in
 the order of time; it replaces the content of that memory. `ask` receives the question as any target does, and the `memory` and the
 `question_date` in `params`. One target can be both. Without a target, a memory in this process answers, by BM25.
+
+Ids of the released files tell what is evidence (`answer_...`) and which question has no answer (`..._abs`), so a hook receives others.
 """
 
 import math
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, Protocol
 
 from assay_evals.longmemeval.rows import Row, Session
@@ -29,10 +32,15 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class MemoryQuestion(Question):
-    """A question, and the row whose sessions come before it."""
+    """A question, and the row whose sessions come before it.
+
+    `token`: secret text in the ids that a hook receives, the same for all processes of a run. `answer`: the answer that the memory gave
+    before, with which it is not asked again.
+    """
 
     row: Row | None = None
-    memory: str = ""
+    token: str = ""
+    answer: str | None = None
 
 
 class Hook(Target, Protocol):
@@ -54,13 +62,14 @@ class HookedMemory:
         """Store the sessions, then ask. Raises `TargetError`."""
         assert isinstance(question, MemoryQuestion)
         assert question.row is not None
-        row, params = question.row, {"memory": question.memory}
+        row, params = question.row, {"memory": opaque_id(question.token, question.row.id)}
+        names = {opaque_id(question.token, row.id, each.id): each.id for each in row.sessions}
         started = time.perf_counter()
-        sessions = [plain_session(each) for each in row.sessions]
+        sessions = [plain_session(each, opaque_id(question.token, row.id, each.id)) for each in row.sessions]
         await self._ingest.tell(Question("", question.limit, INGEST, params=params | {"sessions": sessions}))
         self.ingest_ms[row.id] = (time.perf_counter() - started) * 1000
         asked = Question(question.query, question.limit, question.tool_name, expand_enabled=question.expand_enabled)
-        return await self._ask.ask(replace(asked, params=params | {"question_date": row.date}))
+        return with_names(await self._ask.ask(replace(asked, params=params | {"question_date": row.date})), names)
 
     async def close(self) -> None:
         """Close both hooks."""
@@ -69,10 +78,43 @@ class HookedMemory:
             await self._ingest.close()
 
 
-def plain_session(session: Session) -> dict[str, Any]:
-    """Return a session as a hook receives it, without the marks of evidence."""
+class AnsweredBefore:
+    """A memory that is not asked a question that it has answered."""
+
+    def __init__(self, memory: Target) -> None:
+        self._memory = memory
+
+    async def ask(self, question: Question) -> TargetResponse:
+        """Return the answer of the question, or ask the memory. Raises `TargetError`."""
+        if isinstance(question, MemoryQuestion) and question.answer is not None:
+            return TargetResponse([], 0.0, answer=question.answer)
+        return await self._memory.ask(question)
+
+    async def close(self) -> None:
+        """Close the memory."""
+        await self._memory.close()
+
+
+def opaque_id(*parts: str) -> str:
+    """Return a name that is the same for the same parts, and tells nothing of them."""
+    return sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:24]
+
+
+def with_names(response: TargetResponse, names: Mapping[str, str]) -> TargetResponse:
+    """Return a response with the names of the dataset for sessions and turns. `names`: by opaque id."""
+
+    def name_of(result: str) -> str:
+        session, _, turn = result.partition("_")
+        return names.get(result) or (f"{names[session]}_{turn}" if session in names else result)
+
+    contexts = [(name_of(name), text) for name, text in response.contexts]
+    return replace(response, slugs=[name_of(each) for each in response.slugs], contexts=contexts)
+
+
+def plain_session(session: Session, name: str) -> dict[str, Any]:
+    """Return a session as a hook receives it, by another name and without the marks of evidence."""
     turns = [{"role": turn.role, "content": turn.content} for turn in session.turns]
-    return {"session_id": session.id, "date": session.date, "turns": turns}
+    return {"session_id": name, "date": session.date, "turns": turns}
 
 
 class Bm25Memory:

@@ -112,7 +112,7 @@ def _item(row: Any, family: str | None) -> Item | str:
 
 def _given_as(name: str, kind: object) -> Literal["reference", "rubric", "unanswerable"]:
     """Return what LongMemEval's `answer` is: by its id, else by its type."""
-    return "unanswerable" if name.endswith("_abs") else "rubric" if kind == "single-session-preference" else "reference"
+    return "unanswerable" if "_abs" in name else "rubric" if kind == "single-session-preference" else "reference"
 
 
 def _text(row: dict[str, Any], key: str) -> str:

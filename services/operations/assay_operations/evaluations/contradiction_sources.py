@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Order = Literal["newest", "random"]
 #: Characters of a question that are kept, as in the store.
 QUERY_CHARS = 51_200
+#: Captured questions without a limit, and most questions of a file.
+CAPTURED, LIMIT_MOST = 50, 10_000
 #: Views with documents and their texts, and the column of these.
 _VIEWS = {"answers": "contexts", "candidates": "passages"}
 
@@ -63,7 +65,8 @@ class Source:
     project: str = "default"
     since: str = "30d"
     order: Order = "newest"
-    limit: int = 50
+    #: Most distinct questions; None: `CAPTURED` of the captured, all of a file.
+    limit: int | None = None
     top_k: int = 5
     seed: int = 0
 
@@ -76,7 +79,7 @@ class Source:
         from assay_evals.target.redaction import redact_target
 
         if self.from_capture:
-            return f"{self.limit} {self.order} captured questions since {self.since}"
+            return f"{self.limit or CAPTURED} {self.order} captured questions since {self.since}"
         target = redact_target(self.system.target) if self.system else ""
         of = f"workspace {self.system.workspace}, " if self.system and self.system.workspace else ""
         asked = "\n".join(sorted(self.asked()))
@@ -85,7 +88,11 @@ class Source:
 
     def asked(self) -> list[str]:
         """Return the questions to ask the target. Raises `OperationError`."""
-        return [self.query] if self.query is not None else list(_distinct_lines(self))
+        return [self.query] if self.query is not None else self.in_file()[: self.limit]
+
+    def in_file(self) -> list[str]:
+        """Return the distinct questions of the file. Raises `OperationError`."""
+        return list(_distinct_lines(self))
 
 
 @dataclass
@@ -165,7 +172,7 @@ def _rows(client: "Client", source: Source) -> Iterator[dict[str, Any]]:
     wanted = {
         "project": source.project,
         "since": duration_ms(source.since, "--since"),
-        "limit": source.limit,
+        "limit": source.limit or CAPTURED,
         "seed": source.seed,
     }
     query = _DISTINCT.format(answers=question_hash("query"), recent=_RECENT, order=_ORDERS[source.order])
@@ -187,6 +194,8 @@ def _asked(source: Source) -> Read:
     assert source.system is not None
     found, scrubber = Read(), Scrubber(policies(None).of(source.project))
     queries = source.asked()
+    if source.queries_file is not None and (left := (total := len(source.in_file())) - len(queries)):
+        found.without_pairs[f"not asked (--limit: {len(queries):,} of {total:,} questions in the file)"] = left
 
     def take(reply: "QueryResult[str]") -> None:
         if reply.answer is None:
@@ -207,7 +216,7 @@ def _plain(text: str) -> str:
 
 
 def _distinct_lines(source: Source) -> Iterable[str]:
-    """Return the first distinct questions of a file: plain lines, or JSON lines with `query`."""
+    """Return the distinct questions of a file: plain lines, or JSON lines with `query`."""
     assert source.queries_file is not None
     queries: dict[str, str] = {}
     for number, line in enumerate(lines_of(source.queries_file, "--queries-file"), start=1):
@@ -215,8 +224,11 @@ def _distinct_lines(source: Source) -> Iterable[str]:
             continue
         query = _query_in(line, f"--queries-file: {source.queries_file}: line {number}")
         queries.setdefault(" ".join(query.split()).casefold(), query)
-        if len(queries) == source.limit:
-            break
+    if source.limit is None and len(queries) > LIMIT_MOST:
+        raise OperationError(
+            "invalid",
+            f"--queries-file: {source.queries_file} contains {len(queries):,} questions: pass --limit, at most {LIMIT_MOST:,}",
+        )
     if not queries:
         raise OperationError("invalid", f"--queries-file: {source.queries_file} contains no question")
     return queries.values()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.errors import OperationError
-from assay_operations.evaluations.contradiction_sources import Read, Source, expect_one, read_questions
+from assay_operations.evaluations.contradiction_sources import LIMIT_MOST, Read, Source, expect_one, read_questions
 from assay_operations.evaluations.contradiction_store import expect_store, known_findings, store_run
 from assay_operations.evaluations.files import expect_output, write_output
 from assay_operations.evaluations.judge_spending import NoMoneyError
@@ -294,7 +294,7 @@ def _check(request: ContradictionsRequest) -> None:
     source = request.source
     expect_one(source)
     for option, value, least, most in (
-        ("--limit", source.limit, 1, 10_000),
+        ("--limit", source.limit, 1, LIMIT_MOST),
         ("--top-k", source.top_k, 2, TOP_K_MOST),
         ("--pairs-per-query", request.pairs_per_query, 1, None),
         ("--max-pair-chars", request.max_pair_chars, CHARS_LEAST, CHARS_MOST),

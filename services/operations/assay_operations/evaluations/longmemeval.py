@@ -230,24 +230,26 @@ class PreparedLongMemEval:
         return self._finish(asyncio.run(ask()))
 
     async def _ask(self, counter: Counts, on_result: "Callable[[Result], None] | None") -> list[str]:
+        from assay_evals.longmemeval.memory import AnsweredBefore
         from assay_evals.target.runner import stream_queries
 
         async def grade(item: "Item", response: "TargetResponse") -> dict[str, float | None]:
-            row = item[0]
+            row, earlier = item
+            if earlier is not None and self.grader is not None:
+                again = await self.grader.label(row, earlier.hypothesis)
+                self._store(replace(earlier, label=again.label, judge=again.judge, judge_error=again.judge_error))
+                return {}
             graded = await self.grader(row, response) if self.grader is not None else Graded()
             self._store(self._answered(row, response, graded))  # at once: a kill loses no answer that was paid
             return {}
 
         order: list[str] = []
-        replies = stream_queries(self.memory, self._items(), self._question, self.options, judge=grade)
+        replies = stream_queries(AnsweredBefore(self.memory), self._items(), self._question, self.options, judge=grade)
         try:
             async with aclosing(replies):
                 async for reply in replies:
-                    row, earlier = reply.item
-                    result = earlier or self.output.done.get(row.id) or self._failed(reply)
-                    if earlier is not None and earlier.judge_error is not None and self.grader and self.labels is None:
-                        again = await self.grader.label(row, earlier.hypothesis)
-                        result = replace(earlier, label=again.label, judge=again.judge, judge_error=again.judge_error)
+                    row, _ = reply.item
+                    result = self.output.done.get(row.id) or self._failed(reply)
                     if result != self.output.done.get(row.id) or self.labels is not None:
                         result = self._store(result)
                     order.append(row.id)
@@ -273,14 +275,15 @@ class PreparedLongMemEval:
 
         row, earlier = item
         if earlier is not None:
-            return None
+            unjudged = earlier.judge_error is not None and self.grader is not None and self.labels is None
+            return MemoryQuestion(row.question, row=row, answer=earlier.hypothesis) if unjudged else None
         return MemoryQuestion(
             row.question,
             self.request.top_k,
             "search" if self.request.keyword_only else "query",
             expand_enabled=self.request.expansion or None,
             row=row,
-            memory=f"{row.id}-{self.output.token}",
+            token=self.output.token,
         )
 
     def _store(self, result: "Result") -> "Result":
@@ -310,9 +313,9 @@ class PreparedLongMemEval:
         from assay_evals.longmemeval.summary import below_floor, recall_by_type, summary
 
         wanted = self.request.by_type or self.floor is not None
+        results = [self.output.done[name] for name in dict.fromkeys(order)]
         try:
-            done = list(self.output.done.values())
-            results = self.output.finish(order, recall_by_type(done) if wanted else None)
+            self.output.finish(order, recall_by_type(results) if wanted else None)
         finally:
             self.output.close()
         if all(each.error is not None for each in results):

@@ -44,8 +44,8 @@ class Output:
         """
         self.path = path
         self.done: dict[str, Result] = {}
-        #: Random text in the names of memories, the same for all processes of a run.
-        self.token = secrets.token_hex(4)
+        #: Random text behind the names of memories and sessions, the same for all processes of a run.
+        self.token = secrets.token_hex(16)
         self._file: IO[bytes] | None = None
         self._lock = -1
         if path is None:
@@ -102,16 +102,17 @@ class Output:
             self._file.write(_lines([result]))
             self._file.flush()
 
-    def finish(self, order: Sequence[str], last_line: Mapping[str, Any] | None = None) -> "list[Result]":
-        """Sort the results by the dataset, with `last_line` at the end of the file. Returns them."""
-        names = dict.fromkeys([*order, *self.done])
-        results = [self.done[name] for name in names if name in self.done]
+    def finish(self, order: Sequence[str], last_line: Mapping[str, Any] | None = None) -> None:
+        """Sort the results by the dataset, with `last_line` at the end of the file.
+
+        Those of questions beyond a smaller limit stay, at the end.
+        """
+        results = [self.done[name] for name in dict.fromkeys([*order, *self.done])]
         if self._file is not None and self.path is not None:
             self._file.close()
             self._file = None
             end = b"" if last_line is None else json.dumps(last_line, ensure_ascii=False).encode() + b"\n"
             write_whole(self.path, _lines(results) + end)
-        return results
 
     def close(self) -> None:
         """Leave the file as it is, to be resumed later."""

@@ -256,6 +256,8 @@ def _calls(judge: "PanelJudge", request: PanelRequest, spending: Spending) -> Pa
     keys = {"api_key", "family", "api_key_env"}
     fields: dict[str, Any] = judge.model_dump(exclude=keys, exclude_none=True)
     fields["rules_file"] = load_settings().judge.rules_file  # the price list
+    if judge.api_key_file is not None:
+        fields["api_key_file"] = request.panel.parent / judge.api_key_file
     if judge.api_key_env:
         if not (key := os.environ.get(judge.api_key_env, "")):
             raise NoKeyError(f"--panel: {judge.name}: the environment has no {judge.api_key_env}")
@@ -269,7 +271,9 @@ def _calls(judge: "PanelJudge", request: PanelRequest, spending: Spending) -> Pa
             spending=spending,
         )
     except SettingsError as error:
-        said = _SETTING.sub("", str(error))  # they are keys of the panel file here
+        said = _SETTING.sub("", str(error)).replace(
+            "ASSAY_JUDGE_API_KEY_FILE", "api_key_file"
+        )  # keys of the panel file
         raise OperationError("invalid", f"--panel: {judge.name}: {said}") from None
 
 

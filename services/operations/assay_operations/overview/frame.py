@@ -21,6 +21,10 @@ _FRAME = """SELECT
 FROM rollup_day WHERE day >= today() - {days:UInt16}"""
 
 
+_JUDGED = """SELECT arraySlice(arraySort(groupUniqArray(toString(project))), 1, {limit:UInt32})
+FROM contradiction_runs"""
+
+
 @dataclass(frozen=True)
 class FrameFacts:
     """Projects with events in 90 days, arrival of the newest event of these that is counted, open alerts."""
@@ -35,3 +39,9 @@ def frame_facts(client: "Client", project: str = "") -> FrameFacts:
     parameters = {"days": _PROJECT_DAYS, "limit": _PROJECTS_MAX, "project": project}
     ((projects, newest, alerts),) = client.query(_FRAME, parameters=parameters).result_rows
     return FrameFacts(tuple(projects), None if newest is None else utc(newest), int(alerts))
+
+
+def projects_with_judged_pairs(client: "Client") -> tuple[str, ...]:
+    """Return the projects with runs of `assay eval contradictions`, which may have no events."""
+    ((projects,),) = client.query(_JUDGED, parameters={"limit": _PROJECTS_MAX}).result_rows
+    return tuple(projects)

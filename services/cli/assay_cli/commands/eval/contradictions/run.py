@@ -55,7 +55,10 @@ class SourceOptions:
     order: Annotated[
         str, typer.Option(metavar="newest|random", help="Which captured questions: the newest, or a random sample.")
     ] = "newest"
-    limit: Annotated[int, typer.Option(help="Maximum number of distinct questions.")] = 50
+    limit: Annotated[
+        int | None,
+        typer.Option(help="Maximum number of distinct questions; default: 50 of the captured, all of a file."),
+    ] = None
     top_k: Annotated[int, typer.Option(help="Number of documents of each question, the first ones.")] = 5
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the samples and of the order.")] = 0
 
