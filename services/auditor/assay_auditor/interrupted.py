@@ -1,7 +1,7 @@
 """Rows that an interrupted batch left behind the end of the log: which of them get leaves.
 
-A program that may insert rows can put forged ones there. The file of the batch vouches for a row, else its source; a row that contradicts its
-source never gets a leaf.
+A program that may insert rows can put forged ones there. The file of the batch vouches for a row, else its source; a row that
+contradicts its source never gets a leaf.
 """
 
 import logging
