@@ -1,7 +1,7 @@
 """The report of a run, as a document and as text. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -156,11 +156,11 @@ def report_of(facts: Facts, results: Sequence[Result], states: Mapping[str, Stat
 
 
 def exceeded(
-    report: Mapping[str, Any], standing: Sequence[Mapping[str, Any]], max_rate: float | None, fail_on: str | None
+    report: Mapping[str, Any], standing: Collection[Severity], max_rate: float | None, fail_on: str | None
 ) -> list[str]:
     """Return which limits a run exceeds: `contradictions` by its rate, `findings` by the severity of one.
 
-    `standing`: the findings that no person refuted. `fail_on`: the least severity; empty or None for no limit. The rate
+    `standing`: severities of the findings that no person refuted. `fail_on`: the least severity; empty or None for no limit. The rate
     exceeds `max_rate` if the lower end of its interval does, regardless of the pairs with an error.
     """
     rate = report["rates"]["queries"]
@@ -168,7 +168,7 @@ def exceeded(
     severities = [each.value for each in SEVERITIES]
     severe = severities[severities.index(fail_on) :] if fail_on else []
     found = ["contradictions"] if max_rate is not None and lower is not None and lower > max_rate else []
-    return found + (["findings"] if any(each["severity"] in severe for each in standing) else [])
+    return found + (["findings"] if any(each.value in severe for each in standing) else [])
 
 
 def without_texts(report: Mapping[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def review(
 ) -> None:
     """List findings from high to info with both claims and a next step, or label pairs.
 
-    Labels of --queue correct the rate for the judge's errors, in `trend`. Other labels only hide a refuted finding here.
+    Labels of --queue correct the rate for the judge's errors, in `trend`. Other labels only remove a finding from a refuted pair.
     """
     given = {
         name: pair for name, pair in (("confirm", confirm), ("refute", refute), ("skip", skip)) if pair is not None
