@@ -46,6 +46,11 @@ def bare(query):
 
 def broken(query):
     return {"results": [], "contexts": [{"id": "a", "text": limit(5) + "\\udfff"}, {"id": "b", "text": limit(9)}]}
+
+def forging(query):
+    name = "a\\ncontradictory pairs: 0.0%\\u2028forged"
+    found = [{"id": name, "text": limit(5)}, {"id": "b", "text": limit(9)}]
+    return {"results": [each["id"] for each in found], "contexts": found}
 """
 
 
@@ -554,6 +559,31 @@ def test_a_refuted_pair_leaves_the_same_claims_of_other_documents(rig: Rig) -> N
     assert reviewed(rig) == []
     assert contradictions_check(rig)["status"] == "ok"
     rig.report("--from-capture", "--fail-on", "high")
+
+
+def test_a_finding_says_in_how_many_pairs_and_documents_it_is(rig: Rig) -> None:
+    rig.captured(*(answer(n, query=f"how fast? {n}", contexts=contexts(5, 9, name=f"d{n}")) for n in range(7)))
+    extent = (
+        "in 7 pairs; documents: "
+        + ", ".join(f"wiki::d{n}-{place}" for n in range(5) for place in (0, 1))
+        + ", ... (14)"
+    )
+    assert extent in rig.run("run", "--from-capture", "--progress", "none").output
+    assert extent in rig.run("review").output
+    (finding,) = reviewed(rig)
+    assert (finding["pairs"], len(finding["all_documents"])) == (7, 14)
+    assert rig.report("--from-capture")["findings"][0]["all_documents"] == finding["all_documents"]
+    rig.captured(answer(50, query="how fast? 0", contexts=contexts(5, 5, name="d0")))
+    rig.report("--from-capture")
+    assert [(each["pairs"], len(each["all_documents"])) for each in reviewed(rig)] == [(6, 12)], "the open pairs"
+
+
+def test_an_id_or_a_quote_of_a_document_forges_no_line_of_a_report(rig: Rig) -> None:
+    question = (*rig.file("how fast?")[:2], "--target", "system_of_test:forging")
+    for said in (rig.run("run", *question, "--progress", "none").output, rig.run("review").output):
+        assert [line for line in said.splitlines() if "forged" in line] == [
+            '  a contradictory pairs: 0.0% forged: "The limit is 5 requests per second."',
+        ]
 
 
 def test_a_finding_is_as_severe_as_its_most_severe_pair_that_is_not_refuted(rig: Rig) -> None:

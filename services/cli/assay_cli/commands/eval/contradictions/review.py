@@ -102,7 +102,9 @@ def _label(data: Path, project: str, count: int, as_json: bool) -> None:
 
 
 def _shown(pair: ToLabel, number: int, count: int) -> str:
-    lines = [f"{number} of {count}: {pair.pair_id}", f"question: {pair.query}"]
+    from assay_evals.contradictions.report import one_line
+
+    lines = [f"{number} of {count}: {pair.pair_id}", f"question: {one_line(pair.query)}"]
     for document, text in zip(pair.documents, pair.texts, strict=True):
-        lines += ["", document, text]
+        lines += ["", one_line(document), text]
     return "\n".join([*lines, ""])
