@@ -10,10 +10,12 @@ Where the judge fails on pairs, naive is the interval that leaves these out.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from assay_evals.contradictions.pairs import inclusion, systematic
 from assay_evals.contradictions.rate import JudgedPair, Rate, corrected_rate, difference, pair_rate, query_rate
 from assay_runtime.shares import Estimate, wilson
 from tests.bench.result import result
@@ -85,6 +87,29 @@ def recurring_pairs(random: Random, couples: int = 300) -> tuple[Pairs, float]:
     verdicts = random.random(couples) < MEAN
     documents = random.integers(0, couples // 2, (couples, 2)) + np.array([0, couples])
     return _pairs(verdicts[drawn], np.repeat(np.arange(QUERIES), PAIRS), documents[drawn]), MEAN
+
+
+def wrong_documents(
+    random: Random, queries: int = 50, documents: int = 60, wrong: float = 0.1, most: int | None = None
+) -> tuple[Pairs, float]:
+    """Some documents are wrong, and contradict each that is not; queries retrieve five documents each, as by Zipf.
+
+    `most`: pairs that are judged of a query, drawn by what a pair looks like, which tells a little of its verdict.
+    """
+    popularity = 1 / np.arange(1, documents + 1) ** 0.8
+    is_wrong = random.random(documents) < wrong
+    pairs: Pairs = []
+    for query in range(queries):
+        retrieved = random.choice(documents, 5, replace=False, p=popularity / popularity.sum())
+        of_query = list(combinations(sorted(retrieved.tolist()), 2))
+        verdicts = np.array([is_wrong[one] != is_wrong[other] for one, other in of_query])
+        shares = np.ones(len(of_query))
+        if most is not None:
+            alike = random.random(len(of_query)) < np.where(verdicts, 0.7, 0.3)
+            shares = np.array(inclusion(np.where(alike, 4.0, 1.0).tolist(), most))
+        drawn = systematic(shares.tolist(), random.random())
+        pairs += _pairs(verdicts[drawn], np.full(len(drawn), query), np.array(of_query)[drawn], shares[drawn])
+    return pairs, 2 * wrong * (1 - wrong)
 
 
 def unequal(random: Random) -> tuple[Pairs, float]:
@@ -211,6 +236,15 @@ PAIR_WORLDS: dict[str, World] = {
     "one document in half of all pairs": hot_document,
     "300 pairs recur": recurring_pairs,
 }
+_WRONG: dict[str, World] = {
+    "50 queries, 60 documents, 3 % wrong": partial(wrong_documents, wrong=0.03),
+    "50 queries, 200 documents, 3 % wrong": partial(wrong_documents, documents=200, wrong=0.03),
+    "50 queries, 500 documents, 3 % wrong": partial(wrong_documents, documents=500, wrong=0.03),
+    "50 queries, 60 documents, 10 % wrong": wrong_documents,
+    "20 queries, 30 documents, 10 % wrong": partial(wrong_documents, queries=20, documents=30),
+    "120 queries, 60 documents, 3 % wrong": partial(wrong_documents, queries=120, wrong=0.03),
+}
+PAIR_WORLDS |= _WRONG | {"50 queries, 60 documents, 10 % wrong, 3 pairs a query": partial(wrong_documents, most=3)}
 QUERY_WORLDS: dict[str, World] = {
     name: PAIR_WORLDS[name]
     for name in (
@@ -221,6 +255,7 @@ QUERY_WORLDS: dict[str, World] = {
         "one document in half of all pairs",
         "8 queries",
         "rate 0.3 %",
+        *_WRONG,
     )
 }
 LABEL_WORLDS: dict[str, World] = {

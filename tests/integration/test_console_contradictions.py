@@ -1,6 +1,8 @@
 """The page of contradictions with a real store: rates by series, findings by state, what to do next."""
 
+import re
 import time
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -63,6 +65,27 @@ async def test_a_page_shows_every_rate_and_finding_of_its_document(settings: Set
             assert f"assay eval contradictions review --refute {finding['pair_id']} --project shop" in shown(page)
         assert document["command"] == "assay eval contradictions review --queue 100 --project shop"
         assert document["command"] in shown(page)
+
+
+async def test_a_finding_says_in_how_many_pairs_and_documents_it_is(settings: Settings, owner: Client) -> None:
+    rows = contradictions("shop", ["The limit is 5 requests per second."], int(time.time() * 1000))
+    ((open_row,)) = [row for row in rows["contradiction_pairs"] if row["pair_key"] == "shop-open-0"]
+    for n in range(12):
+        more = {
+            "result_id": str(uuid.uuid4()),
+            "pair_id": f"shop-{n}",
+            "pair_key": f"shop-{n}",
+            "documents": [f"page {n:02}", "guides/limits"],
+        }
+        rows["contradiction_pairs"].append({**open_row, **more, "place": 100 + n})
+    put(owner, rows)
+    async with console(settings) as pages:
+        (finding,) = (await pages.json(PATH))["findings"]["value"]["rows"]
+        assert (finding["pairs"], finding["document_count"], len(finding["all_documents"])) == (13, 14, 10)
+        page = shown(await pages.html(PATH))
+        (extent,) = re.findall(r"In 13 pairs; documents: .*?\(14\)", page)
+        assert extent.count("page ") == 8, extent
+        assert all(name in extent for name in (*finding["all_documents"], ", ..."))
 
 
 @pytest.mark.parametrize("state", ["gone", "resolved", "refuted", "all"])

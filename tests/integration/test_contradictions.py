@@ -46,6 +46,11 @@ def bare(query):
 
 def broken(query):
     return {"results": [], "contexts": [{"id": "a", "text": limit(5) + "\\udfff"}, {"id": "b", "text": limit(9)}]}
+
+def forging(query):
+    name = "a\\ncontradictory pairs: 0.0%\\u2028forged"
+    found = [{"id": name, "text": limit(5)}, {"id": "b", "text": limit(9)}]
+    return {"results": [each["id"] for each in found], "contexts": found}
 """
 
 
@@ -545,16 +550,76 @@ def test_a_review_lists_open_findings_from_high_to_info_with_a_next_step(rig: Ri
     assert '  wiki::u-0: "The limit is 1 requests per second."' in said
 
 
+def test_a_refuted_pair_leaves_the_same_claims_of_other_documents(rig: Rig) -> None:
+    rig.captured(
+        *(
+            answer(n, query=f"urgent {word} question", contexts=contexts(5, 9, name=word))
+            for n, word in ((1, "mail"), (2, "api"))
+        )
+    )
+    rig.report("--from-capture")
+    pairs = dict(rig.rows("SELECT query, pair_id FROM contradiction_pairs"))
+    rig.run("review", "--refute", pairs["urgent mail question"])
+    ((found, count),) = [(each, each["pairs"]) for each in reviewed(rig)]
+    assert (found["query"], count, found["all_documents"]) == ("urgent api question", 1, ["wiki::api-0", "wiki::api-1"])
+    assert contradictions_check(rig)["status"] == "warn"
+    rig.report("--from-capture", "--fail-on", "high", code=1)
+    rig.run("review", "--refute", pairs["urgent api question"])
+    assert reviewed(rig) == []
+    assert contradictions_check(rig)["status"] == "ok"
+    rig.report("--from-capture", "--fail-on", "high")
+
+
+def test_a_finding_says_in_how_many_pairs_and_documents_it_is(rig: Rig) -> None:
+    rig.captured(*(answer(n, query=f"how fast? {n}", contexts=contexts(5, 9, name=f"d{n}")) for n in range(7)))
+    extent = (
+        "in 7 pairs; documents: "
+        + ", ".join(f"wiki::d{n}-{place}" for n in range(5) for place in (0, 1))
+        + ", ... (14)"
+    )
+    assert extent in rig.run("run", "--from-capture", "--progress", "none").output
+    assert extent in rig.run("review").output
+    (finding,) = reviewed(rig)
+    assert (finding["pairs"], len(finding["all_documents"])) == (7, 14)
+    assert rig.report("--from-capture")["findings"][0]["all_documents"] == finding["all_documents"]
+    rig.captured(answer(50, query="how fast? 0", contexts=contexts(5, 5, name="d0")))
+    rig.report("--from-capture")
+    assert [(each["pairs"], len(each["all_documents"])) for each in reviewed(rig)] == [(6, 12)], "the open pairs"
+
+
+def test_an_id_or_a_quote_of_a_document_forges_no_line_of_a_report(rig: Rig) -> None:
+    question = (*rig.file("how fast?")[:2], "--target", "system_of_test:forging")
+    for said in (rig.run("run", *question, "--progress", "none").output, rig.run("review").output):
+        assert [line for line in said.splitlines() if "forged" in line] == [
+            '  a contradictory pairs: 0.0% forged: "The limit is 5 requests per second."',
+        ]
+
+
+def test_a_finding_is_as_severe_as_its_most_severe_pair_that_is_not_refuted(rig: Rig) -> None:
+    rig.captured(
+        answer(1, query="an urgent question", contexts=contexts(5, 9, name="u")),
+        answer(2, query="a minor question", contexts=contexts(5, 9, name="m")),
+    )
+    rig.report("--from-capture", "--fail-on", "high", code=1)
+    ((urgent,),) = rig.rows("SELECT pair_id FROM contradiction_pairs WHERE severity = 'high'")
+    rig.run("review", "--refute", urgent)
+    rig.report("--from-capture", "--fail-on", "high")
+    rig.report("--from-capture", "--fail-on", "low", code=1)
+    assert contradictions_check(rig)["status"] == "ok"
+
+
 def test_a_refuted_finding_leaves_the_review_and_keeps_its_label(rig: Rig) -> None:
     rig.captured(*(answer(n, query=f"how fast? {n}", contexts=contexts(5, 9, name=f"d{n}")) for n in range(3)))
     assert [each["pairs"] for each in rig.report("--from-capture")["findings"]] == [3]
-    (finding,) = reviewed(rig)
-    (other,) = rig.rows(f"SELECT pair_id FROM contradiction_pairs WHERE pair_id != '{finding['pair_id']}' LIMIT 1")
-    rig.run("review", "--refute", str(other[0]), "--note", "ask jo@example.com")
-    assert reviewed(rig) == []
+    left = []
+    while found := reviewed(rig):
+        (finding,) = found
+        left.append(finding["pairs"])
+        rig.run("review", "--refute", finding["pair_id"], "--note", "ask jo@example.com")
+    assert left == [3, 2, 1]
     rig.report("--from-capture")
     assert [each["label"] for each in reviewed(rig, "--all")] == ["refute"]
-    ((label, probability, note),) = rig.rows("SELECT toString(label), probability, note FROM contradiction_labels")
+    label, probability, note = rig.rows("SELECT toString(label), probability, note FROM contradiction_labels")[0]
     assert (label, probability) == ("refute", None)
     assert "jo@example.com" not in note
     rig.run("review", "--confirm", finding["pair_id"])

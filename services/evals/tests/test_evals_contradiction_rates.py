@@ -15,6 +15,7 @@ from assay_runtime.shares import wilson
 from tests.bench.contradictions import (
     ERROR_WORLDS,
     MORE_OFTEN,
+    QUERY_WORLDS,
     bounds_coverage,
     clustered,
     error_coverage,
@@ -23,6 +24,7 @@ from tests.bench.contradictions import (
     misjudged,
     pair_coverage,
     partly_judged,
+    query_coverage,
 )
 
 
@@ -154,6 +156,32 @@ def test_pairs_of_one_query_say_as_much_as_one_if_they_agree() -> None:
     assert agreeing.effective_n == pytest.approx(60, rel=0.1)
     spread = pair_rate(table([[True] + [False] * 9] * 60))
     assert spread.effective_n > 250
+
+
+def test_questions_that_one_document_decides_are_dependent() -> None:
+    def asked(wrong: Callable[[int], str]) -> Rate:
+        """Of 60 questions, 12 retrieve a wrong document, which contradicts two of their own documents."""
+        return query_rate([pair(n, (wrong(n), f"{n}/{place}"), n < 12) for n in range(60) for place in range(2)])
+
+    own, common = asked(lambda n: f"wrong {n}"), asked(lambda n: "wrong" if n < 12 else f"right {n}")
+    assert own.estimate == common.estimate == 0.2
+    assert own.effective_n == pytest.approx(60, rel=0.1)
+    assert common.effective_n < 5, "that document could as well be right"
+    assert common.upper is not None
+    assert own.upper is not None
+    assert common.upper > 2 * own.upper
+
+
+def test_without_a_contradiction_questions_of_the_same_documents_bound_less() -> None:
+    own = query_rate([pair(n, (f"{n}a", f"{n}b"), False) for n in range(60)])
+    common = query_rate([pair(n, (f"hot {n % 5}", f"{n}b"), False) for n in range(60)])
+    assert own.effective_n == pytest.approx(60, rel=0.1)
+    assert common.effective_n == pytest.approx(1 / (0.2 / 2 + 1 / 60 / 2))
+
+
+@pytest.mark.parametrize("name", ["50 queries, 200 documents, 3 % wrong", "50 queries, 60 documents, 10 % wrong"])
+def test_the_interval_of_questions_holds_the_rate_where_documents_are_wrong(name: str) -> None:
+    assert query_coverage(QUERY_WORLDS[name], 60)["printed"][0] >= 0.93
 
 
 def test_one_query_bounds_nothing() -> None:

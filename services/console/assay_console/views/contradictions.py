@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from assay_evals.contradictions.trend import Point, Trend
 
 #: Runs and findings that the page shows, at most. The commands print all.
-RUNS_SHOWN, FINDINGS_SHOWN = 100, 40
+RUNS_SHOWN, FINDINGS_SHOWN, DOCUMENTS_SHOWN = 100, 40, 10
 STATES = ("open", "gone", "resolved", "refuted", "all")
 
 
@@ -81,6 +81,10 @@ class Contradiction(Document):
     confidence: float
     question: str
     documents: tuple[str, ...]
+    #: Pairs with the finding in this state, the number of their documents, and the first of these.
+    pairs: int
+    document_count: int
+    all_documents: tuple[str, ...]
     #: Word for word from the two texts.
     claims: tuple[str, ...]
     reason: str
@@ -191,6 +195,9 @@ def found_of(rows: Sequence[Mapping[str, Any]], state: str) -> Found:
             confidence=row["confidence"],
             question=row["query"],
             documents=tuple(row["documents"]),
+            pairs=row["pairs"],
+            document_count=len(row["all_documents"]),
+            all_documents=tuple(row["all_documents"][:DOCUMENTS_SHOWN]),
             claims=tuple(row["claims"]),
             reason=row["reason"],
             next_step=row["next_step"],

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
-from typing import Any
 
 
 class State(StrEnum):
@@ -63,9 +62,13 @@ def finding_id(claims: tuple[str, str]) -> str:
 
 
 class History:
-    """Findings of earlier runs, by identity and by pair, and those that a person refuted."""
+    """Findings of earlier runs, by identity and by pair, and the pairs in which a person refuted them.
 
-    def __init__(self, known: Iterable[Known] = (), *, refuted: Iterable[str] = ()) -> None:
+    Short claims can recur in documents about something else, so a person who refutes a pair says nothing of the others: a finding stands
+    while one of its pairs is not refuted.
+    """
+
+    def __init__(self, known: Iterable[Known] = (), *, refuted: Iterable[tuple[str, str]] = ()) -> None:
         self._refuted = frozenset(refuted)
         in_time = sorted(known, key=lambda each: each.last_seen)
         self.known: dict[str, list[Known]] = {}
@@ -81,9 +84,9 @@ class History:
         own = finding_id(claims)
         return own if own in self.known else self._of_pair.get(pair_id, own)
 
-    def standing(self, findings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the findings of a report that no person refuted: the ones that a gate may fail for."""
-        return [each for each in findings if each["finding_id"] not in self._refuted]
+    def is_refuted(self, finding: str, pair_key: str) -> bool:
+        """Return whether a person refuted a finding in a pair: no gate fails for it."""
+        return (finding, pair_key) in self._refuted
 
 
 def gone_pairs(

@@ -109,7 +109,7 @@ def pairs_of(question: Question, *, most: int | None, max_chars: int, seed: int)
     random.shuffle(both)
     strata = [stratum_of(one.text, other.text) for one, other in both]
     shares = inclusion([WEIGHTS[each] for each in strata], len(both) if most is None else most)
-    kept = _systematic(shares, random.random())
+    kept = systematic(shares, random.random())
     found = [
         Pair(question.query, *both[at], strata[at], shares[at], bool(longer & {document.id for document in both[at]}))
         for at in kept
@@ -142,7 +142,7 @@ def inclusion(weights: Sequence[float], size: int) -> list[float]:
         sure |= more
 
 
-def _systematic(shares: Sequence[float], start: float) -> list[int]:
+def systematic(shares: Sequence[float], start: float) -> list[int]:
     """Draw by systematic sampling (Madow 1949): each place with exactly its share, and a sample of their sum."""
     kept, total = list[int](), 0.0
     for at, share in enumerate(shares):

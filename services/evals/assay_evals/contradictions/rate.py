@@ -14,6 +14,8 @@ too small and uncertain, so
 - the effective size is at most the number of different pairs of documents, since a pair that recurs is one pair,
 - if all verdicts are the same, the sample is as large as the number of clusters.
 
+Of questions, a cluster is also those that one document decides: all of their contradictions are with it.
+
 `make bench SUITE=contradictions` measures how often these intervals hold the truth.
 
 Sources: variance under two-way clustering: Cameron, Gelbach and Miller 2011; of units with two documents: Aronow, Samii and Assenova 2015;
@@ -22,7 +24,7 @@ what is missing not at random: Manski 1989.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import hypot
 from typing import Literal, NamedTuple
@@ -101,8 +103,9 @@ def query_rate(pairs: Iterable[JudgedPair]) -> Rate:
 
     Each query counts once. A query with a pair that was not judged is left out, even if a contradiction was found in
     another of its pairs: counting only these would raise the rate, and counting all would lower it. Where the same
-    pairs of documents are retrieved for k queries on average, k queries count as one. Queries with many pairs more often
-    have an error, and more often a contradiction: where they are left out for an error, `bounds` hold.
+    pairs of documents are retrieved for k queries on average, k queries count as one. Queries that would all have no
+    contradiction without one document are as dependent as their verdicts. Queries with many pairs more often have an
+    error, and more often a contradiction: where they are left out for an error, `bounds` hold.
     """
     return _bounded(list(pairs), _query_rate, lambda failed: len({pair.query for pair in failed}))
 
@@ -115,13 +118,38 @@ def _query_rate(pairs: Sequence[JudgedPair]) -> Rate:
     if not complete:
         return _nothing(len(by_query))
     count = len(complete)
-    value = sum(any(pair.positive for pair in its) for its in complete) / count
+    positive = [[set(pair.documents) for pair in its if pair.positive] for its in complete]
+    value = sum(bool(its) for its in positive) / count
+    spread = value * (1 - value)
     couples = Counter(couple for its in complete for couple in {_couple(pair) for pair in its})
     recurrence = sum(times**2 for times in couples.values()) / couples.total()
     cluster = max(1 / count, _sample([pair for its in complete for pair in its]).cluster)
-    size = 1 / (recurrence / count + _UNSEEN * cluster**2)
-    found = _wilson(value, size, count - 1)
+    size, freedom = 1 / (recurrence / count + _UNSEEN * cluster**2), count - 1
+    if spread:
+        # queries that one document decides, because each of its contradictions is with that document; others count for themselves
+        common = [set.intersection(*its) for its in positive if its]
+        decided = np.array(list(Counter(name for names in common for name in names).values()), dtype=np.float64)
+        size = 1 / (1 / size + float(decided @ (decided - 1)) / count**2 / spread)
+        alone = np.ones(sum(not names for names in common))
+        parts = np.append(np.square(np.append(decided, alone) / count), [cluster**2 * spread] * _UNSEEN)
+        freedom = min(freedom, max(_FREEDOM_LEAST, int(_freedom(parts))))
+    else:
+        size = min(size, 1 / _query_cluster([{name for pair in its for name in pair.documents} for its in complete]))
+    found = _wilson(value, size, freedom)
     return _rate(found, size, count, len(by_query), "clustered")
+
+
+def _query_cluster(retrieved: Sequence[Collection[str]]) -> float:
+    """Return the mean weight of a document's queries, if a query's verdict is in equal parts that of its documents.
+
+    It is 1 divided by the number of queries if none have a document in common.
+    """
+    queries, parts = Counter[str](), defaultdict[str, float](float)
+    for documents in retrieved:
+        for name in documents:
+            queries[name] += 1
+            parts[name] += 1 / len(documents)
+    return sum(times * parts[name] for name, times in queries.items()) / len(retrieved) ** 2
 
 
 def corrected_rate(pairs: Iterable[JudgedPair]) -> Rate | None:

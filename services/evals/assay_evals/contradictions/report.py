@@ -1,7 +1,7 @@
 """The report of a run, as a document and as text. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -17,6 +17,8 @@ BUDGET = "the budget is used up (--budget-usd)"
 HOT_DOCUMENTS = 10
 #: Findings that the text shows; the document has all.
 _SHOWN = 20
+#: Documents of a finding that the text shows.
+DOCUMENTS_SHOWN = 10
 
 
 class Status(StrEnum):
@@ -156,11 +158,11 @@ def report_of(facts: Facts, results: Sequence[Result], states: Mapping[str, Stat
 
 
 def exceeded(
-    report: Mapping[str, Any], standing: Sequence[Mapping[str, Any]], max_rate: float | None, fail_on: str | None
+    report: Mapping[str, Any], standing: Collection[Severity], max_rate: float | None, fail_on: str | None
 ) -> list[str]:
     """Return which limits a run exceeds: `contradictions` by its rate, `findings` by the severity of one.
 
-    `standing`: the findings that no person refuted. `fail_on`: the least severity; empty or None for no limit. The rate
+    `standing`: severities of the findings that no person refuted. `fail_on`: the least severity; empty or None for no limit. The rate
     exceeds `max_rate` if the lower end of its interval does, regardless of the pairs with an error.
     """
     rate = report["rates"]["queries"]
@@ -168,7 +170,7 @@ def exceeded(
     severities = [each.value for each in SEVERITIES]
     severe = severities[severities.index(fail_on) :] if fail_on else []
     found = ["contradictions"] if max_rate is not None and lower is not None and lower > max_rate else []
-    return found + (["findings"] if any(each["severity"] in severe for each in standing) else [])
+    return found + (["findings"] if any(each.value in severe for each in standing) else [])
 
 
 def without_texts(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,9 +184,13 @@ def _findings(results: Sequence[Result], states: Mapping[str, State]) -> list[di
         results, key=lambda each: -SEVERITIES.index(each.opinion.severity if each.opinion else Severity.INFO)
     )
     pairs = Counter(each.finding_id for each in results)
+    documents: dict[str, set[str]] = {}
+    for each in results:
+        documents.setdefault(each.finding_id, set()).update((each.pair.first.id, each.pair.second.id))
     first = {each.finding_id: each for each in reversed(by_severity)}
     return [
-        _finding(each, each.opinion, states) | {"pairs": pairs[each.finding_id]}
+        _finding(each, each.opinion, states)
+        | {"pairs": pairs[each.finding_id], "all_documents": sorted(documents[each.finding_id])}
         for each in by_severity
         if each.opinion is not None and first[each.finding_id] is each
     ]
@@ -273,13 +279,22 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def finding_lines(finding: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a finding: severity and documents, both claims, the next step."""
+    """Yield the lines of a finding: severity, question, both documents and claims, extent, next step. No text adds a line."""
     state = f", {finding['state']}" if finding.get("state") else ""
     yield f"{finding['severity']}: {finding['verdict'].replace('_', ' ')}{state}  [{finding['pair_id']}]"
-    yield f"  question: {' '.join(finding['query'].split())}"
+    yield f"  question: {one_line(finding['query'])}"
     for document, claim in zip(finding["documents"], finding["claims"], strict=True):
-        yield f'  {document}: "{claim}"'
+        yield f'  {one_line(document)}: "{one_line(claim)}"'
+    if finding["pairs"] > 1:
+        names = finding["all_documents"]
+        shown = ", ".join(one_line(name) for name in names[:DOCUMENTS_SHOWN])
+        yield f"  in {finding['pairs']:,} pairs; documents: {shown}{', ...' if len(names) > DOCUMENTS_SHOWN else ''} ({len(names):,})"
     yield f"  next: {finding['next_step']}"
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks, so that it forges no line of a report."""
+    return " ".join(text.split())
 
 
 def rate_text(rate: Mapping[str, Any] | Rate, what: str) -> str | None:

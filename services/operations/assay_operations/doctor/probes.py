@@ -324,12 +324,13 @@ def contradictions(client: "Store", database: str) -> list[ContradictionsFacts]:
                 FROM (SELECT project, arrayJoin(pairs_gone) AS pair_key, started_at FROM {database}.contradiction_runs)
                 GROUP BY project, pair_key
             ) AS missed ON missed.project = seen.project AND missed.pair_key = seen.pair_key
-            WHERE seen.severity = 'high' AND judged.at <= seen.at AND missed.at <= seen.at AND (seen.project, seen.finding_id) GLOBAL NOT IN
+            WHERE seen.severity = 'high' AND judged.at <= seen.at AND missed.at <= seen.at
+                AND (seen.project, seen.finding_id, seen.pair_key) GLOBAL NOT IN
             (
-                SELECT of.project, of.finding_id FROM {database}.contradiction_labels AS l
+                SELECT of.project, of.finding_id, of.pair_key FROM {database}.contradiction_labels AS l
                 GLOBAL INNER JOIN {database}.contradiction_pairs AS of ON of.result_id = l.result_id
                 WHERE of.finding_id != '' AND l.label != 'skip'
-                GROUP BY of.project, of.finding_id HAVING argMax(l.label, l.labelled_at) = 'refute'
+                GROUP BY of.project, of.finding_id, of.pair_key HAVING argMax(l.label, l.labelled_at) = 'refute'
             )
             GROUP BY seen.project
         ) AS high ON high.project = newest.project

@@ -69,8 +69,9 @@ WHERE p.project = {project:String} AND p.run_id = {run:UUID}
 ORDER BY p.place
 """
 
-#: A finding may be in several pairs: it is open while one of them has it, and shown in that one. Without such a pair it is gone if one of
-#: them is no longer retrieved, and resolved if each was judged again.
+#: A finding may be in several pairs: it is open while one of them has it that no person refuted, else refuted while one has it, else gone
+#: if one is no longer retrieved, else resolved. It is shown in the newest pair of its state, with the number and the documents of
+#: these pairs.
 _FINDINGS = f"""
 WITH
     stored AS (SELECT run_id FROM contradiction_runs WHERE project = {{project:String}}),
@@ -83,22 +84,32 @@ WITH
     missed AS ({MISSED}),
     labels AS
     (
-        SELECT of.finding_id AS finding_id, argMax(toString(l.label), l.labelled_at) AS label
+        SELECT of.finding_id AS finding_id, of.pair_key AS pair_key, argMax(toString(l.label), l.labelled_at) AS label
         FROM contradiction_labels AS l
         GLOBAL INNER JOIN
         (
-            SELECT result_id, finding_id FROM contradiction_pairs
+            SELECT result_id, finding_id, pair_key FROM contradiction_pairs
             WHERE project = {{project:String}} AND finding_id != ''
         ) AS of ON of.result_id = l.result_id
         WHERE l.project = {{project:String}} AND l.label != 'skip'
-        GROUP BY finding_id
+        GROUP BY finding_id, pair_key
     )
-SELECT p.finding_id AS finding_id, p.pair_id AS pair_id, toString(p.run_id) AS run_id, toUnixTimestamp64Milli(p.started_at) AS seen,
-    p.query AS query, p.documents AS documents, p.claims AS claims, p.reason AS reason, toString(p.verdict) AS verdict,
-    toString(p.severity) AS severity, p.confidence AS confidence, p.state AS state, p.ended AS ended, labels.label AS label
+SELECT finding_id, shown.1 AS pair_id, shown.2 AS run_id, toUnixTimestamp64Milli(seen_at) AS seen, shown.3 AS query, shown.4 AS documents,
+    shown.5 AS claims, shown.6 AS reason, shown.7 AS verdict, toString(shown.8) AS severity, shown.9 AS confidence, shown.10 AS state,
+    ended, multiIf(refuted, 'refute', confirmed, 'confirm', '') AS label, pairs, all_documents
 FROM
 (
-    SELECT s.*, multiIf(judged.at > s.started_at, 'resolved', missed.at > s.started_at, 'gone', '') AS ended
+    SELECT s.finding_id AS finding_id,
+        multiIf(judged.at > s.started_at, 'resolved', missed.at > s.started_at, 'gone', '') AS ended,
+        labels.label = 'refute' AS refuted, max(labels.label = 'confirm') AS confirmed, max(s.started_at) AS seen_at, count() AS pairs,
+        arraySort(groupUniqArrayArray(s.documents)) AS all_documents,
+        argMin(
+            tuple(
+                s.pair_id, toString(s.run_id), s.query, s.documents, s.claims, s.reason, toString(s.verdict), s.severity, s.confidence,
+                toString(s.state)
+            ),
+            (-toUnixTimestamp64Milli(s.started_at), s.place)
+        ) AS shown
     FROM
     (
         SELECT * FROM contradiction_pairs
@@ -107,11 +118,12 @@ FROM
     ) AS s
     GLOBAL LEFT JOIN judged ON judged.pair_key = s.pair_key
     GLOBAL LEFT JOIN missed ON missed.pair_key = s.pair_key
-    ORDER BY ended, s.started_at DESC, s.place LIMIT 1 BY s.finding_id
-) AS p
-GLOBAL LEFT JOIN labels ON labels.finding_id = p.finding_id
-WHERE p.started_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC') AND p.started_at < fromUnixTimestamp64Milli({{until:Int64}}, 'UTC')
-ORDER BY p.severity DESC, seen DESC, finding_id LIMIT {FINDINGS_MOST}
+    GLOBAL LEFT JOIN labels ON labels.finding_id = s.finding_id AND labels.pair_key = s.pair_key
+    GROUP BY finding_id, ended, refuted
+    ORDER BY ended, refuted LIMIT 1 BY finding_id
+)
+WHERE seen_at >= fromUnixTimestamp64Milli({{since:Int64}}, 'UTC') AND seen_at < fromUnixTimestamp64Milli({{until:Int64}}, 'UTC')
+ORDER BY shown.8 DESC, seen DESC, finding_id LIMIT {FINDINGS_MOST}
 """  # noqa: S608  # constants
 
 _NEWEST = """
@@ -261,7 +273,7 @@ def _outcome(row: Mapping[str, Any]) -> Outcome | None:
 def findings(data: Path, project: str, since_ms: int, *, every: bool = False) -> list[dict[str, Any]]:
     """Return the findings of a project since a time, the most severe first, each as it was last seen.
 
-    `every`: also those that a person refuted, and those that are resolved or gone.
+    A finding that a person refuted in one of its pairs stays while another has it. `every`: also those that are refuted, resolved or gone.
     """
     with open_store(settings_for("sre", data).store) as client:
         return findings_in(client, project, since_ms, every=every)

@@ -58,16 +58,17 @@ GLOBAL LEFT JOIN runs ON runs.run_id = found.last_run
 ORDER BY seen_ms DESC, finding_id, found.pair_key LIMIT {KNOWN_MOST}
 """  # noqa: S608  # a constant
 
-#: The latest label of any person on a pair with the finding decides.
+#: In each pair with a finding, the latest label of any person decides, also that of an earlier run.
 _REFUTED = f"""
-SELECT of.finding_id
+SELECT of.finding_id, of.pair_key
 FROM (SELECT result_id, label, labelled_at FROM contradiction_labels WHERE project = {{project:String}}) AS l
 GLOBAL INNER JOIN
 (
-    SELECT result_id, finding_id FROM contradiction_pairs WHERE project = {{project:String}} AND finding_id != ''
+    SELECT result_id, finding_id, pair_key FROM contradiction_pairs WHERE project = {{project:String}} AND finding_id != ''
 ) AS of ON of.result_id = l.result_id
 WHERE l.label != 'skip'
-GROUP BY of.finding_id HAVING argMax(l.label, l.labelled_at) = 'refute' ORDER BY of.finding_id LIMIT {KNOWN_MOST}
+GROUP BY of.finding_id, of.pair_key HAVING argMax(l.label, l.labelled_at) = 'refute'
+ORDER BY of.finding_id, of.pair_key LIMIT {KNOWN_MOST}
 """  # noqa: S608  # a constant
 
 
@@ -91,7 +92,7 @@ def expect_store(data: Path) -> None:
 
 
 def known_findings(data: Path, project: str) -> "History":
-    """Return the findings of earlier runs of a project, and those that people refuted."""
+    """Return the findings of earlier runs of a project, and the pairs in which people refuted them."""
     from assay_evals.contradictions.findings import History, Known
 
     with open_store(settings_for("evaluator", data).store) as client:
@@ -111,7 +112,7 @@ def known_findings(data: Path, project: str) -> "History":
             )
             for name, pair, key, seen, judged, missed, query, sampling, scope in rows
         ),
-        refuted=(str(row[0]) for row in refuted),
+        refuted=((str(name), str(key)) for name, key in refuted),
     )
 
 

@@ -21,7 +21,7 @@ from assay_schema.limits import PROJECT_PATTERN
 
 if TYPE_CHECKING:
     from assay_evals.contradictions.findings import History, State
-    from assay_evals.contradictions.judging import Opinion
+    from assay_evals.contradictions.judging import Opinion, Severity
     from assay_evals.contradictions.pairs import Pair
     from assay_evals.contradictions.report import Facts, Result, Series
     from assay_judge.api import CallError
@@ -130,6 +130,15 @@ class PreparedContradictions:
         gone = gone_pairs(known, self.read.retrieved, (self.series.sampling, self.series.scope))
         of_findings = states(found, certain, known, gone) if request.store else {}
         return Finished(facts, results, of_findings, report_of(facts, results, of_findings), gone)
+
+    def standing(self, done: Finished) -> "set[Severity]":
+        """Return the severities of findings in pairs that no person refuted: a gate may fail for them."""
+        return {
+            each.opinion.severity
+            for each in done.results
+            if each.opinion is not None and each.is_finding
+            if not self.history.is_refuted(each.finding_id, each.pair.key)
+        }
 
     def keep(self, done: Finished) -> None:
         """Store the run, and write the output file if there is one; neither prevents the other.

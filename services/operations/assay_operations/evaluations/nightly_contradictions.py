@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from assay_schema.settings import Settings
 
 if TYPE_CHECKING:
     from assay_evals.compare.compare_runs import PairedRuns
+    from assay_evals.contradictions.judging import Severity
     from assay_evals.nightly import Attempt
 
 SECTION = "nightly_contradictions"
@@ -90,12 +91,10 @@ class ContradictionsNight:
             finally:
                 self.cost_usd = prepared.cost_usd
             prepared.keep(done)
-        return self._outcome(attempt, done.report, prepared.history.standing(done.report["findings"])), None
+        return self._outcome(attempt, done.report, prepared.standing(done)), None
 
-    def _outcome(
-        self, attempt: "Attempt", report: dict[str, Any], standing: "Sequence[Mapping[str, Any]]"
-    ) -> "Attempt":
-        """Return the attempt with its outcome. `standing`: findings that no person refuted."""
+    def _outcome(self, attempt: "Attempt", report: dict[str, Any], standing: "Collection[Severity]") -> "Attempt":
+        """Return the attempt with its outcome. `standing`: severities of findings that no person refuted."""
         from assay_evals.contradictions.report import BUDGET, exceeded
         from assay_evals.nightly import Outcome, beyond_budget
 

@@ -48,7 +48,7 @@ def review(
 ) -> None:
     """List findings from high to info with both claims and a next step, or label pairs.
 
-    Labels of --queue correct the rate for the judge's errors, in `trend`. Other labels only hide a refuted finding here.
+    Labels of --queue correct the rate for the judge's errors, in `trend`. Other labels only remove a finding from a refuted pair.
     """
     given = {
         name: pair for name, pair in (("confirm", confirm), ("refute", refute), ("skip", skip)) if pair is not None
@@ -102,7 +102,9 @@ def _label(data: Path, project: str, count: int, as_json: bool) -> None:
 
 
 def _shown(pair: ToLabel, number: int, count: int) -> str:
-    lines = [f"{number} of {count}: {pair.pair_id}", f"question: {pair.query}"]
+    from assay_evals.contradictions.report import one_line
+
+    lines = [f"{number} of {count}: {pair.pair_id}", f"question: {one_line(pair.query)}"]
     for document, text in zip(pair.documents, pair.texts, strict=True):
-        lines += ["", document, text]
+        lines += ["", one_line(document), text]
     return "\n".join([*lines, ""])

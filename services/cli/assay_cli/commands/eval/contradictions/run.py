@@ -88,7 +88,7 @@ class PairOptions:
         str | None,
         typer.Option(
             metavar="|".join(SEVERITIES),
-            help="Exit with 1 for a finding of this severity or a higher one that no person refuted; default: none.",
+            help="Exit with 1 for a finding of this severity or a higher one in a pair that no person refuted; default: none.",
         ),
     ] = None
     output: Annotated[Path | None, typer.Option(help="Also write the report to this file, as JSON.")] = None
@@ -153,7 +153,7 @@ def run(
     prepared.keep(done)
     if not report["pairs_judged"] or report["stopped_by"] not in (None, BUDGET):
         raise typer.Exit(OPERATIONAL)
-    if exceeded(report, prepared.history.standing(report["findings"]), limit, options.fail_on):
+    if exceeded(report, prepared.standing(done), limit, options.fail_on):
         raise typer.Exit(FINDING)
 
 
