@@ -143,7 +143,7 @@ def inclusion(weights: Sequence[float], size: int) -> list[float]:
 
 
 def systematic(shares: Sequence[float], start: float) -> list[int]:
-    """Draw by systematic sampling (Madow 1949): each place with exactly its share, and a sample of their sum."""
+    """Draw by systematic sampling (Madow 1949): each place with its share, a sample of their sum."""
     kept, total = list[int](), 0.0
     for at, share in enumerate(shares):
         if share >= 1 - 1e-12:

@@ -279,7 +279,9 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def finding_lines(finding: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a finding: severity, question, both documents and claims, extent, next step. No text adds a line."""
+    """Yield the lines of a finding: severity, question, documents, claims, extent, next step.
+
+    No text of a document adds a line."""
     state = f", {finding['state']}" if finding.get("state") else ""
     yield f"{finding['severity']}: {finding['verdict'].replace('_', ' ')}{state}  [{finding['pair_id']}]"
     yield f"  question: {one_line(finding['query'])}"
