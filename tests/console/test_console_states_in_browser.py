@@ -164,8 +164,7 @@ def test_going_back_to_a_list_puts_the_focus_on_the_row_that_was_opened(
             page.keyboard.press("Enter")
         with page.expect_navigation():
             page.keyboard.press("u")
-        page.wait_for_function(f"{focused} !== ''")
-        assert page.evaluate(focused) == row
+        until(lambda: page.evaluate(focused) == row)
         if steps < rows:
             page.keyboard.press("j")
             assert page.evaluate(focused) not in ("", row), "from there on, keys go to the next row"
