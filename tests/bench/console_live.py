@@ -40,7 +40,9 @@ def measure(console: Console, *, quick: bool = False) -> list[dict[str, Any]]:
     process = psutil.Process(console.process.pid)
     with chromium(needed("chromium")) as browser, window(browser, console) as opened:
         page = opened.open("/live?service=watched")
-        page.locator("#live-state", has_text="Live").wait_for()  # a function that is polled would need eval, which the page forbids
+        page.locator(
+            "#live-state", has_text="Live"
+        ).wait_for()  # a function that is polled would need eval, which the page forbids
         page.evaluate(_WATCH)
         with _sending(console) as sent:
             page.wait_for_timeout(seconds * 1_000)
