@@ -7,7 +7,7 @@ Merkle tree (`merkle`) adds what the chain lacks: a deleted tail and a rewrite o
 import hashlib
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeGuard
 
 from assay_auditor.canonical import canonical
 
@@ -58,6 +58,6 @@ def chain_hash(previous: bytes, row: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(previous + canonical(chained)).digest()
 
 
-def is_hash(text: Any) -> bool:
+def is_hash(text: Any) -> TypeGuard[str]:
     """True for 64 lower-case hex digits."""
     return isinstance(text, str) and len(text) == 64 and not text.strip("0123456789abcdef")

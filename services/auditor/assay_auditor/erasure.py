@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from assay_auditor.chain import is_hash
-from assay_auditor.disclosures import opened_of
-from assay_auditor.expiry import RANGE_FIELD, Absences
-from assay_auditor.merkle import leaf_hash
-from assay_auditor.rows import leaf_data
+from assay_auditor.expiry import Absences, started
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -77,15 +74,12 @@ def erasure_of(log: str, row: Mapping[str, Any], disclosures: Iterable[str]) -> 
 
     None without one, or if its digests do not confirm what was erased.
     """
-    if (row["kind"], row["tool_name"], row["status"]) != ("operation", OPERATION, "started"):
+    record = started(OPERATION, log, row, disclosures)
+    if record is None:
         return None
-    try:
-        target = orjson.loads(opened_of(row["sd"], disclosures)[RANGE_FIELD])
-        named, erased = target["log"], target["erased"]
-        computed = leaf_hash(leaf_data(row)).hex()
-    except (ValueError, KeyError, TypeError):
-        return None
-    return Erasure(row["leaf_index"], computed, erased) if named == log and is_hash(erased) else None
+    computed, target, _ = record
+    erased = target.get("erased")
+    return Erasure(row["leaf_index"], computed, erased) if is_hash(erased) else None
 
 
 @dataclass(frozen=True)

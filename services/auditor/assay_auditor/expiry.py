@@ -38,22 +38,36 @@ class Expiry:
     actor: str = ""
 
 
+def started(
+    operation: str, log: str, row: Mapping[str, Any], disclosures: Iterable[str]
+) -> tuple[str, dict[str, Any], dict[str, str]] | None:
+    """Return the leaf hash, target and personal fields of a record that an operation on a log began.
+
+    None if the row is no such record, or its digests do not confirm the target.
+    """
+    if (row["kind"], row["tool_name"], row["status"]) != ("operation", operation, "started"):
+        return None
+    fields = opened_of(row["sd"], disclosures)
+    try:
+        target = orjson.loads(fields[RANGE_FIELD])
+        computed = leaf_hash(leaf_data(row)).hex()
+    except (ValueError, KeyError, TypeError):
+        return None
+    return (computed, target, fields) if isinstance(target, dict) and target.get("log") == log else None
+
+
 def expiry_of(log: str, row: Mapping[str, Any], disclosures: Iterable[str]) -> Expiry | None:
     """Return the record of deleted rows in a row.
 
     None without one, or if its digests do not confirm its range.
     """
-    if (row["kind"], row["tool_name"], row["status"]) != ("operation", OPERATION, "started"):
+    record = started(OPERATION, log, row, disclosures)
+    if record is None:
         return None
-    fields = opened_of(row["sd"], disclosures)
-    try:
-        computed = leaf_hash(leaf_data(row)).hex()
-        target = orjson.loads(fields[RANGE_FIELD])
-        named, before, last_hash = target["log"], target["before"], target["last_hash"]
-    except (ValueError, KeyError, TypeError):
-        return None
+    computed, target, fields = record
+    before, last_hash = target.get("before"), target.get("last_hash")
     # A record explains nothing about itself or later rows.
-    if named != log or type(before) is not int or not 0 < before <= row["leaf_index"] or not is_hash(last_hash):
+    if type(before) is not int or not 0 < before <= row["leaf_index"] or not is_hash(last_hash):
         return None
     return Expiry(row["leaf_index"], computed, before, last_hash, row["occurred_at"], fields.get("caller_id", ""))
 
