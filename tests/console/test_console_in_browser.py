@@ -62,6 +62,8 @@ def test_a_page_is_accessible_in_light_and_dark_and_asks_nobody_else(
     shop_window.renew()
     page = shop_window.open(path_of(name, shop.rows))
     assert page.locator("main").inner_text().strip(), "the page is blank"
+    assert page.locator(".needs-scripts:visible").count() == page.locator(".needs-scripts").count()
+    assert page.locator(".without-scripts:visible").count() == 0
     assert violations(page) == []
     page.emulate_media(color_scheme="dark")
     assert violations(page) == []
@@ -92,10 +94,30 @@ def test_a_narrow_window_scrolls_in_one_direction(shop: Shop, shop_window: Windo
         assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, wide)
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_moves_when_the_scripts_run(browser: "Browser", shop: Shop, width: int) -> None:
+    """The browser's sum of shifts of the layout, which people notice from 0.02 on."""
+    with window(browser, shop.console, width=width, height=844) as opened:
+        opened.page.add_init_script(
+            "window.shift = 0; new PerformanceObserver(list => list.getEntries().forEach(each => window.shift += each.value))"
+            ".observe({type: 'layout-shift', buffered: true});"
+        )
+        moved = {}
+        for name in NAMES:
+            page = opened.open(path_of(name, shop.rows))
+            # Two frames later, everything that the scripts changed was painted and noted.
+            moved[name] = page.evaluate(
+                "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(window.shift), 50))))"
+            )
+        assert {name: shift for name, shift in moved.items() if shift > 0.02} == {}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_works_without_scripts(shop: Shop, shop_window_without_scripts: Window, name: str) -> None:
     page = shop_window_without_scripts.open(path_of(name, shop.rows))
     assert page.locator("h1").count() == 1
+    assert page.locator(".needs-scripts:visible").count() == 0, "a button that does nothing"
+    assert page.locator(".without-scripts:visible").count() == page.locator(".without-scripts").count()
     assert page.locator("main").inner_text().strip()
 
 

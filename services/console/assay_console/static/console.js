@@ -1,7 +1,4 @@
 // What every page has: keys, forms that submit themselves, charts under the pointer. Pages work without it.
-const root = document.documentElement;
-root.classList.add("scripted");
-
 for (const field of document.querySelectorAll("[data-submit]")) {
   field.addEventListener("change", () => field.form.requestSubmit());
 }
@@ -128,10 +125,7 @@ function sheet() {
   document.body.append(dialog);
   dialog.showModal();
 }
-for (const button of document.querySelectorAll("[data-action=keys]")) {
-  button.hidden = false;
-  button.addEventListener("click", sheet);
-}
+for (const button of document.querySelectorAll("[data-action=keys]")) button.addEventListener("click", sheet);
 
 document.addEventListener("keydown", (event) => {
   const field = event.target.closest("input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable]");

@@ -58,8 +58,6 @@ if (table) {
   const body = table.tBodies[0], state = document.getElementById("live-state"), pause = document.getElementById("live-pause");
   const announcements = document.getElementById("live-log");
   let source = null, position = table.dataset.position, paused = false, waiting = [], skipped = 0, fresh = 0, away = false, connected = false;
-  document.getElementById("live-reload").hidden = true;
-  pause.hidden = false;
 
   function say() {
     const parts = [paused ? `Paused, ${waiting.length} waiting` : !connected ? "Connecting …" : away ? "Redis is away, waiting for it" : "Live"];

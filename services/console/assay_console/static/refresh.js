@@ -12,7 +12,6 @@ if (button) {
     button.setAttribute("aria-pressed", String(paused));
     button.firstChild.textContent = paused ? "Paused " : "Refreshes every " + seconds + " s ";
   };
-  button.hidden = false;
   button.addEventListener("click", () => {
     paused = !paused;
     left = seconds;
