@@ -93,9 +93,9 @@ def _site(
             print(f"  {page} ...", file=sys.stderr, flush=True)
             costs[page] = ask(site, address, requests)
         assert console.process
-        resident = psutil.Process(console.process.pid).memory_info().rss / 1e6
+        memory = psutil.Process(console.process.pid).memory_full_info()
         most = max(depths(site, following))
-        found = [*_pages(costs, anchor, rows, requests), *_weights(costs, resident, rows)]
+        found = [*_pages(costs, anchor, rows, requests), *_weights(costs, memory.rss / 1e6, memory.uss / 1e6, rows)]
         found.append(
             result(f"rows read by /events, any depth, {rows:,} events", most, ROWS_READ_MAX, "rows", "<= 1", 1)
         )
@@ -119,11 +119,12 @@ def _pages(costs: dict[str, Cost], anchor: Cost, rows: int, requests: int) -> li
     return found
 
 
-def _weights(costs: dict[str, Cost], resident: float, rows: int) -> list[dict[str, Any]]:
+def _weights(costs: dict[str, Cost], resident: float, unshared: float, rows: int) -> list[dict[str, Any]]:
     heaviest = max(max(cost.html_kb) for cost in costs.values())
     static = sum(gzipped(file.read_bytes()) for file in STATIC.iterdir() if file.suffix in (".js", ".css"))
     return [
         result(f"HTML of the heaviest page (gzip), {rows:,} events", heaviest, HTML_KB, "kB", "<= 1", len(costs)),
         result("script and style of all pages (gzip)", static, STATIC_KB, "kB", "<= 1", 1),
         result(f"memory of the console after these pages, {rows:,} events", resident, RESIDENT_MB, "MB", "<= 1", 1),
+        result(f"of it, not shared with other processes, {rows:,} events", unshared, resident, "MB", None, 1),
     ]
