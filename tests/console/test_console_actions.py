@@ -3,8 +3,10 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -182,3 +184,41 @@ def test_those_who_may_do_nothing_leave_everything_as_it_is(place: Place, role: 
         for prefix in ("", "/api/v1"):
             assert post(place, role, prefix + path) == (403 if role else 401), path
     assert place.state() == before
+
+
+def followed(place: Place, path: str, **form: str) -> Any:
+    """Send a form, and return the document of the page that it leads to, with what that says once."""
+    answer = place.console.post(path, form, role="LABELLER")
+    assert answer.status == 303
+    notice = answer.headers["set-cookie"].partition(";")[0]
+    to = urlsplit(answer.headers["location"])
+    cookie = f"{place.console.session('LABELLER')['Cookie']}; {notice}"
+    return place.console.get(f"{to.path}?{to.query}", role=None, Cookie=cookie)
+
+
+def test_the_page_says_what_a_label_is_and_what_it_replaced(place: Place) -> None:
+    queue = {"project": "shop", "queue": "said", "event_id": place.rows.answer}
+    first = followed(place, "/labels", **queue, label="good").text
+    assert re.search(r"Labelled <span[^>]*>● good</span>; 1 so far", first)
+    again = followed(place, "/labels", **queue, label="bad").text
+    assert re.search(r"Labelled <span[^>]*>▲ bad</span> instead of good; 1 so far", again)
+    twice = followed(place, "/labels", **queue, label="bad").text
+    assert "instead of" not in twice
+    taken = followed(place, "/labels/undo", **queue).text
+    assert "Your label on this answer is taken back." in taken
+    assert "Labelled" not in taken
+
+
+def test_labels_can_be_taken_back_after_the_page_was_loaded_again(place: Place) -> None:
+    queue = {"project": "shop", "queue": "later", "event_id": place.rows.answer}
+    assert place.console.post("/labels", queue | {"label": "unsure"}, role="LABELLER").status == 303
+    page = place.console.get("/label?project=shop&queue=later", role="LABELLER").text
+    assert "Undo" not in page, "the notice is shown once"
+    link = re.search(r'<h2>Your last labels</h2>\s*<ul[^>]*><li><a href="([^"]+)">[^<]*</a> cannot tell', page)
+    assert link
+    assert "Take the label back" in place.console.get(unescape(link[1]), role="LABELLER").text
+
+
+@pytest.mark.parametrize("event", ["", "x", "'"])
+def test_a_label_of_no_answer_is_refused(place: Place, event: str) -> None:
+    assert post(place, Role.LABELLER, "/labels", project="shop", event_id=event, label="good") == 422

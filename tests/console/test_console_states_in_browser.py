@@ -23,7 +23,7 @@ from tests.support.store import StoreServer
 from tests.support.wait import until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 #: Pages that read nothing of the store before somebody asks, or never.
 _ASKS_NOTHING = {"live", "sql", "requeue", "drop"}
@@ -131,7 +131,10 @@ def test_a_night_by_keyboard_alone(browser: "Browser", shop: Shop) -> None:
         assert page.url.split("?")[0].endswith(f"/alerts/{shop.rows.alert}")
 
         alert = page.url
-        _follow(page, "Answers with faithfulness below")
+        page.keyboard.press("j")
+        assert "Answers with faithfulness below" in page.evaluate("document.activeElement.innerText")
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
         page.keyboard.press("j")
         with page.expect_navigation():
             page.keyboard.press("Enter")
@@ -145,6 +148,18 @@ def test_a_night_by_keyboard_alone(browser: "Browser", shop: Shop) -> None:
         page.goto(alert)
         command = page.locator("code", has_text="assay drift acknowledge")
         assert command.count() == 1, "without an operator's file the page shows the command"
+
+
+def test_what_is_being_sent_is_sent_once(browser: "Browser", shop: Shop) -> None:
+    with window(browser, shop.console) as opened:
+        page = opened.open("/label?project=shop")
+        page.evaluate(
+            "document.querySelector('form.labelling').addEventListener('submit', event => event.preventDefault())"
+        )
+        choices = page.locator("form.labelling button")
+        assert choices.first.is_enabled()
+        page.keyboard.press("3")
+        until(lambda: all(choices.nth(each).is_disabled() for each in range(choices.count())))
 
 
 @pytest.mark.parametrize("path", ["/events?t=7d", "/audit", "/sessions?t=30d", "/alerts?state=all&t=30d"])
@@ -174,17 +189,6 @@ def test_going_back_to_a_list_puts_the_focus_on_the_row_that_was_opened(
 
 def _key_of(name: str) -> str:
     return next(each.key for each in PAGES if each.name == name)
-
-
-def _follow(page: "Page", text: str) -> None:
-    """Press Tab until a link with a text has the focus, then Enter."""
-    for _ in range(120):
-        page.keyboard.press("Tab")
-        if text in page.evaluate("document.activeElement.innerText ?? ''"):
-            with page.expect_navigation():
-                page.keyboard.press("Enter")
-            return
-    pytest.fail(f"no link {text!r} is reached by Tab")
 
 
 def test_a_phone_shows_what_is_wrong_without_scrolling(browser: "Browser", shop: Shop) -> None:

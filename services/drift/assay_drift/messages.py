@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 #: A limit in a summary, as `amount_text` formats it.
 _LIMIT = re.compile(r"were above ([0-9][0-9,.e+-]{0,30}) (?:ms|characters)")
+#: Who acknowledged, in the summary of the transition that closed an episode: `_learned_next` follows.
+_ACKNOWLEDGED = re.compile(r" acknowledged by (.+?)(?:: a new baseline is being learned|: the baseline is now .*)?$")
 #: The reason of an alert while a series is compared with the previous judge's.
 OTHER_JUDGE = "scored by a different judge than before"
 
@@ -183,6 +185,12 @@ def limit_in(summary: str) -> float | None:
         return float(match[1].replace(",", "")) if match else None
     except ValueError:
         return None
+
+
+def acknowledged_by(summary: str) -> str:
+    """Parse who acknowledged an episode from the summary of its last transition; empty if it recovered."""
+    match = _ACKNOWLEDGED.search(summary)
+    return match[1] if match else ""
 
 
 def _named(metric: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from assay_drift.alerts import Measurements, Subject, alert
 from assay_drift.charts import Chart, Point, Span, terminal
 from assay_drift.episodes import Transition
-from assay_drift.messages import limit_in, summary
+from assay_drift.messages import acknowledged_by, limit_in, summary
 from assay_schema.alerts import Alert, AlertKind, AlertState
 from tests.support.drift_samples import START_MS, asked, monitor, noise_of, score, stream
 
@@ -83,6 +83,8 @@ def test_an_acknowledged_episode_says_so_with_the_time_of_the_acknowledgement() 
     assert ended.summary == (
         f"retrieval scores ({hits}) of acme acknowledged by an operator: a new baseline is being learned"
     )
+    assert acknowledged_by(ended.summary) == "an operator"
+    assert acknowledged_by(opened.summary) == ""
 
 
 def test_a_baseline_that_an_acknowledgement_finds_is_named_as_people_read_the_metric() -> None:
@@ -94,6 +96,7 @@ def test_a_baseline_that_an_acknowledgement_finds_is_named_as_people_read_the_me
     watched.acknowledge([identity], START_MS + 9 * MINUTE, {identity: "ana (a new\nmodel)"})
     [ended] = watched.take_alerts()
     assert "acknowledged by ana (a new model): the baseline is now 3" in ended.summary
+    assert acknowledged_by(ended.summary) == "ana (a new model)"
 
 
 def test_what_came_back_by_itself_is_still_told_as_being_back() -> None:

@@ -9,6 +9,15 @@ for (const form of document.querySelectorAll("form[method=get]")) {
   });
 }
 
+// What is being sent is sent once: a second press meanwhile would be lost without a sign.
+addEventListener("submit", (event) => {
+  if (event.target.method !== "post") return;
+  setTimeout(() => { for (const button of event.target.querySelectorAll("button")) button.disabled = true; });
+});
+addEventListener("pageshow", (event) => {
+  if (event.persisted) for (const button of document.querySelectorAll("form[method=post] button")) button.disabled = false;
+});
+
 // What scrolls sideways is reached by Tab, so that arrow keys can scroll it.
 for (const box of document.querySelectorAll(".wide, pre")) {
   if (box.scrollWidth > box.clientWidth && !box.hasAttribute("tabindex")) box.tabIndex = 0;

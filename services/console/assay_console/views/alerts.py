@@ -72,6 +72,8 @@ class Alert(Document):
     events_before: str
     #: In which fields the events of the window differ from those before it.
     differs: str
+    #: Number of other open alerts of its incident.
+    together: int
     explain: str
     #: Empty if the episode cannot be acknowledged, or is over.
     acknowledge: str
@@ -118,10 +120,12 @@ async def read_one(ask: Ask) -> Alert:
     """Read one episode, then its samples."""
     episode, steps = await ask.store(transitions, ask.path["alert_id"], ask.scope.project)
     began = began_ms(episode, steps)
-    samples, states = await asyncio.gather(
+    samples, states, others = await asyncio.gather(
         ask.panel(history, episode, steps, began, ask.scope.to_ms),
         _present(ask, (episode,)),
+        ask.panel(listed, project=episode.project),
     )
+    incident = _incident_of(str(episode.alert_id), others.value.rows if others.value else ())
     now = states.get(str(episode.alert_id))
     if now and not now.open and episode.open:  # closed, and not stored yet
         episode = replace(episode, state="resolved")
@@ -148,11 +152,20 @@ async def read_one(ask: Ask) -> Alert:
         worst=link("/events", {"kind": "answer", f"metric.{metric}<": below}, worst_of) if below else "",
         worst_metric=metric,
         worst_below=below,
+        together=len(incident.episodes) - 1 if incident else 0,
         explain=explain_command(episode.alert_id, episode.kind, episode.metric),
         acknowledge=command,
         silence=silence_command(episode.alert_id, ask.settings.notifier),
         meaning=acknowledge_meaning(episode.kind),
         may_acknowledge=bool(command) and _may_acknowledge(ask),
+    )
+
+
+def _incident_of(alert_id: str, episodes: Iterable[Episode]) -> Incident | None:
+    """Return the incident that an episode belongs to; None if it began alone. Pure."""
+    return next(
+        (of for of in incidents(episodes) if alert_id in {str(each.alert_id) for each in of.episodes}),
+        None,
     )
 
 
@@ -233,7 +246,7 @@ async def read_together(ask: Ask) -> Together:
     """Read the open episodes that began together with one."""
     alert_id = str(episode_named(ask.path["alert_id"]))
     found = (await ask.store(listed, project=ask.scope.project)).rows
-    incident = next((of for of in incidents(found) if alert_id in {str(each.alert_id) for each in of.episodes}), None)
+    incident = _incident_of(alert_id, found)
     return Together(
         alert_id=alert_id,
         incident=incident,

@@ -12,12 +12,26 @@ from assay_console.views.label_standing import Standing, standing_of
 from assay_console.views.one_project import project_of
 from assay_operations.errors import OperationError
 from assay_operations.labelling import standing as standings
-from assay_operations.labelling.queues import DEFAULT_QUEUE, Item, Queue, item, left_out, next_items
+from assay_operations.labelling.agreement import newest_labels
+from assay_operations.labelling.queues import (
+    DEFAULT_QUEUE,
+    Item,
+    Queue,
+    checked_event,
+    item,
+    label_of,
+    left_out,
+    next_items,
+)
 from assay_operations.labelling.submit import NOTE_CHARS, submit, undo
 from assay_schema.ids import new_event_id
 
 #: Range of the sample if the link names none.
 _SPAN = "30d"
+#: Labels of this person that the page lists, to be taken back.
+_RECENT = 5
+#: Notice after a label was taken back.
+_WITHDRAWN = "withdrawn"
 
 
 class Passage(Document):
@@ -54,6 +68,14 @@ class Sampled(Document):
     verdicts: tuple[JudgeVerdict, ...] = ()
 
 
+class Given(Document):
+    """A label of this person."""
+
+    event_id: str
+    label: str
+    at: datetime
+
+
 class Label(Document):
     """The next answer to label, or the one that the link names, and the state of the queue."""
 
@@ -67,8 +89,12 @@ class Label(Document):
     mine: int
     #: Send it with the label: the same one counts once.
     label_id: str
-    #: The answer that this person labelled just now.
+    #: The answer that this person labelled just now; what they called it, or `withdrawn`; and the label that this replaced.
     last: str
+    last_label: str
+    last_was: str
+    #: The newest labels of this person in the queue, newest first.
+    recent: tuple[Given, ...]
     #: Answers that this person cannot label: the judge's verdict on them was shown here, so that a label would not be blind.
     left_out: int
     #: The answer that the link names is one of these.
@@ -95,9 +121,11 @@ async def read(ask: Ask) -> Label:
         found, state = await asyncio.gather(_fresh(_sampled(ask, queue)), _fresh(_standing(ask, queue)))
     if found.state == state.state == "ready" and found.value is None and not ask.text("item") and state.value:
         state = Panel(state="ready", value=await _standing(ask, queue, all_labelled=True))
+    given = await _fresh(_recent(ask, queue)) if project else None
     hidden = await _fresh(_left_out(ask, queue)) if project and ask.shown_verdicts else None
     people = state.value.labellers if state.value else ()
     mine = [each.good + each.bad + each.unsure for each in people if each.name == ask.person.name]
+    last, last_label, last_was = (*ask.notice.split(" "), "", "", "")[:3]
     return Label(
         project=project,
         projects=projects,
@@ -106,7 +134,10 @@ async def read(ask: Ask) -> Label:
         standing=state,
         mine=sum(mine),
         label_id=new_event_id(),
-        last=ask.notice,
+        last=last,
+        last_label=last_label,
+        last_was=last_was,
+        recent=given.value or () if given else (),
         left_out=hidden.value or 0 if hidden else 0,
         seen=found.value is not None and found.value.event_id in ask.shown_verdicts,
         may_label=ask.person.role >= Role.LABELLER,
@@ -132,6 +163,11 @@ async def _sampled(ask: Ask, queue: Queue) -> Sampled | None:
 
 async def _left_out(ask: Ask, queue: Queue) -> int:
     return await ask.store(left_out, queue, ask.person.name, ask.shown_verdicts)
+
+
+async def _recent(ask: Ask, queue: Queue) -> tuple[Given, ...]:
+    found = await ask.store(newest_labels, queue, ask.person.name, _RECENT)
+    return tuple(Given(event_id=event, label=label, at=at) for event, _, label, at in found)
 
 
 async def _standing(ask: Ask, queue: Queue, *, all_labelled: bool = False) -> Standing:
@@ -161,18 +197,21 @@ def shown_of(found: Item, ask: Ask) -> Sampled:
 
 async def label(ask: Ask, fields: Mapping[str, str]) -> Done:
     """Store a label and go to the next answer."""
-    event = fields.get("event_id", "").lower()
+    event = checked_event(fields.get("event_id", ""))
     if event in ask.shown_verdicts:
         raise OperationError(
             "conflict",
             "you have seen the judge's verdict on this answer, so that a label of yours would not be blind",
             "label another answer; a label that you gave before can be taken back",
         )
-    await ask.store(
-        submit, ask.settings.store, _queue(fields), ask.person.name, event, fields.get("label", ""),
+    queue, person = _queue(fields), ask.person.name
+    before = await ask.store(label_of, queue, person, event)
+    made = await ask.store(
+        submit, ask.settings.store, queue, person, event, fields.get("label", ""),
         note=fields.get("note", ""), label_id=fields.get("label_id", ""),
     )  # fmt: skip
-    return Done(_back(fields), event)
+    was = before.label if before and before.label != made.label else ""
+    return Done(_back(fields), f"{event} {made.label} {was}".rstrip())
 
 
 async def take_back(ask: Ask, fields: Mapping[str, str]) -> Done:
@@ -185,7 +224,7 @@ async def take_back(ask: Ask, fields: Mapping[str, str]) -> Done:
     except OperationError as error:
         if error.kind != "not_found":
             raise
-    return Done(_back(fields, {"item": event}))
+    return Done(_back(fields, {"item": event}), f"{event} {_WITHDRAWN}")
 
 
 def _queue(fields: Mapping[str, str]) -> Queue:

@@ -52,6 +52,8 @@ class QualityPage(Document):
     metrics: Panel[list[MetricRow]]
     #: Labels that a calibration needs before its figures are shown (`drift.calibration_labels`).
     labels_needed: int
+    #: True if `drift.page_uncalibrated` lets alerts of a judge be critical that people did not confirm.
+    pages_anyway: bool
     more: bool
     watched: Panel[list[Watched]]
     judged: Panel[list[JudgedRow]]
@@ -81,6 +83,7 @@ async def read(ask: Ask) -> QualityPage:
         days=(last - first).days + 1,
         metrics=metrics.holding(found),
         labels_needed=needed,
+        pages_anyway=ask.settings.drift.page_uncalibrated,
         more=metrics.value is not None and metrics.value.more,
         watched=series,
         judged=counts.holding(rows),

@@ -87,6 +87,13 @@ class Episode:
         return self.state in ("warn", "critical", "recovering")
 
     @property
+    def accepted_by(self) -> str:
+        """Who accepted its level as normal, and why; empty while it is open, or if it recovered."""
+        from assay_drift.messages import acknowledged_by
+
+        return "" if self.open else acknowledged_by(self.summary)
+
+    @property
     def unit(self) -> Unit:
         """Unit of `value`, `baseline`, `low` and `high`."""
         return _UNITS.get(self.kind, "")
