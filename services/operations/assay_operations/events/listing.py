@@ -48,13 +48,19 @@ _PART_OF_TIME = 0.5
 _NARROW = 16
 
 _SCORES = f"""SELECT event_id AS id, toString(project) AS of_project,
-    argMax((toString(status), if(mapContains(metrics, 'faithfulness'), metrics['faithfulness'], NULL)), judged_at) AS last,
+    argMax(
+        (
+            toString(status),
+            if(mapContains(metrics, 'faithfulness'), metrics['faithfulness'], NULL),
+            if(mapContains(metrics, {{metric:String}}), metrics[{{metric:String}}], NULL)
+        ), judged_at
+    ) AS last,
     toUInt64(0) AS positives, toUInt64(0) AS negatives
 FROM scores
 WHERE event_time >= {moment("low_ms")} AND event_time < {moment("upper_ms")} AND project IN {{projects:Array(String)}}
   AND event_id IN {{answers:Array(UUID)}} AND session_id IS NULL AND status != 'not_sampled'
 GROUP BY id, of_project"""  # noqa: S608 - a constant
-_FEEDBACK = f"""SELECT target_event_id AS id, toString(project) AS of_project, ('', CAST(NULL, 'Nullable(Float64)')) AS last,
+_FEEDBACK = f"""SELECT target_event_id AS id, toString(project) AS of_project, ('', CAST(NULL, 'Nullable(Float64)'), CAST(NULL, 'Nullable(Float64)')) AS last,
     countIf(verdict = 'positive') AS positives, countIf(verdict = 'negative') AS negatives
 FROM feedback
 WHERE event_time >= {moment("given_from_ms")} AND event_time < {moment("given_to_ms")} AND project IN {{projects:Array(String)}}
@@ -114,7 +120,7 @@ def list_events(
         following, searched_ms = str(Position(upper_ms) if walk.moved else start), upper_ms
     walk.rows |= {row.position: row for row in rows_at(queries, [key for key in keys if key not in walk.rows])}
     return Page(
-        with_verdicts(queries, tuple(walk.rows[key] for key in keys if key in walk.rows)),
+        with_verdicts(queries, tuple(walk.rows[key] for key in keys if key in walk.rows), _other_metric(wanted)),
         following,
         from_unix_ms(searched_ms),
         walk.complete,
@@ -216,8 +222,13 @@ def rows_at(queries: Queries, keys: Sequence[Position]) -> tuple[EventRow, ...]:
     return tuple(by_key[key] for key in keys if key in by_key)
 
 
-def with_verdicts(queries: Queries, rows: tuple[EventRow, ...]) -> tuple[EventRow, ...]:
-    """Return rows with the verdict of the judge and the feedback."""
+def _other_metric(wanted: EventFilter) -> str:
+    """Return the metric of a filter that a row does not have anyway. Pure."""
+    return next((name for name, _ in wanted.metrics_below if name != "faithfulness"), "")
+
+
+def with_verdicts(queries: Queries, rows: tuple[EventRow, ...], metric: str = "") -> tuple[EventRow, ...]:
+    """Return rows with the verdict of the judge, its value of one more metric if one is named, and the feedback."""
     if not rows:
         return rows
     times = [unix_ms(row.time) for row in rows]
@@ -230,9 +241,10 @@ def with_verdicts(queries: Queries, rows: tuple[EventRow, ...]) -> tuple[EventRo
         "projects": sorted({row.project for row in rows}),
         "answers": [row.event_id for row in rows if row.kind is Kind.ANSWER],
         "targets": [row.event_id for row in rows if row.kind is not Kind.FEEDBACK],
+        "metric": metric,
     }
     parts = [f"({sql})" for name, sql in (("answers", _SCORES), ("targets", _FEEDBACK)) if values[name]]
-    judged: dict[tuple[str, str], tuple[str, float | None]] = {}
+    judged: dict[tuple[str, str], tuple[str, float | None, float | None]] = {}
     signs: dict[tuple[str, str], str] = {}
     for event_id, project, last, good, bad in queries.rows(" UNION ALL ".join(parts), values) if parts else ():
         if last[0]:
@@ -242,9 +254,10 @@ def with_verdicts(queries: Queries, rows: tuple[EventRow, ...]) -> tuple[EventRo
 
     def complete(row: EventRow) -> EventRow:
         key = row.event_id, row.project
-        status, metric = judged.get(key, (None, None)) if row.kind is Kind.ANSWER else (None, None)
+        status, value, other = judged.get(key, (None, None, None)) if row.kind is Kind.ANSWER else (None, None, None)
         sign = signs.get(key) if row.kind is not Kind.FEEDBACK else None
-        return replace(row, judged=status, faithfulness=metric, feedback=sign)
+        of = metric if other is not None else ""
+        return replace(row, judged=status, faithfulness=value, metric=of, measured=other, feedback=sign)
 
     return tuple(map(complete, rows))
 

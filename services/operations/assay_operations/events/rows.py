@@ -113,6 +113,9 @@ class EventRow:
     #: Outcome of judging an answer, by the judge that judged it last; None if it was not judged.
     judged: str | None = None
     faithfulness: float | None = None
+    #: The metric that the list is filtered by, and its value by the same judge; none if it is faithfulness or there is no such filter.
+    metric: str = ""
+    measured: float | None = None
     #: `positive`, `negative` or `mixed` feedback within 7 days; None without any. That of feedback itself is its `status`.
     feedback: str | None = None
 
