@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
@@ -145,6 +145,12 @@ def test_every_number_of_the_document_is_on_the_page(empty_store: StoreServer, r
         assert one["histogram"]["value"]["not_applied"] == ["latency>", "q"]
         judged_only = await pages.json("/events?has=judged,negative&metric.faithfulness<=0.5")
         assert [row["event_id"] for row in judged_only["listed"]["value"]["rows"]] == [judged["event_id"]]
+        page = await pages.html("/events?t=1h&kind=answer")
+        [fixed] = re.findall(r'<a href="([^"]+)"[^>]*>Link to these times</a>', page)
+        assert {"from", "to", "kind"} == {name for name, _ in parse_qsl(urlsplit(html.unescape(fixed)).query)}
+        shared = await pages.json(html.unescape(fixed))
+        assert [row["event_id"] for row in shared["listed"]["value"]["rows"]] == [judged["event_id"]]
+        assert "Link to these times" not in await pages.html(html.unescape(fixed))
 
     looking(of(empty_store, redis_server), look)
 

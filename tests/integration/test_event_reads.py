@@ -246,7 +246,9 @@ def test_rows_show_judging_and_feedback_and_the_beginning_of_long_text(empty: Cl
 def test_a_list_by_another_metric_shows_its_values(empty: Client, sre: Client) -> None:
     judged = answer(1)
     store(empty, "answers", judged)
-    store(empty, "scores", score(event_id=judged["event_id"], metrics={"faithfulness": 0.95, "citation_precision": 0.5}))
+    store(
+        empty, "scores", score(event_id=judged["event_id"], metrics={"faithfulness": 0.95, "citation_precision": 0.5})
+    )
     wanted = EventFilter(kinds=(Kind.ANSWER,), metrics_below=(("citation_precision", 0.8),))
     [row] = list_events(sre, wanted, EVERYTHING, budget_s=BUDGET_S).rows
     assert (row.faithfulness, row.metric, row.measured) == (0.95, "citation_precision", 0.5)

@@ -19,11 +19,19 @@ def shell_of(page: Page, ask: Ask) -> dict[str, Any]:
         "person": ask.person,
         "scope": ask.scope,
         "here": here,
+        "fixed": _fixed(page, ask),
         "json": link(_filled(page.api_path, ask.path), dict(ask.parameters)),
         "keep": ask.scope.parameters(),
         "command": _command(page, ask),
         "sql": page.sql,
     }
+
+
+def _fixed(page: Page, ask: Ask) -> str:
+    """Return the link that shows the same times to whoever opens it later; empty if the times of this one are fixed, or it has none."""
+    if not page.span or not ask.scope.span:
+        return ""
+    return link(_filled(page.path, ask.path), dict(ask.parameters), {"t": ""}, ask.scope.parameters(pinned=True))
 
 
 def _filled(path: str, values: Mapping[str, str]) -> str:
