@@ -60,7 +60,8 @@ FROM scores
 WHERE event_time >= {moment("low_ms")} AND event_time < {moment("upper_ms")} AND project IN {{projects:Array(String)}}
   AND event_id IN {{answers:Array(UUID)}} AND session_id IS NULL AND status != 'not_sampled'
 GROUP BY id, of_project"""  # noqa: S608 - a constant
-_FEEDBACK = f"""SELECT target_event_id AS id, toString(project) AS of_project, ('', CAST(NULL, 'Nullable(Float64)'), CAST(NULL, 'Nullable(Float64)')) AS last,
+_FEEDBACK = f"""SELECT target_event_id AS id, toString(project) AS of_project,
+    ('', CAST(NULL, 'Nullable(Float64)'), CAST(NULL, 'Nullable(Float64)')) AS last,
     countIf(verdict = 'positive') AS positives, countIf(verdict = 'negative') AS negatives
 FROM feedback
 WHERE event_time >= {moment("given_from_ms")} AND event_time < {moment("given_to_ms")} AND project IN {{projects:Array(String)}}
