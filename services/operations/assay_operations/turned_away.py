@@ -30,7 +30,7 @@ _MEANINGS = {
     503: "busy or stopping; clients send them again",
 }
 #: Errors of Redis that refuse a login, and their reason.
-_LOGINS = {"WRONGPASS": "wrong user name or password", "NOAUTH": "command without a login"}
+_LOGINS = {"WRONGPASS": "wrong user name or password; clients try several times", "NOAUTH": "command without a login"}
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def refusals_of(counts: Mapping[str, Counts]) -> GatewayRefusals:
             "event",
             "",
             dict(labels).get("rule", ""),
-            "the event breaks this rule: a field, its kind, or a project that is not the key's",
+            "a field of the event, its kind or its project breaks this rule",
             int(value),
         )
         for labels, value in counts.get(_EVENTS, {}).items()
