@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -173,6 +174,11 @@ async def test_a_case_shows_both_lists_their_moves_and_what_was_expected(
         assert document["question"] == "which document is right?"
         assert document["question"] in page
         assert "rank 1 there" in page
+        compared, listed = await pages.json(f"/compare{query}"), await pages.html(f"/evals/compare{query}")
+        assert compared["questions"] == {"case-1": "which document is right?"}
+        assert re.search(r'<a href="/evals/case/case-1\?[^"]*">[^/]*which document is right\?', listed)
+        assert ">case-1<" in re.sub(r"</?bdi[^>]*>", "", listed), "the id is there as well"
+        assert "case-2" in listed
         assert missing([document["baseline"]["items"], document["candidate"]["items"]], page) == []
         # The list has the three cases that got worse, and the keys walk it.
         assert {ODD, "case-1", "case-2"} == {document["previous"], document["next"], "case-1"} | {ODD}

@@ -1,6 +1,7 @@
 """The pages of review and datasets with a real store: cases are ticked, saved, exported, and used by an evaluation."""
 
 import asyncio
+import html
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,6 +70,9 @@ async def test_twenty_cases_saved_over_http_are_exported_and_evaluated(
         for path in ("/review?project=shop", "/datasets/golden"):
             assert (await pages.json(path))["enough"] == {"answerable": 20, "needed": 72, "threshold": 0.05}
             assert "20 cases with expected documents. A comparison usually needs 72 or more" in await pages.html(path)
+        commands, page = await pages.json("/datasets/golden"), await pages.html("/datasets/golden")
+        for name in ("export", "run", "run_change", "compare"):
+            assert html.escape(commands[name]) in page
         file = await pages._client.get("/datasets/golden/export")
         assert file.headers["content-disposition"] == 'attachment; filename="golden-20.jsonl"'
         assert file.headers["content-type"] == "application/x-ndjson"
@@ -79,10 +83,15 @@ async def test_twenty_cases_saved_over_http_are_exported_and_evaluated(
     cli = Cli(tmp_path, store_url=empty_store.url)
     printed = await asyncio.to_thread(cli.call, "dataset", "export", "golden", role="sre")
     assert printed.stdout == file.content
-    done = await asyncio.to_thread(
-        cli.call, "eval", "run", "--dataset", "golden.jsonl", "--target", "target:search", "--name", "main", role="sre"
-    )
-    assert done.returncode == 0, done.stderr
+    for name, code in (("run", 0), ("run_change", 0), ("compare", 3)):  # 20 cases are too few for a verdict
+        words = commands[name].replace("MODULE:FUNCTION", "target:search").split()
+        done = await asyncio.to_thread(cli.call, *words[1:], role="evaluator")
+        assert done.returncode == code, (name, done.stderr)
+    async with console(settings) as pages:
+        (group,) = (await pages.json("/runs?project=shop"))["runs"]["value"]["groups"]
+        assert sorted(each["name"] for each in group["runs"]) == ["change", "main"]
+        found = (await pages.json("/compare?base=main&change=change&project=shop"))["found"]
+        assert found["verdict"] == "inconclusive"
     shown = await asyncio.to_thread(cli.call, "eval", "show", "main", "--json", role="sre")
     report = json.loads(shown.stdout)
     assert report["config"]["dataset_fingerprint"] == made.fingerprint

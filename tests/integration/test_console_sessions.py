@@ -3,21 +3,24 @@
 import asyncio
 import html
 import json
+import random
 import re
+import time
 from collections.abc import Callable, Coroutine
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from assay_console.people import Role
-from assay_console.views.sessions import STEPS
+from assay_console.views.sessions import EVENTS, STEPS
 from assay_runtime.store import connect, insert_json_rows
 from assay_schema.settings import Settings
 from tests.integration.test_console_events import HOSTILE, fill, looking, of, texts_of
 from tests.support.audit_attacks import A_RECORD
 from tests.support.console_pages import Pages, console, missing, shown
 from tests.support.redis import RedisServer
-from tests.support.sample_rows import candidate, dataset_case, imported_call, label, lines, session_part, tool_call
+from tests.support.sample_rows import candidate, dataset_case, imported_call, iso, label, lines, session_part, tool_call
 from tests.support.store import StoreServer
 
 SAME_ORIGIN = {"sec-fetch-site": "same-origin"}
@@ -104,6 +107,47 @@ def test_a_captured_session_shows_its_events_and_why_it_has_no_transcript(
         assert json_link
         document = await pages.json(html.unescape(json_link[1]).removeprefix("/api/v1"))
         assert (document["session_id"], len(document["events"])) == ("run/1 ?#", 3)
+
+    looking(of(empty_store, redis_server), look)
+
+
+def test_calls_of_one_burst_are_listed_as_they_happened_in_pages_that_say_how_many_there_are(
+    empty_store: StoreServer, redis_server: RedisServer
+) -> None:
+    """A backfill: the ids are made in a few milliseconds, three days after the calls."""
+    began_ms, total = int(time.time() * 1000) - 3 * 86_400_000, EVENTS + 50
+    calls = [
+        tool_call(
+            number % 3, session_id="burst", seq=number, occurred_at=iso(began_ms + 1_000 * (number // 2)),
+            args_summary=f"call {number}", status="error" if number % 100 == 0 else "success",
+            error_kind="timeout" if number % 100 == 0 else None,
+        )
+        for number in range(total)
+    ]  # fmt: skip
+    random.Random(1).shuffle(calls)
+    fill(empty_store, tool_calls=calls)
+
+    async def look(pages: Pages) -> None:
+        first, second = await pages.json("/sessions/burst"), await pages.json("/sessions/burst?events=2")
+        texts = [each["text"] for each in (*first["events"], *second["events"])]
+        assert texts == [f"call {number}" for number in range(total)]
+        assert (first["all_events"], first["events_pages"], len(first["events"])) == (total, 2, EVENTS)
+        assert datetime.fromisoformat(first["events"][2]["time"]).timestamp() * 1000 == began_ms + 1_000
+        page = await pages.html("/s/burst")
+        assert f"{EVENTS} of {total} events." in shown(page)
+        assert "page 1 of 2" in shown(page)
+        later = re.search(r'<a class="button" rel="next" href="([^"]*)"', page)
+        assert later
+        assert f"call {total - 1}" in await pages.html(html.unescape(later[1]).partition("#")[0])
+        link = re.search(r'<a href="([^"]*)">3 failed</a>', page)
+        assert link
+        failed = await pages.html(html.unescape(link[1]))
+        assert failed.count("<tr data-href") == 3
+        assert [each["text"] for each in (await pages.json("/sessions/burst?only=failed"))["events"]] == [
+            "call 0", "call 100", "call 200",
+        ]  # fmt: skip
+        await pages.html("/s/burst?events=3", 422)
+        await pages.html("/s/burst?events=x", 422)
 
     looking(of(empty_store, redis_server), look)
 

@@ -1,21 +1,23 @@
 """Pure parts of the pages about quality, arrivals and health."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from assay_console import drawings
 from assay_console.page import Panel
-from assay_console.views.arrivals import QUIET_S, quiet_s, told
+from assay_console.views.arrivals import QUIET_S, quiet_s, told, told_outside
 from assay_console.views.health import summary
 from assay_console.views.overview import Service
 from assay_console.views.quality import Watched, blind, detector_of, why_nothing
 from assay_operations.arrivals import Arrival, Producer
 from assay_operations.doctor.checks import Finding, Status
-from assay_operations.failures import Failures
+from assay_operations.failures import Failures, Group
 from assay_operations.judging.quality import Calibration, Day, Judged, Metric, Spell
 from assay_operations.overview.flow import Hop
+from assay_operations.turned_away import Refusal
 from assay_ui import formats
 
 NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
@@ -41,6 +43,32 @@ def test_the_sentence_says_whether_events_arrive(
     said = told(found, steps, refused, away, now=NOW)
     assert said[0] == state
     assert words in said[1]
+
+
+@pytest.mark.parametrize("found", [[STORED], []])
+def test_the_sentence_names_what_never_reached_the_log(found: list[Arrival]) -> None:
+    outside = told_outside(
+        [
+            Refusal("event", "", "project_forbidden", "", 2),
+            Refusal("event", "", "literal_error", "", 1),
+            Refusal("login", "", "WRONGPASS", "", 1),
+        ]
+    )
+    assert (
+        outside
+        == " Since they started, the gateway and Redis refused 3 events and 1 login of all producers: see below."
+    )
+    assert told(found, [], None, "", now=NOW, outside=outside)[1].endswith(outside)
+    assert told_outside([]) == ""
+
+
+def test_events_that_arrive_while_others_are_refused_are_not_green() -> None:
+    groups = tuple(
+        Group("check_violation", "scrubber", "E", "r", "shop", name, 2, 0, 0, NOW, dead=False) for name in "abcd"
+    )
+    state, words = told([STORED], [], replace(REFUSED, groups=groups, lost=8), "", now=NOW)
+    assert state == "warn"
+    assert words.startswith("Events arrive; 8 were refused or lost in 24 h (a, b, c and 1 more): the newest came")
 
 
 def after(seconds: float) -> datetime:

@@ -18,6 +18,8 @@ EVENTS_MAX, ENTRIES_MAX = 20, 200
 SINCE_MAX_MS, _LATE_H = 86_400_000, 24
 #: Seconds by which a producer's clock may be ahead before it is worth a word.
 SKEW_S = 1.0
+#: Seconds after which an event is late, and most services whose clock is named.
+LATE_S, NOTES_MAX = 60.0, 3
 
 _KINDS = {
     "retrieval": "candidates", "answer": "answers", "feedback": "feedback", "tool_call": "tool_calls",
@@ -127,12 +129,26 @@ def together(in_store: tuple[Arrival, ...], in_log: tuple[Arrival, ...]) -> list
 
 
 def clock_note(arrivals: list[Arrival]) -> str:
-    """Return what the times say about the producer's clock or spool; empty if nothing is odd. Pure."""
-    if not arrivals:
-        return ""
-    middle_s = median(each.to_log_ms for each in arrivals) / 1000
-    if middle_s < -SKEW_S:
-        return f"The producer's clock is ahead of Redis's by {-middle_s:.1f} s or more: set it by NTP."
-    if middle_s > 60:
-        return f"Events came {middle_s:.0f} s after they happened: they waited in a spool, or the producer's clock is behind."
-    return ""
+    """Return what the times say about the clock or spool of each service; empty if nothing is odd. Pure."""
+    by_service: dict[str, list[float]] = {}
+    for each in arrivals:
+        by_service.setdefault(each.service, []).append(each.to_log_ms)
+    notes = []
+    for service, times in sorted(by_service.items()):
+        middle_s = median(times) / 1000
+        if middle_s < -SKEW_S:
+            notes.append(f"The clock of {service} is {_span(-middle_s)} ahead of Redis's: set it by NTP.")
+        elif middle_s > LATE_S:
+            notes.append(
+                f"Events of {service} came {_span(middle_s)} after they happened: they waited in a spool, or its clock is behind."
+            )
+    more = [f"And {len(notes) - NOTES_MAX} more services."] if len(notes) > NOTES_MAX else []
+    return " ".join([*notes[:NOTES_MAX], *more])
+
+
+def _span(seconds: float) -> str:
+    """Return a duration as a person says it: `40 s`, `1 h`, `2 d`."""
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if round(seconds) >= size:
+            return f"{seconds / size:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{seconds:.1f}".removesuffix(".0") + " s"

@@ -1,5 +1,6 @@
 """Arrivals: the time of each step, what is only in the log yet, the producer's clock."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import orjson
@@ -34,12 +35,31 @@ def test_an_old_entry_of_the_log_beyond_the_list_is_not_called_unstored() -> Non
 
 @pytest.mark.parametrize(
     ("to_log_s", "words"),
-    [(0.02, ""), (-0.5, ""), (-30.0, "ahead of Redis's by 30.0 s"), (400.0, "400 s after they happened")],
+    [
+        (0.02, ""),
+        (-0.5, ""),
+        (-30.0, "The clock of search is 30 s ahead"),
+        (400.0, "6.7 min after they happened"),
+        (-3599.98, "is 1 h ahead"),
+    ],
 )
 def test_a_clock_that_is_off_or_a_spool_is_named(to_log_s: float, words: str) -> None:
     note = clock_note([arrival(str(number), to_log_s=to_log_s) for number in range(3)])
     assert words in note
     assert bool(note) == bool(words)
+
+
+def test_the_clock_of_one_service_among_many_fine_ones_is_named() -> None:
+    fine = [arrival(str(number)) for number in range(19)]
+    odd = replace(arrival("odd", to_log_s=-90_000.0), service="shop-clock")
+    assert clock_note([*fine, odd]) == "The clock of shop-clock is 1 d ahead of Redis's: set it by NTP."
+
+
+def test_only_some_services_are_named_and_the_others_counted() -> None:
+    found = [replace(arrival(str(number), to_log_s=-60.0), service=f"s{number}") for number in range(5)]
+    note = clock_note(found)
+    assert [name for name in ("s0", "s2", "s3", "s4") if f" {name} " in note] == ["s0", "s2"]
+    assert note.endswith("And 2 more services.")
 
 
 def test_nothing_is_said_about_the_clock_without_events() -> None:

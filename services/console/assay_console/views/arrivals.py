@@ -1,6 +1,7 @@
 """Arrivals: do my events arrive? For producers: waits for the first event and times each step."""
 
 import asyncio
+import ipaddress
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,12 +11,16 @@ from assay_console.views.overview import settings_to_paste
 from assay_operations.arrivals import SINCE_MAX_MS, Arrival, Producer, clock_note, logged, producers, stored, together
 from assay_operations.failures import Failures, failures
 from assay_operations.overview.flow import Hop, hops
+from assay_operations.turned_away import GatewayRefusals, Refusal, gateway_refusals, refused_logins
 from assay_ui.formats import duration
 
 #: Seconds without an event after which events no longer count as arriving.
 QUIET_S = 300
 #: Seconds without an event after which a service counts as switched off.
 GONE_S = 86_400
+#: Seconds that the gateway has to answer, and services that a sentence names.
+_GATEWAY_S, _NAMES = 1.0, 3
+_METRICS = "assay_gateway_rejected_events_total and assay_gateway_requests_total"
 
 
 class Timed(Document):
@@ -24,6 +29,17 @@ class Timed(Document):
     arrival: Arrival
     to_log_ms: float
     to_store_ms: float | None
+
+
+class Outside(Document):
+    """What the gateway and Redis refused since they started, of any producer: none of it reached the log."""
+
+    found: list[Refusal]
+    #: Since when the gateway counts, or why it is not known what it refused.
+    gateway_since: datetime | None
+    gateway_note: str
+    #: Why it is not known which logins Redis refused; empty if it is.
+    logins_note: str
 
 
 class Arrivals(Document):
@@ -39,6 +55,9 @@ class Arrivals(Document):
     log_away: str
     events: Panel[list[Timed]]
     refused: Panel[Failures]
+    outside: Outside
+    #: True if events came and nothing is known to be refused: only then is an empty list good news.
+    calm: bool
     producers: Panel[tuple[Producer, ...]]
     settings_to_paste: str
     doctor: str
@@ -49,12 +68,13 @@ async def read(ask: Ask) -> Arrivals:
     project, service = ask.scope.project, ask.text("service")
     since = max(ask.scope.from_ms, ask.scope.to_ms - SINCE_MAX_MS)
     shards = ask.settings.redis.shards
-    in_store, in_log, steps, refused, seen = await asyncio.gather(
+    in_store, in_log, steps, refused, seen, outside = await asyncio.gather(
         ask.panel(stored, since, project, service),
         redis_panel(logged(ask.redis, shards, since, project, service)),
         redis_panel(hops(ask.redis, shards, ask.settings.delivery)),
         ask.panel(failures, hours=24, project=project, service=service),
         ask.panel(producers, project),
+        refused_outside(ask),
     )
     found = together(in_store.value or (), in_log.value or ())
     events = [
@@ -74,6 +94,7 @@ async def read(ask: Ask) -> Arrivals:
         away.message if away.state != "ready" else "",
         now=now,
         others=() if service else seen.value or (),
+        outside=told_outside(outside.found),
     )
     return Arrivals(
         service=service,
@@ -84,10 +105,54 @@ async def read(ask: Ask) -> Arrivals:
         log_away=in_log.message,
         events=in_store.holding(events if in_store.value is not None or events else None),
         refused=refused,
+        outside=outside,
+        calm=bool(found) and not outside.found and not outside.gateway_note and not outside.logins_note,
         producers=seen,
         settings_to_paste=settings_to_paste(ask),
         doctor="assay doctor",
     )  # fmt: skip
+
+
+async def refused_outside(ask: Ask) -> Outside:
+    """Ask the gateway and Redis what they refused, at the same time."""
+    logins, (gateway, note) = await asyncio.gather(redis_panel(refused_logins(ask.redis)), _refused_by_gateway(ask))
+    return Outside(
+        found=[*(gateway.found if gateway else ()), *(logins.value or ())],
+        gateway_since=gateway.since if gateway else None,
+        gateway_note=note,
+        logins_note=logins.message,
+    )
+
+
+async def _refused_by_gateway(ask: Ask) -> tuple[GatewayRefusals | None, str]:
+    """Ask the gateway of this host what it refused. If it is not known, the text says why."""
+    host, port = ask.settings.telemetry.host, ask.settings.gateway.port
+    try:
+        here = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        here = False
+    if not here:
+        return None, f"The gateway runs elsewhere, so its refusals are not shown here: see {_METRICS} in Prometheus."
+    try:
+        async with asyncio.timeout(_GATEWAY_S):
+            found = await asyncio.to_thread(gateway_refusals, host, port)
+    except TimeoutError:
+        return None, f"The gateway accepts connections but does not answer at port {port}: its refusals are not known."
+    except OSError:
+        return None, f"No gateway runs on this host (port {port}), so none of its refusals are known."
+    if found is None:
+        return None, f"Another program answers at the gateway's port {port}: its refusals are not known."
+    return found, ""
+
+
+def told_outside(found: Sequence[Refusal]) -> str:
+    """Say in a sentence what never reached the log; empty if nothing is known. Pure."""
+    counts: dict[str, int] = {}
+    for each in found:
+        counts[each.what] = counts.get(each.what, 0) + each.count
+    parts = [f"{count:,} {what}{'' if count == 1 else 's'}" for what, count in counts.items()]
+    words = " and ".join(", ".join(parts).rsplit(", ", 1))
+    return f" Since they started, the gateway and Redis refused {words} of all producers: see below." if words else ""
 
 
 def quiet_s(found: Sequence[Arrival], now: datetime) -> float:
@@ -103,8 +168,12 @@ def told(
     *,
     now: datetime,
     others: Sequence[Producer] = (),
+    outside: str = "",
 ) -> tuple[str, str]:
-    """Say in a sentence whether events arrive. `others`: the services to watch if none is chosen. Pure."""
+    """Say in a sentence whether events arrive. `others`: the services to watch if none is chosen. Pure.
+
+    `outside`: a sentence on what never reached the log.
+    """
     if found and not away:
         newest = found[0]
         at = f"the newest came into the log at {newest.logged_at:%H:%M:%S} UTC"
@@ -117,11 +186,16 @@ def told(
             return "warn", f"Nothing arrived for {duration(age)}: {at}."
         ages = ((each.service, (now - each.newest_at).total_seconds()) for each in others)
         silent = sorted({name for name, age in ages if QUIET_S < age < GONE_S})
-        words = f"Events arrive: {at}, and was stored {_ms(newest.to_store_ms)} later."
-        if not silent:
-            return "good", words
-        names = ", ".join(silent[:3]) + (f" and {len(silent) - 3} more" if len(silent) > 3 else "")
-        return "warn", f"{words} Nothing came for more than {duration(QUIET_S)} from {names}."
+        lost = refused.lost if refused else 0
+        words = f"{at}, and was stored {_ms(newest.to_store_ms)} later."
+        if lost and refused:
+            by = _named([each.service for each in refused.groups if each.lost])
+            words = f"Events arrive; {lost:,} were refused or lost in 24 h{by and f' ({by})'}: {words}"
+        else:
+            words = f"Events arrive: {words}"
+        if silent:
+            words = f"{words} Nothing came for more than {duration(QUIET_S)} from {_named(silent)}."
+        return "warn" if silent or lost else "good", f"{words}{outside}"
     if away:
         known = f" The newest one that is known came at {found[0].logged_at:%H:%M:%S} UTC." if found else ""
         return "bad", f"It is not known whether events arrive: {away}.{known}"
@@ -130,7 +204,13 @@ def told(
         return "warn", f"Nothing is through yet: {raw.waiting:,} raw entries of all producers wait for the scrubber."
     if refused and refused.lost:
         return "bad", f"Events arrive and are refused: {refused.lost:,} in 24 h, see below which field and rule."
-    return "warn", "Waiting for the first event."
+    return "warn", f"Waiting for the first event.{outside}"
+
+
+def _named(services: Sequence[str]) -> str:
+    """Name services, and how many more there are."""
+    names = list(dict.fromkeys(services))
+    return ", ".join(names[:_NAMES]) + (f" and {len(names) - _NAMES} more" if len(names) > _NAMES else "")
 
 
 def _ms(value: float | None) -> str:

@@ -55,9 +55,11 @@ class GoldenDataset(Document):
     summary: StoredDataset
     cases: tuple[Case, ...]
     enough: Enough
-    #: Commands that write it to a file, and that run an evaluation with it.
+    #: Commands that write it to a file, run an evaluation with it before a change and after it, and compare both.
     export: str
     run: str
+    run_change: str
+    compare: str
     may_retire: bool
 
 
@@ -71,12 +73,16 @@ async def read_one(ask: Ask) -> GoldenDataset:
     summary = await _summary(ask)
     cases = await ask.store(cases_of, summary.project, summary.name)
     file = f"{summary.name}.jsonl"
+    # A run of another project would not find the questions of this one.
+    run = f"assay eval run --dataset {file} --target MODULE:FUNCTION --project {summary.project} --store"
     return GoldenDataset(
         summary=summary,
         cases=tuple(case_of(each) for each in sorted(cases, key=lambda case: case.at, reverse=True)[:SHOWN_MAX]),
         enough=enough_of(cases),
         export=f"assay dataset export {summary.name} --project {summary.project} > {file}",
-        run=f"assay eval run --dataset {file} --target MODULE:FUNCTION --store",
+        run=f"{run} --name main",
+        run_change=f"{run} --name change",
+        compare="assay eval compare main change",
         may_retire=ask.person.role >= Role.LABELLER,
     )
 

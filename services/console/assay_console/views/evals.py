@@ -22,7 +22,7 @@ from assay_operations.evaluations.stored import (
     run_in,
     runs_in,
 )
-from assay_operations.golden.datasets import SavedCase, latest_version
+from assay_operations.golden.datasets import SavedCase, latest_version, questions_of
 
 
 class Comparable(Document):
@@ -64,6 +64,8 @@ class Compare(Document):
     change: str
     worse_only: bool
     found: Compared | None
+    #: Questions by case id, from the dataset in the store: runs hold none.
+    questions: dict[str, str]
     #: Runs to choose from, without a comparison.
     choices: tuple[RunRow, ...]
 
@@ -156,13 +158,16 @@ async def read_compare(ask: Ask) -> Compare:
     base, change, worse = ask.text("base"), ask.text("change"), bool(ask.text("only"))
     found: Compared | None = None
     choices: tuple[RunRow, ...] = ()
+    questions: dict[str, str] = {}
     if base and change:
         found = await ask.rollup(
             compare_in, base, change, metric=ask.text("metric"), project=ask.scope.project, worse_only=worse
         )
+        run, listed = found.candidate, tuple(each.case_id for each in found.cases)
+        questions = await ask.rollup(questions_of, run.project, run.dataset, listed) if listed else {}
     else:
         choices = (await ask.rollup(runs_in, ask.scope.project))[:200]
-    return Compare(base=base, change=change, worse_only=worse, found=found, choices=choices)
+    return Compare(base=base, change=change, worse_only=worse, found=found, questions=questions, choices=choices)
 
 
 async def read_case(ask: Ask) -> CasePage:

@@ -12,9 +12,8 @@ from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.pieces import Text, text_of
 from assay_operations.audit_reads import InLog, in_log
 from assay_operations.errors import OperationError
-from assay_operations.events.filters import EventFilter, Range
-from assay_operations.events.listing import list_events
 from assay_operations.events.rows import EventRow
+from assay_operations.sessions.captured import captured_events
 from assay_operations.sessions.listing import duration_ms_of, exit_code_of, output_of, sessions_in, turns
 from assay_operations.sessions.whole import WholeSession, whole_session
 from assay_schema.fields import Kind
@@ -25,6 +24,8 @@ LIMIT, STEPS, EVENTS = 100, 200, 200
 _STEP_CHARS = 4_000
 #: What is shown for a tool whose name is empty.
 _NO_NAME = "(no name)"
+#: Most digits of a page's number.
+_DIGITS = 6
 
 
 class Row(Document):
@@ -149,9 +150,12 @@ class Session(Document):
     only: str = ""
     verdict: Verdict | None = None
     checks: tuple[Check, ...] = ()
-    #: Captured events of the session, newest first.
+    #: Captured events of the session, oldest first, with the time at which they happened.
     events: tuple[EventRow, ...] = ()
-    more_events: bool = False
+    #: Page of these events, from 1, and number of pages and of events.
+    events_page: int = 1
+    events_pages: int = 1
+    all_events: int = 0
     #: How many calls of these events are in the audit log; None if none is a tool call or a server event.
     audit: Panel[InLog] | None = None
 
@@ -167,11 +171,18 @@ async def read_one(ask: Ask) -> Session:
     # Any producer can send a long transcript: its steps are made in a thread, so that other requests do not wait.
     steps = await asyncio.to_thread(_steps, whole.document, bool(ask.text("full")), only)
     pages = max(1, -(-len(steps) // STEPS))
-    page = _page(ask.text("page", "1"), pages)
+    page = _number("page", ask)
+    if page > pages:
+        raise OperationError("invalid", f"page: {page} is not from 1 to {pages}")
     first, last = summary["first_at"].replace(tzinfo=UTC), summary["last_at"].replace(tzinfo=UTC)
-    span = Range(round(first.timestamp() * 1000) - 86_400_000, round(last.timestamp() * 1000) + 86_400_000)
-    wanted = EventFilter(project=summary["project"], session_id=session_id)
-    events = await ask.store(list_events, wanted, span, limit=EVENTS)
+    events = await ask.store(
+        captured_events,
+        str(summary["project"]),
+        session_id,
+        failed=bool(only),
+        page=_number("events", ask),
+        limit=EVENTS,
+    )
     audited = [row.event_id for row in events.rows if row.kind in (Kind.TOOL_CALL, Kind.SERVER_EVENT)]
     audit = await ask.panel(in_log, ask.settings.auditor, audited) if audited else None
     return Session(
@@ -197,14 +208,18 @@ async def read_one(ask: Ask) -> Session:
         verdict=_verdict(whole),
         checks=tuple(_checks(whole)),
         events=events.rows,
-        more_events=events.next is not None,
+        events_page=events.page,
+        events_pages=events.pages,
+        all_events=events.total,
         audit=audit,
     )
 
 
-def _page(text: str, pages: int) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= pages:
-        raise OperationError("invalid", f"page: {text[:20]!r} is not from 1 to {pages}")
+def _number(name: str, ask: Ask) -> int:
+    """Return a page of the URL, from 1. Raises `OperationError`."""
+    text = ask.text(name, "1")
+    if not (text.isascii() and text.isdecimal()) or len(text) > _DIGITS or int(text) < 1:
+        raise OperationError("invalid", f"{name}: {text[:20]!r} is not a page, from 1")
     return int(text)
 
 
@@ -298,6 +313,7 @@ ONE = Page(
     Session,
     (
         Parameter("page", "Page of turns and tool calls, from 1.", default="1"),
+        Parameter("events", "Page of captured events, from 1.", default="1"),
         Parameter("only", "`failed`: only tool calls that did not succeed.", ("failed",)),
         Parameter("full", "`1`: texts in full length.", ("1",)),
     ),

@@ -195,6 +195,20 @@ def _labelled(host: str, port: int, metric: str, label: str) -> tuple[dict[str, 
     return ({name: float(value) == 1 for name, value in found}, notes) if found else None
 
 
+def counts_of(host: str, port: int, names: Sequence[str]) -> dict[str, dict[tuple[tuple[str, str], ...], float]] | None:
+    """Read metrics of a service on this host, by name and labels; None if something else answers.
+
+    Raises `OSError` if nothing answers.
+    """
+    if (text := _page(host, port, "/metrics")) is None:
+        return None
+    found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {name: {} for name in names}
+    for name, labels, value in re.findall(r"^(\w+)(?:\{([^}\n]*)\})? (\S+)$", text, re.MULTILINE):
+        if name in found:
+            found[name][tuple(re.findall(r'(\w+)="([^"]*)"', labels))] = float(value)
+    return found
+
+
 def state_of(host: str, port: int) -> tuple[list[str], list[str]] | None:
     """Return the reasons why a service is not ready, and its notes; None if something else answers.
 

@@ -22,6 +22,11 @@ WHERE ({project:String} = '' OR project = {project:String}) AND ({dataset:String
 ORDER BY project, dataset, case_id, version DESC
 LIMIT 1 BY project, dataset, case_id
 """
+_QUESTIONS = """
+SELECT case_id, argMax(query, version) FROM dataset_case_versions
+WHERE project = {project:String} AND dataset = {dataset:String} AND case_id IN {cases:Array(String)}
+GROUP BY case_id
+"""
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,12 @@ def cases_of(store: "Store", project: str, dataset: str, *, with_retired: bool =
 def latest_version(store: "Store", project: str, dataset: str, case_id: str) -> SavedCase | None:
     """Return the latest version of a case, which may be retired; None for a new case."""
     return next(iter(_read(store, project=project, dataset=dataset, case=case_id)), None)
+
+
+def questions_of(store: "Store", project: str, dataset: str, case_ids: tuple[str, ...]) -> dict[str, str]:
+    """Return the questions of cases by their ids, in the latest version; those that are not stored are left out."""
+    wanted = {"project": project, "dataset": dataset, "cases": list(case_ids)}
+    return {str(case): str(query) for case, query in store.query(_QUESTIONS, parameters=wanted).result_rows}
 
 
 def dataset_of(store: "Store", name: str, *, project: str = "") -> "Dataset":
