@@ -336,7 +336,7 @@ def test_who_changes_a_scorer_begins_anew_with_its_metric_alone() -> None:
 def test_a_p_too_small_to_print_is_not_printed_as_0(worse: int, p: str) -> None:
     (row,) = [line for line in markdown(paired(worse), Verdict.FAIL).splitlines() if "| mrr |" in line]
     assert f"| {p}" in row
-    assert '<td class="n opt">&lt; 0.001</td>' in html(paired(20), Verdict.FAIL)
+    assert '<td class="n" data-th="p">&lt; 0.001</td>' in html(paired(20), Verdict.FAIL)
 
 
 def test_the_document_says_which_p_decides_and_keeps_the_others() -> None:

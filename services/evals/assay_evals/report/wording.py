@@ -243,7 +243,8 @@ def notes(paired: PairedRuns) -> list[str]:
             if names
         ]
         + [
-            f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} compared without {cases(count)} that {'has' if count == 1 else 'have'} a value in only one run."
+            f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} compared without {cases(count)} that "
+            f"{'has' if count == 1 else 'have'} a value in only one run."
             for count, names in _by_count(comparison.unpaired).items()
         ]
         + [
