@@ -2,7 +2,7 @@
 
 Without an option: the pictures of the docs. `--every`: each page at three widths, light and dark, in a folder for each state: with
 rows (full), without any (empty), after the store went away (away) and if it was never there (never). They are to look at, and are not kept.
-`--keep`: those of /patterns that `test_console_pictures.py` compares with.
+`--keep`: those of /patterns and of some pages, with the documents that these show, which `test_console_pictures.py` compares with.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from assay_console.pages import PAGES
 from assay_console.reads import ROLLUP_S
 from assay_runtime.migrate import migrate
 from assay_runtime.store import connect
-from tests.console import kept_pictures
+from tests.console import kept_pages, kept_pictures
 from tests.console.kept_pictures import SCHEMES, WIDTHS
 from tests.programs import found
 from tests.support.browser import chromium, window
@@ -81,8 +81,8 @@ def _kill(store: StoreServer) -> None:
     time.sleep(ROLLUP_S)
 
 
-def keep(browser: "Browser", console: Console, folder: Path) -> None:
-    """Keep the pictures of /patterns, with the browser, its fonts and the places of blocks."""
+def keep(browser: "Browser", console: Console, rows: Filled, folder: Path) -> None:
+    """Keep the pictures of /patterns, with the browser, its fonts and the places of blocks, and those of pages."""
     known: dict[str, object] = {}
     by_width: dict[str, object] = {}
     for width in WIDTHS:
@@ -92,6 +92,11 @@ def keep(browser: "Browser", console: Console, folder: Path) -> None:
                 (folder / kept_pictures.file_of(width, scheme).name).write_bytes(kept_pictures.shown(page).png)
                 known = dict(kept_pictures.fingerprint(browser, page))
                 by_width[str(width)] = kept_pictures.places(page)
+    kept_pages.keep(kept_pages.taken(console, rows), folder)
+    for name in kept_pages.NAMES:
+        with window(browser, console) as opened:
+            page = kept_pages.opened(opened, name, folder)
+            (folder / kept_pages.file_of(name).name).write_bytes(kept_pictures.shown(page).png)
     (folder / "kept.json").write_text(json.dumps(known | {"places": by_width}, indent=1) + "\n")
 
 
@@ -122,7 +127,7 @@ def main() -> int:
                 take_every(browser, console, rows, folder / "away")
                 take_without_rows(browser, rows, folder, Path(scratch))
             elif asked.keep:
-                keep(browser, console, folder)
+                keep(browser, console, rows, folder)
             else:
                 take_docs(browser, console, rows, folder)
     return 0

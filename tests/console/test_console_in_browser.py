@@ -112,6 +112,28 @@ def test_nothing_moves_when_the_scripts_run(browser: "Browser", shop: Shop, widt
         assert {name: shift for name, shift in moved.items() if shift > 0.02} == {}
 
 
+#: Tables that are wider than their place and can be scrolled, but for results of SQL and numbers that are folded away.
+_WIDER = """[...document.querySelectorAll('main .wide:not(.result)')]
+    .filter(e => !e.closest('details:not([open])') && e.scrollWidth > e.clientWidth + 1)
+    .map(e => [e.querySelector('table').className, e.scrollWidth, e.clientWidth])"""
+#: What cells of cards say that they are, and what the heads of their columns do.
+_CARDS = """[...document.querySelectorAll('table.cards')].flatMap(table => {
+    const heads = [...table.tHead.rows[0].cells].map(e => e.querySelector('.unseen') ? null : e.textContent.trim());
+    return [...table.tBodies[0].rows].flatMap(row => [...row.cells].map((e, at) => [e.dataset.th ?? null, heads[at]]));
+})"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_table_of_a_page_scrolls_sideways(shop: Shop, shop_window: Window, name: str) -> None:
+    shop_window.renew()
+    page = shop_window.open(path_of(name, shop.rows))
+    for width in (1280, 768, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.evaluate(_WIDER) == [], width
+    page.set_viewport_size({"width": 1280, "height": 844})
+    assert [(said, head) for said, head in page.evaluate(_CARDS) if said != head] == []
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_works_without_scripts(shop: Shop, shop_window_without_scripts: Window, name: str) -> None:
     page = shop_window_without_scripts.open(path_of(name, shop.rows))

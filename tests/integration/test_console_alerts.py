@@ -15,7 +15,7 @@ from assay_runtime.store import connect, insert_json_rows
 from assay_schema.alerts import Alert, AlertState
 from assay_schema.settings import RedisSettings, Settings
 from assay_schema.streams import acknowledged_key, drift_key
-from assay_ui.formats import measured
+from assay_ui.formats import measured, sentence
 from assay_writer.rows import alert_row
 from tests.support.alert_samples import EPISODE, episode, transition
 from tests.support.console_pages import console, missing, shown
@@ -112,7 +112,7 @@ async def test_a_store_that_is_away_is_said_on_the_page(empty_store: StoreServer
     async with console(of(empty_store)) as pages:
         document, page = await pages.json("/alerts"), await pages.html("/alerts")
         assert document["rows"]["state"] == "unavailable"
-        assert document["rows"]["message"] in page
+        assert sentence(document["rows"]["message"].partition("; ")[0]) in page
         assert "No alert is open" not in page
         await pages.html(f"/alerts/{EPISODE}", 503)
 
@@ -296,5 +296,5 @@ async def test_an_operators_file_that_cannot_be_read_is_named_without_its_conten
     file.unlink()
     async with console(settings) as pages:
         answered = await pages.post(f"/alerts/{alert.alert_id}/acknowledge", 503, comment="")
-        assert "see console.operator_config" in answered.text
+        assert "See console.operator_config." in answered.text
         assert PASSWORD not in answered.text

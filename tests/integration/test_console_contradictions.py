@@ -12,6 +12,7 @@ from assay_console.views.contradictions import FINDINGS_SHOWN, found_of, next_of
 from assay_operations.evaluations.contradiction_reads import findings_in, trends_in
 from assay_runtime.store import Client, connect, insert_json_rows
 from assay_schema.settings import RedisSettings, Settings
+from assay_ui.formats import sentence
 from tests.support.console_pages import console, missing, shown
 from tests.support.console_rows import HOSTILE, contradictions
 from tests.support.sample_rows import contradiction_pair, contradiction_run, lines
@@ -83,9 +84,9 @@ async def test_a_finding_says_in_how_many_pairs_and_documents_it_is(settings: Se
         (finding,) = (await pages.json(PATH))["findings"]["value"]["rows"]
         assert (finding["pairs"], finding["document_count"], len(finding["all_documents"])) == (13, 14, 10)
         page = shown(await pages.html(PATH))
-        (extent,) = re.findall(r"In 13 pairs; documents: .*?\(14\)", page)
+        (extent,) = re.findall(r"In 13 pairs of 14 documents: .*? …", page)
         assert extent.count("page ") == 8, extent
-        assert all(name in extent for name in (*finding["all_documents"], ", ..."))
+        assert all(name in extent for name in (*finding["all_documents"], ", …"))
 
 
 @pytest.mark.parametrize("state", ["gone", "resolved", "refuted", "all"])
@@ -153,7 +154,7 @@ async def test_a_store_that_is_away_is_said_in_each_panel(settings: Settings, ow
         document, page = await pages.json(PATH), await pages.html(PATH)
         for name in ("series", "findings"):
             assert (document[name]["state"], document[name]["value"]) == ("unavailable", None)
-        assert shown(page).count(f"▲ {document['series']['message']}") == 2
+        assert shown(page).count("▲ " + sentence(document["series"]["message"].partition("; ")[0])) == 2
 
 
 async def test_more_findings_than_are_shown_are_counted_and_the_command_has_all(

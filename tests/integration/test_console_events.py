@@ -12,6 +12,7 @@ import pytest
 
 from assay_runtime.store import connect, insert_json_rows
 from assay_schema.settings import RedisSettings, Settings
+from assay_ui.formats import sentence
 from tests.support.console_pages import Pages, console, missing, shown
 from tests.support.redis import RedisServer
 from tests.support.sample_rows import (
@@ -245,7 +246,7 @@ def test_a_store_that_is_away_leaves_the_last_rows_with_their_age(
             assert later["listed"]["state"] in ("ready", "stale")
         never = await pages.json("/events?kind=answer")
         assert never["listed"]["state"] == "unavailable"
-        assert never["listed"]["message"] in shown(await pages.html("/events?kind=answer"))
+        assert sentence(never["listed"]["message"]) in shown(await pages.html("/events?kind=answer"))
 
     looking(of(empty_store, redis_server), look)
 

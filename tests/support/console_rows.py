@@ -345,7 +345,7 @@ def path_of(name: str, rows: Filled | None) -> str:
     }
     runs = f"?base={rows.runs[0]}&change={rows.runs[1]}" if rows else ""
     query = {
-        "label": "?project=shop", "review": "?project=shop", "contradictions": "?project=shop",
-        "differs": "?kind=retrieval&latency%3E=30", "compare": runs, "case": runs,
+        "label": "?project=shop", "review": "?project=shop&scrubbed=1", "contradictions": "?project=shop",
+        "differs": "?kind=retrieval&latency%3E=30&t=7d", "compare": runs, "case": runs,
     }.get(name, "")  # fmt: skip
     return re.sub(r"\{(\w+)(?::path)?\}", lambda place: ids.get(place[1], "none"), page.path) + query

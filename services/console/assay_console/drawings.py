@@ -128,10 +128,14 @@ def contradictions(of: "JudgedSeries", from_ms: float, to_ms: float) -> Markup:
         BandPoint(each.started_at.timestamp() * 1000, None)
         if each.rate is None
         else BandPoint(
-            each.started_at.timestamp() * 1000, each.rate.estimate, each.rate.low, each.rate.high, each.judged
+            each.started_at.timestamp() * 1000,
+            100 * each.rate.estimate,
+            100 * each.rate.low,
+            100 * each.rate.high,
+            each.judged,
         )
         for each in of.runs
     ]
     first, last = min(from_ms, points[0].at_ms), max(to_ms, points[-1].at_ms)
     points = [BandPoint(first, None), *points, BandPoint(last, None)]
-    return band("share of contradictory pairs by run", points, height=150, bounds=(0.0, 1.0))
+    return band("contradictory pairs by run, in %", points, height=150, bounds=(0.0, 100.0))

@@ -214,10 +214,10 @@ def test_evidence_far_above_the_threshold_is_not_a_row_of_zeros() -> None:
     ("statuses", "panel", "service", "expected"),
     [
         ([Status.OK], "ready", "good", ("good", "All 1 checks passed.")),
-        ([Status.OK, Status.WARN], "ready", "off", ("warn", "No check failed, 1 warn.")),
-        ([Status.FAIL, Status.WARN], "ready", "good", ("bad", "1 of the checks failed, 1 warn.")),
-        ([], "unavailable", "good", ("bad", "1 of the checks failed.")),
-        ([Status.OK], "ready", "bad", ("bad", "1 of the checks failed.")),
+        ([Status.OK, Status.WARN], "ready", "off", ("warn", "No check failed, 1 warning.")),
+        ([Status.FAIL, Status.WARN], "ready", "good", ("bad", "1 check failed, 1 warning.")),
+        ([], "unavailable", "good", ("bad", "1 check failed.")),
+        ([Status.OK], "ready", "bad", ("bad", "1 check failed.")),
     ],
 )
 def test_health_is_as_its_worst_check(

@@ -64,7 +64,7 @@ def test_cases_that_one_run_lacks_or_that_errored_fail_and_are_named() -> None:
     assert (fewer.comparison.only_baseline, fewer.comparison.verdict()) == (["c79"], Verdict.FAIL)
     broken = compare_runs(before, with_results(before, [case_error(CASES[0], "HTTP 503", 3), *before.results[1:]]))
     assert (broken.comparison.errored, broken.comparison.verdict()) == (["c0"], Verdict.FAIL)
-    assert "1 case(s) ended in an error: c0" in markdown(broken, Verdict.FAIL)
+    assert "1 case ended in an error: c0" in markdown(broken, Verdict.FAIL)
 
 
 def test_nothing_compared_is_no_pass() -> None:
@@ -241,7 +241,7 @@ def test_the_verdict_ends_with_what_decided_it() -> None:
     before = a_run("main", [GOOD] * 80)
     broken = with_results(before, [case_error(CASES[0], "HTTP 503", 3), *before.results[1:-1]])
     found = compare_runs(before, broken)
-    reasons = "verdict: fail, because 1 case(s) ended in an error; 1 case(s) are in only one run"
+    reasons = "verdict: fail, because 1 case ended in an error; 1 case is in only one run"
     assert verdict_in_words(found, Verdict.FAIL) == reasons
     for text in (comparison_text(found, Verdict.FAIL), markdown(found, Verdict.FAIL), html(found, Verdict.FAIL)):
         assert reasons[1:] in text
@@ -336,7 +336,7 @@ def test_who_changes_a_scorer_begins_anew_with_its_metric_alone() -> None:
 def test_a_p_too_small_to_print_is_not_printed_as_0(worse: int, p: str) -> None:
     (row,) = [line for line in markdown(paired(worse), Verdict.FAIL).splitlines() if "| mrr |" in line]
     assert f"| {p}" in row
-    assert '<td class="n opt">&lt; 0.001</td>' in html(paired(20), Verdict.FAIL)
+    assert '<td class="n" data-th="p">&lt; 0.001</td>' in html(paired(20), Verdict.FAIL)
 
 
 def test_the_document_says_which_p_decides_and_keeps_the_others() -> None:
@@ -359,7 +359,7 @@ def with_faithfulness(run: Run, places: range) -> Run:
 def test_cases_that_a_metric_is_compared_without_are_counted() -> None:
     before = a_run("main", [GOOD] * 80)
     found = compare_runs(with_faithfulness(before, range(80)), with_faithfulness(before, range(10)))
-    words = "faithfulness is compared without 70 case(s) that have a value in only one run."
+    words = "faithfulness is compared without 70 cases that have a value in only one run."
     assert words in markdown(found, Verdict.PASS)
     assert words in html(found, Verdict.PASS)
     assert as_json(found, Verdict.PASS)["unpaired"] == {"faithfulness": 70}

@@ -132,6 +132,17 @@ def coded(text: str) -> Markup:
     return Markup("").join(shown)
 
 
+def sentence(text: str) -> str:
+    """Return a message as a sentence: with a capital and a full stop. A command at its beginning keeps its letter."""
+    text = text.strip()
+    return text if not text else text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
+
+
+def drawn(value: float | None) -> str:
+    """Format the probability with which something was drawn; 1 is certain, and has no digits."""
+    return "1" if value == 1 else number(value, 4)
+
+
 def captured(text: str | None, longest: int | None = None, *, keep: bool = True) -> Markup:
     """Return captured text as text, isolated from what surrounds it.
 

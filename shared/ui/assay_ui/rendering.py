@@ -27,7 +27,7 @@ def templates(package: str, folder: str = "templates") -> Environment:
     for function in (
         *(formats.number, formats.share, formats.interval, formats.milliseconds, formats.duration, formats.moment),
         *(formats.captured, formats.visible, formats.short_id, formats.evidence, formats.probability),
-        *(formats.measured, formats.measured_interval, formats.signed, formats.coded),
+        *(formats.measured, formats.measured_interval, formats.signed, formats.coded, formats.sentence, formats.drawn),
     ):
         found.filters[function.__name__] = function
     found.filters["runnable"] = str  # a page that knows more makes commands that run as they are

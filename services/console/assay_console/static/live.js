@@ -42,12 +42,12 @@ function rowOf(event) {
   if (event.characters > event.text.length) text.append(element("span", "cut", "…"));
   const state = KINDS[event.status] ?? "";
   const badge = event.status ? element("span", `badge ${state}`, `${SHAPES[state] ?? ""} ${event.status.replaceAll("_", " ")}`) : "";
-  const pii = element("td", "nowrap");
+  const pii = element("td", "nowrap wordy");
   for (const [family, n] of Object.entries(event.pii)) pii.append(element("span", "badge", `${family.replaceAll("_", " ")} ${n}`), " ");
   const row = element(
     "tr", "", element("td", "", link), text, element("td", "", element("span", `kind k-${event.kind}`, event.kind.replaceAll("_", " "))),
-    element("td", "nowrap", badge), element("td", "short", event.project), element("td", "short", captured(event.service)),
-    element("td", "n", took(event.latency_ms)), element("td", "n", event.results === null ? "" : String(event.results)), pii,
+    element("td", "nowrap", badge), element("td", "short opt", event.project), element("td", "short opt", captured(event.service)),
+    element("td", "n opt", took(event.latency_ms)), element("td", "n opt", event.results === null ? "" : String(event.results)), pii,
   );
   row.dataset.href = href;
   row.dataset.event = event.event_id;

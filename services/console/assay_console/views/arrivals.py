@@ -198,7 +198,8 @@ def told(
         return "warn" if silent or lost else "good", f"{words}{outside}"
     if away:
         known = f" The newest one that is known came at {found[0].logged_at:%H:%M:%S} UTC." if found else ""
-        return "bad", f"It is not known whether events arrive: {away}.{known}"
+        what = away.partition("; ")[0].removeprefix("store: ")  # what helps is below
+        return "bad", f"It is not known whether events arrive: {what}.{known}"
     raw = next((hop for hop in steps or () if hop.name == "scrubbed"), None)
     if raw and raw.waiting:
         return "warn", f"Nothing is through yet: {raw.waiting:,} raw entries of all producers wait for the scrubber."

@@ -222,7 +222,11 @@ def _result(side: Side, other: Side, expected: frozenset[str] | None) -> Result:
 
 _BASE = Parameter("base", "The run to compare with: id or name.", longest=255)
 _CHANGE = Parameter("change", "The run that may go out: id or name.", longest=255)
-_METRIC = Parameter("metric", "Metric of the cases and query types; empty: the first that both measure.", longest=200)
+_METRIC = Parameter(
+    "metric",
+    "Metric of the cases and query types; empty: one that failed, or else the first that both measure.",
+    longest=200,
+)
 _ONLY = Parameter("only", "1: only cases that got worse.", ("1",))
 PAGE = Page(
     "runs",

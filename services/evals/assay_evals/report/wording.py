@@ -38,9 +38,15 @@ _WORSE = {
 
 
 def shown_metric(paired: PairedRuns) -> str | None:
-    """Return the metric shown in breakdowns."""
-    names = [each.metric for each in paired.comparison.metrics]
+    """Return the metric shown in breakdowns: one that failed the comparison, if any did."""
+    failed = [name for name in _decisive_metrics(paired, Verdict.FAIL) if name not in QUANTILES]
+    names = failed or [each.metric for each in paired.comparison.metrics]
     return next((name for name in SHOWN_FIRST if name in names), names[0] if names else None)
+
+
+def cases(count: int) -> str:
+    """Count cases in words."""
+    return f"{count:,} case{'' if count == 1 else 's'}"
 
 
 def number(value: float | None, metric: str = "") -> str:
@@ -134,9 +140,9 @@ def _reasons(paired: PairedRuns, verdict: Verdict) -> list[str]:
         return []
     failed = []
     if comparison.errored:
-        failed.append(f"{len(comparison.errored):,} case(s) ended in an error")
+        failed.append(f"{cases(len(comparison.errored))} ended in an error")
     if missing := len(comparison.only_baseline) + len(comparison.only_candidate):
-        failed.append(f"{missing:,} case(s) are in only one run")
+        failed.append(f"{cases(missing)} {'is' if missing == 1 else 'are'} in only one run")
     failed += ["the runs are not comparable"] if comparison.unlike else []
     failed += [] if comparison.metrics else ["no metric could be compared"]
     if names := _decisive(paired, Verdict.FAIL):
@@ -154,7 +160,7 @@ def run_verdict(run: Run, floors: Sequence[FloorCheck], checks: Sequence[SliceCh
     too few cases or scores.
     """
     blocking = [each for each in checks if each.stage is Stage.BLOCK]
-    failed = [f"{len(run.errored):,} case(s) ended in an error"] if run.errored else []
+    failed = [f"{cases(len(run.errored))} ended in an error"] if run.errored else []
     missed = [each.metric for each in floors if each.blocks]
     missed += [each.name for each in blocking if each.verdict is Verdict.FAIL]
     failed += [f"below the floor: {listed(missed)}"] if missed else []
@@ -167,12 +173,7 @@ def run_verdict(run: Run, floors: Sequence[FloorCheck], checks: Sequence[SliceCh
 
 def _decisive(paired: PairedRuns, verdict: Verdict) -> list[str]:
     """Return the blocking metrics, case counts and slices with this verdict."""
-    metrics = [
-        each.metric
-        for each in paired.comparison.metrics
-        if each.rule.stage is Stage.BLOCK and each.verdict is verdict
-        if each.metric not in QUANTILES or verdict is Verdict.FAIL
-    ]
+    metrics = _decisive_metrics(paired, verdict)
     shrunk = [
         f"number of cases with {name}"
         for each in paired.comparison.shrunk
@@ -186,6 +187,15 @@ def _decisive(paired: PairedRuns, verdict: Verdict) -> list[str]:
     ]
 
 
+def _decisive_metrics(paired: PairedRuns, verdict: Verdict) -> list[str]:
+    return [
+        each.metric
+        for each in paired.comparison.metrics
+        if each.rule.stage is Stage.BLOCK and each.verdict is verdict
+        if each.metric not in QUANTILES or verdict is Verdict.FAIL
+    ]
+
+
 def listed(names: Sequence[str]) -> str:
     """Join names; of many, only the first are spelled out."""
     more = len(names) - _LISTED
@@ -196,11 +206,11 @@ def problems(paired: PairedRuns) -> list[str]:
     """Describe reasons other than metrics that make a comparison fail."""
     comparison = paired.comparison
     sentences = [
-        f"{len(names)} case(s) {what}: {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
-        for names, what in (
-            (comparison.errored, "ended in an error"),
-            (comparison.only_baseline, "are only in the baseline"),
-            (comparison.only_candidate, "are only in the candidate"),
+        f"{cases(len(names))} {one if len(names) == 1 else many}: {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
+        for names, one, many in (
+            (comparison.errored, "ended in an error", "ended in an error"),
+            (comparison.only_baseline, "is only in the baseline", "are only in the baseline"),
+            (comparison.only_candidate, "is only in the candidate", "are only in the candidate"),
         )
         if names
     ]
@@ -233,7 +243,8 @@ def notes(paired: PairedRuns) -> list[str]:
             if names
         ]
         + [
-            f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} compared without {count:,} case(s) that have a value in only one run."
+            f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} compared without {cases(count)} that "
+            f"{'has' if count == 1 else 'have'} a value in only one run."
             for count, names in _by_count(comparison.unpaired).items()
         ]
         + [

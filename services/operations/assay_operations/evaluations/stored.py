@@ -340,7 +340,7 @@ def _values(client: "Client", row: RunRow, metric: str) -> dict[str, float]:
 def _run(client: "Client", name: str, project: str) -> RunRow:
     found = next(_runs(client, project, name, 1), None) if name else None
     if found is None:
-        raise OperationError("not_found", f"no run {name[:80]!r} is stored", "see the list: assay eval list --store")
+        raise OperationError("not_found", f"no run {name[:80]!r} is stored", "see the list: `assay eval list --store`")
     return found
 
 

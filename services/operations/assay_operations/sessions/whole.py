@@ -34,7 +34,7 @@ def whole_session(client: "Client", session_id: str, project: str = "") -> Whole
     summaries = tuple(summaries_of(client, session_id, project))
     if not summaries:
         raise OperationError(
-            "not_found", f"no session has the id {session_id[:100]!r}", "list them: /sessions, or assay sessions list"
+            "not_found", f"no session has the id {session_id[:100]!r}", "list them: /sessions, or `assay sessions list`"
         )
     if len(summaries) > 1:
         return WholeSession(summaries, None, "", None, {})
