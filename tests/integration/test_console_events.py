@@ -216,6 +216,7 @@ def test_without_any_event_the_page_names_the_next_command(empty_store: StoreSer
     [
         *("/events?kind=nothing", "/events?after=x", "/events?unknown=1", "/events?latency>=x", "/events?trace=1"),
         *("/e/x", "/events/differs?against=x"),
+        *("/e/ffffffff-ffff-7fff-bfff-ffffffffffff", "/label?project=shop&item=e677d21f-dc00-7000-8000-000000000000"),
     ],
 )
 def test_parameters_that_mean_nothing_are_refused(migrated: StoreServer, redis_server: RedisServer, path: str) -> None:
