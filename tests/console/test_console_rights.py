@@ -110,7 +110,7 @@ def test_the_table_of_rights_knows_every_route() -> None:
     assert len(ROUTES) > 2 * len(PAGES) + 2 * len(ACTIONS)
 
 
-@pytest.mark.parametrize(("method", "path"), ROUTES, ids=lambda each: str(each))
+@pytest.mark.parametrize(("method", "path"), ROUTES, ids=str)
 def test_an_address_answers_as_role_site_and_host_allow(console: Console, method: str, path: str) -> None:
     wrong = {}
     for role, site in itertools.product(ROLES, SITES):

@@ -97,6 +97,21 @@ def test_a_value_with_a_comma_is_filtered_by_the_link_of_its_facet(
     looking(of(empty_store, redis_server), look)
 
 
+def test_the_longest_names_can_be_filtered_by_the_links_of_their_facets(
+    empty_store: StoreServer, redis_server: RedisServer
+) -> None:
+    long, services = "t" * 1_024, [f"{number} {'s' * 120}" for number in range(8)]
+    rows = [at(NOW_MS - 1000 * place, candidate(), service=name) for place, name in enumerate(services, 1)]
+    fill(empty_store, candidates=rows, tool_calls=[at(NOW_MS - 500, tool_call(), tool_name=long, session_id=long)])
+
+    async def look(pages: Pages) -> None:
+        for chosen, n in (({"tool": long}, 1), ({"session": long}, 1), ({"service": ",".join(services)}, 8)):
+            listed = (await pages.json(f"/events?t=1h&{urlencode(chosen)}"))["listed"]["value"]["rows"]
+            assert len(listed) == n
+
+    looking(of(empty_store, redis_server), look)
+
+
 def test_pages_together_have_each_event_once_over_http(empty_store: StoreServer, redis_server: RedisServer) -> None:
     times = [NOW_MS - 1000 * number for number in range(60)] + [NOW_MS - 5000] * 60
     fill(empty_store, candidates=[at(ms, candidate()) for ms in times], answers=[at(ms, answer()) for ms in times[:20]])
