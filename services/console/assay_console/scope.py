@@ -49,7 +49,7 @@ class Scope:
 def scope_of(parameters: Mapping[str, str], now_ms: int, default: str = DEFAULT_RANGE) -> Scope:
     """Return the scope that the parameters of a URL name. Raises `OperationError`.
 
-    `t` goes before `from` and `to`: the form of the bar sends the fixed range of the page, and `t` if another range is chosen.
+    `t` takes precedence over `from` and `to`: the form of the bar sends the fixed range of the page, and `t` if another range is chosen.
     """
     project = parameters.get("project", "")
     if (start := parameters.get("from")) and not parameters.get("t"):
