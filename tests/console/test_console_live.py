@@ -391,6 +391,10 @@ def test_without_redis_the_page_says_so_and_the_stream_is_not_available(console:
         watcher.connected()
 
 
+def test_the_head_of_the_stream_is_refused_instead_of_never_ending(console: Console) -> None:
+    assert console.request("HEAD", "/api/v1/live", "VIEWER", None).status == 404
+
+
 def test_a_position_of_another_stream_is_refused(console: Console) -> None:
     for text in ("x", "1-0,2-0", "1", "-", "1-0,", "1-18446744073709551616", "99999999999999999999-0", "١-٠"):
         assert console.get(f"/api/v1/live?after={quote(text)}").status == 422, text
