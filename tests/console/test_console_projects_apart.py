@@ -188,7 +188,9 @@ def test_a_file_has_rows_of_the_project_of_the_key_only(both: Both, page: Page) 
     same_origin = {"Authorization": f"Bearer {key}", "Sec_Fetch_Site": "same-origin"}
     for prefix in ("", "/api/v1"):
         path = f"{prefix}{path_of(page, places(both.rows)).removeprefix('/api/v1')}/export"
-        answer = both.console.get(f"{path}?q=SELECT+query+FROM+answers" if page.name == "sql" else path, None, **same_origin)
+        answer = both.console.get(
+            f"{path}?q=SELECT+query+FROM+answers" if page.name == "sql" else path, None, **same_origin
+        )
         assert answer.status == (200 if page in MINE else 403), path
         assert SECRET not in answer.text
         assert NEIGHBOUR not in answer.text
