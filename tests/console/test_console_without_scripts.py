@@ -82,7 +82,7 @@ def test_the_bar_keeps_a_fixed_range_until_another_one_is_chosen(
 
         def apply() -> None:
             if not scripts:
-                page.locator("form.scope .apply").click()
+                page.locator("form.scope button").click()
 
         with page.expect_navigation():
             page.locator("form.scope select").select_option("shop")
