@@ -167,7 +167,7 @@ def test_from_the_overview_to_an_accepted_level_with_keys_alone(browser: "Browse
         answer = page.locator("form.labelling input[name=event_id]").input_value()
         with page.expect_navigation():
             page.keyboard.press("2")
-        until(lambda: "Labelled." in page.locator("main").inner_text())
+        until(lambda: page.locator("form.lastly").count() == 1)
         assert page.locator("form.labelling input[name=event_id]").input_value() != answer
 
         go(page, "alerts")
