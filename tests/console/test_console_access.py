@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
@@ -48,6 +49,19 @@ def test_an_address_without_a_page_is_not_found(console: Console, path: str) -> 
     assert console.get(path).status == 404
 
 
+@pytest.mark.parametrize(
+    "query", ["from=2026-01-01&from=2026-01-02", "q=one&q=two", "project=shop&project=other", "latency>=1&latency>=2"]
+)
+def test_two_values_of_a_parameter_that_has_one_are_refused(console: Console, query: str) -> None:
+    """Which of them counts would be a guess."""
+    for path in ("/events", "/api/v1/events"):
+        answer = console.get(f"{path}?{query}")
+        assert answer.status == 422
+        assert "only one value is possible" in answer.text
+    name, _, value = query.partition("&")[0].partition("=")
+    assert console.get(f"/events?{name}={value}&{name}=&{name}={value}").status == 200
+
+
 # --- links
 
 
@@ -89,6 +103,22 @@ def test_a_made_up_link_is_refused(console: Console, token: str) -> None:
     assert "set-cookie" not in answer.headers
 
 
+def test_looking_at_a_link_does_not_use_it(console: Console) -> None:
+    """Programs that show what a link is about ask for its head."""
+    link = console.link()
+    looked = console.request("HEAD", link, None, None)
+    assert (looked.status, "set-cookie" in looked.headers) == (404, False)
+    assert console.get(link, role=None).status == 303
+
+
+def test_of_many_who_open_a_link_at_once_one_is_signed_in(console: Console) -> None:
+    link = console.link()
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda _: console.get(link, role=None), range(8)))
+    assert sorted(each.status for each in answers) == [303] + [403] * 7
+    assert sum("set-cookie" in each.headers for each in answers) == 1
+
+
 def test_a_link_that_is_too_old_or_from_the_future_is_refused(console: Console) -> None:
     assert console.get(console.link(time.time() - LINK_S - 1), role=None).status == 403
     assert console.get(console.link(time.time() + 60), role=None).status == 403
@@ -112,6 +142,22 @@ def test_a_cookie_that_was_changed_or_has_expired_is_no_session(console: Console
     assert console.get("/alerts", role=None, Cookie=console.session(hours=-1)["Cookie"]).status == 401
     link = console.link().partition("token=")[2]
     assert console.get("/alerts", role=None, Cookie=f"{console.cookie}={link}").status == 401
+
+
+def test_a_cookie_of_another_console_or_another_use_is_no_session(console: Console) -> None:
+    """Consoles of one host share cookies, because these do not know ports."""
+    signer, foreign = Signer(KEY.encode(), 0), Signer(b"another console's key of 32 bytes or more", 0)
+    now = time.time()
+    for value in (
+        foreign.session("jo", "OPERATOR", now, 1),
+        signer.notice("● Done", "jo", "/alerts", now),
+        signer.session("jo", "OWNER", now, 1),
+        signer.session("jo", "operator", now, 1),
+    ):
+        assert console.get("/alerts", role=None, Cookie=f"{console.cookie}={value}").status == 401
+    good = signer.session("jo", "OPERATOR", now, 1)
+    for name in ("assay", "assay_1", f"{console.cookie}0", f"x{console.cookie}"):
+        assert console.get("/alerts", role=None, Cookie=f"{name}={good}").status == 401, name
 
 
 def test_signing_out_removes_the_cookie(console: Console) -> None:

@@ -77,8 +77,11 @@ def test_an_empty_page_says_why_and_is_accessible(empty_window: Window, name: st
     empty_window.renew()
     page = empty_window.open(path_of(name, None))
     assert len(page.locator("main").inner_text().strip()) > 30
-    assert [each for each in empty_window.complaints if "404" not in each] == []
     assert violations(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert violations(page) == []
+    assert [each for each in empty_window.complaints if "404" not in each] == []
+    assert empty_window.foreign == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import redis
@@ -187,6 +188,41 @@ def test_no_event_is_missing_or_twice_after_kills_of_console_and_redis(console: 
         assert watcher.last_id == last
 
 
+@pytest.mark.parametrize("away", ["console", "redis"])
+def test_no_event_of_any_shard_is_missing_or_twice_after_a_kill(
+    migrated: StoreServer, tmp_path: Path, away: str
+) -> None:
+    """Each shard has its own ids: events of one go on while another one is silent."""
+    sent: list[str] = []
+
+    with running_console(tmp_path, migrated, ASSAY_REDIS_SHARDS="3") as console, watching(console) as watcher:
+        watcher.connected()
+
+        def some(count: int) -> None:
+            with console.redis.client() as client:
+                for _ in range(count):
+                    number = len(sent)
+                    shard = 0 if number % 50 < 25 else (1, 2, 1, 1)[number % 4]
+                    client.xadd(EVENTS.key(shard), {FIELD: event(number)})
+                    sent.append(f"question {number}")
+
+        some(200)
+        until(lambda: len(watcher.messages) == 200)
+        if away == "console":
+            console.kill()
+            some(300)
+            console.start()
+        else:
+            console.redis.kill()
+            console.redis.start()
+            some(300)
+        until(lambda: set(sent) <= set(watcher.questions))
+        some(1)
+        until(lambda: sent[-1] in watcher.questions)
+        assert sorted(watcher.questions) == sorted(sent)
+        assert [name for name, _ in watcher.others if name == "skipped"] == []
+
+
 def test_a_page_and_its_stream_together_have_each_event_once(console: Console) -> None:
     send(console.redis, *(event(number) for number in range(150)))
     page = console.get("/api/v1/live/newest").json["newest"]["value"]
@@ -355,9 +391,13 @@ def test_without_redis_the_page_says_so_and_the_stream_is_not_available(console:
         watcher.connected()
 
 
+def test_the_head_of_the_stream_is_refused_instead_of_never_ending(console: Console) -> None:
+    assert console.request("HEAD", "/api/v1/live", "VIEWER", None).status == 404
+
+
 def test_a_position_of_another_stream_is_refused(console: Console) -> None:
-    for text in ("x", "1-0,2-0", "1", "-", "1-0,"):
-        assert console.get(f"/api/v1/live?after={text}").status == 422, text
+    for text in ("x", "1-0,2-0", "1", "-", "1-0,", "1-18446744073709551616", "99999999999999999999-0", "١-٠"):
+        assert console.get(f"/api/v1/live?after={quote(text)}").status == 422, text
 
 
 def test_a_trimmed_stream_is_told(console: Console) -> None:

@@ -181,6 +181,24 @@ def test_what_belongs_to_another_project_is_not_found_by_its_id_and_refused_by_i
             assert "Ask" not in told, "the text of the neighbour's answer"
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.export is not None], ids=lambda page: page.name)
+def test_a_file_has_rows_of_the_project_of_the_key_only(both: Both, page: Page) -> None:
+    """Both projects have a dataset of one name, and the neighbour has another one."""
+    key = both.console.key(project="shop")
+    same_origin = {"Authorization": f"Bearer {key}", "Sec_Fetch_Site": "same-origin"}
+    for prefix in ("", "/api/v1"):
+        path = f"{prefix}{path_of(page, places(both.rows)).removeprefix('/api/v1')}/export"
+        answer = both.console.get(
+            f"{path}?q=SELECT+query+FROM+answers" if page.name == "sql" else path, None, **same_origin
+        )
+        assert answer.status == (200 if page in MINE else 403), path
+        assert SECRET not in answer.text
+        assert NEIGHBOUR not in answer.text
+        named = path.replace(both.rows.dataset, SECRET)
+        assert page not in MINE or both.console.get(named, None, **same_origin).status == 404
+        assert both.console.get(f"{path}?project={NEIGHBOUR}", None, **same_origin).status == 403
+
+
 def test_a_key_of_the_neighbour_learns_nothing_of_the_shop(both: Both) -> None:
     key = both.console.key(project=NEIGHBOUR)
     seen = ""

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
+from assay_operations.events.rows import from_unix_ms
 from assay_runtime.store import connect, insert_json_rows
 from assay_schema.settings import RedisSettings, Settings
 from assay_ui.formats import sentence
@@ -98,6 +99,21 @@ def test_a_value_with_a_comma_is_filtered_by_the_link_of_its_facet(
     looking(of(empty_store, redis_server), look)
 
 
+def test_the_longest_names_can_be_filtered_by_the_links_of_their_facets(
+    empty_store: StoreServer, redis_server: RedisServer
+) -> None:
+    long, services = "t" * 1_024, [f"{number} {'s' * 120}" for number in range(8)]
+    rows = [at(NOW_MS - 1000 * place, candidate(), service=name) for place, name in enumerate(services, 1)]
+    fill(empty_store, candidates=rows, tool_calls=[at(NOW_MS - 500, tool_call(), tool_name=long, session_id=long)])
+
+    async def look(pages: Pages) -> None:
+        for chosen, n in (({"tool": long}, 1), ({"session": long}, 1), ({"service": ",".join(services)}, 8)):
+            listed = (await pages.json(f"/events?t=1h&{urlencode(chosen)}"))["listed"]["value"]["rows"]
+            assert len(listed) == n
+
+    looking(of(empty_store, redis_server), look)
+
+
 def test_pages_together_have_each_event_once_over_http(empty_store: StoreServer, redis_server: RedisServer) -> None:
     times = [NOW_MS - 1000 * number for number in range(60)] + [NOW_MS - 5000] * 60
     fill(empty_store, candidates=[at(ms, candidate()) for ms in times], answers=[at(ms, answer()) for ms in times[:20]])
@@ -152,6 +168,57 @@ def test_every_number_of_the_document_is_on_the_page(empty_store: StoreServer, r
         shared = await pages.json(html.unescape(fixed))
         assert [row["event_id"] for row in shared["listed"]["value"]["rows"]] == [judged["event_id"]]
         assert "Link to these times" not in await pages.html(html.unescape(fixed))
+
+    looking(of(empty_store, redis_server), look)
+
+
+def test_list_chart_facets_and_sql_agree_once_late_events_are_counted_and_the_page_says_up_to_when(
+    empty_store: StoreServer, redis_server: RedisServer
+) -> None:
+    hours = [NOW_MS - 3_600_000 * number - 120_000 for number in range(6)]
+    fill(empty_store, candidates=[at(ms - place, candidate(), service="early") for ms in hours for place in range(20)])
+
+    async def look(pages: Pages) -> None:
+        pages._client.headers["sec-fetch-site"] = "same-origin"
+        count = (
+            "SELECT count() FROM candidates WHERE event_time >= fromUnixTimestamp64Milli({low:Int64})"
+            " AND event_time < fromUnixTimestamp64Milli({upper:Int64})"
+        )
+        low, upper = NOW_MS - 9 * 3_600_000, NOW_MS
+        hour = {"from": from_unix_ms(low).isoformat(), "to": from_unix_ms(upper).isoformat()}
+
+        async def numbers(turn: int) -> dict[str, int]:
+            """Return what each part says. `turn` makes each question a new one, whose answer is not kept."""
+            rows, path = 0, f"/events?{urlencode({**hour, 'latency>': f'0.00{turn}'})}"
+            while path:
+                listed = (await pages.json(path))["listed"]["value"]
+                rows += len(listed["rows"])
+                following = {**hour, "latency>": f"0.00{turn}", "after": listed["next"]}
+                path = f"/events?{urlencode(following)}" if listed["next"] else ""
+            document = await pages.json(f"/events?{urlencode({**hour, 'service': 'early,late,' + str(turn)})}")
+            (services,) = (each for each in document["facets"]["value"] if each["name"] == "service")
+            asked = {"q": count, "param_low": str(low), "param_upper": str(upper)}
+            answer = (await pages.json(f"/sql?{urlencode(asked)}"))["answer"]["rows"]
+            histogram = document["histogram"]["value"]["buckets"]
+            return {
+                "list": rows,
+                "chart": sum(sum(each["events"].values()) for each in histogram),
+                "facet": sum(each["events"] for each in services["values"]),
+                "sql": int(answer[0][0]),
+            }
+
+        assert await numbers(1) == dict.fromkeys(("list", "chart", "facet", "sql"), 120)
+        late = [at(ms - 50 - place, candidate(), service="late") for ms in hours[2:5] for place in range(10)]
+        with connect(empty_store.settings().store) as owner:
+            counted = owner.query("SELECT max(refreshed_at) FROM assay.rollup_minute").result_rows[0][0]
+            owner.command("SYSTEM STOP VIEWS")
+            insert_json_rows(owner, "assay_base.candidates", lines(late), len(late))
+            assert await numbers(2) == {"list": 150, "chart": 120, "facet": 120, "sql": 150}
+            page = shown(await pages.html(f"/events?{urlencode(hour)}"))
+            assert f"counts to {counted:%H:%M}" in page or f"{counted:%Y-%m-%d %H:%M}" in page
+            owner.command("SYSTEM START VIEWS")
+            refresh_rollups(owner)
+        assert await numbers(3) == dict.fromkeys(("list", "chart", "facet", "sql"), 150)
 
     looking(of(empty_store, redis_server), look)
 
@@ -223,6 +290,7 @@ def test_without_any_event_the_page_names_the_next_command(empty_store: StoreSer
     [
         *("/events?kind=nothing", "/events?after=x", "/events?unknown=1", "/events?latency>=x", "/events?trace=1"),
         *("/e/x", "/events/differs?against=x"),
+        *("/e/ffffffff-ffff-7fff-bfff-ffffffffffff", "/label?project=shop&item=e677d21f-dc00-7000-8000-000000000000"),
     ],
 )
 def test_parameters_that_mean_nothing_are_refused(migrated: StoreServer, redis_server: RedisServer, path: str) -> None:

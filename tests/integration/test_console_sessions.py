@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -48,6 +49,36 @@ def test_sessions_are_listed_with_what_they_cost_and_lead_to_their_transcript(
         ]
         assert {each["name"] for each in document["checks"]} >= {"answered", "no_loops"}
         await pages.html("/s/nothing", 404)
+
+    looking(of(empty_store, redis_server), look)
+
+
+def test_pages_of_sessions_have_each_once_though_many_changed_at_the_same_time(
+    empty_store: StoreServer, redis_server: RedisServer
+) -> None:
+    """150 changed in the same microsecond, others in the same millisecond, and one id is in two projects."""
+    rows = [session_part(number) for number in range(250)]
+    at = rows[0]["updated"].partition(".")[0]
+    for number, row in enumerate(rows):
+        micros = 123_456 if number < 150 else 123_000 + number
+        row |= {"updated": f"{at}.{micros}Z", "created": f"{at}.000001Z"}
+    rows += [session_part(7, project="other", updated=rows[7]["updated"], created=rows[7]["created"])]
+    fill(empty_store, session_parts=rows)
+
+    async def look(pages: Pages) -> None:
+        seen, path, listed = [], "/sessions", "/sessions"
+        while path:
+            page, document = await pages.html(path), await pages.json(listed)
+            found = re.findall(r'<tr data-href="/s/(ses_\d+)\?project=(\w+)', page)
+            assert found == [(each["session_id"], each["project"]) for each in document["sessions"]["value"]]
+            seen += found
+            following = re.search(r'rel="next" href="([^"]+)"', page)
+            path = html.unescape(following[1]) if following else ""
+            assert bool(path) == bool(document["next"])
+            listed = f"/sessions?{urlencode({'after': document['next']})}"
+        assert len(seen) == len(set(seen)) == 251
+        for wrong in ("x", "1", "-1:shop:x", "1:shop", "99999999999999999999:shop:x", "1:shop:\0"):
+            await pages.json(f"/sessions?{urlencode({'after': wrong})}", 422)
 
     looking(of(empty_store, redis_server), look)
 

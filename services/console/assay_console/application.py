@@ -54,6 +54,14 @@ class _NoPersonError(Exception):
     """The request is not signed in."""
 
 
+class _GetOnly(Route):
+    """A route without HEAD: the answer to GET uses something up, or never ends."""
+
+    def __init__(self, path: str, endpoint: Answer) -> None:
+        super().__init__(path, endpoint)
+        self.methods = {"GET"}
+
+
 class Console:
     """Answers requests with pages and documents."""
 
@@ -76,10 +84,10 @@ class Console:
         """Build the ASGI application."""
         routes: list[Any] = [
             Mount("/static", StaticFiles(directory=_STATIC, packages=[("assay_ui", "static")])),
-            Route("/login", self._caught(self._enter)),
+            _GetOnly("/login", self._caught(self._enter)),
             Route("/logout", self._caught(self._leave), methods=["POST"]),
             Route("/api/v1/openapi.json", self._caught(self._openapi)),
-            Route(f"/api/v1{live_page.PAGE.stream}", self._caught(self._live)),
+            _GetOnly(f"/api/v1{live_page.PAGE.stream}", self._caught(self._live)),
         ]
         for page in PAGES:
             routes.append(Route(page.api_path, self._caught(self._document(page))))

@@ -68,7 +68,7 @@ def _get(page: Page, schema: dict[str, Any]) -> dict[str, Any]:
     if page.span:
         query += [
             Parameter("t", "Range that ends now.", tuple(RANGES), page.span),
-            Parameter("from", "Start of the range, ISO 8601, UTC; instead of `t`."),
+            Parameter("from", "Start of the range, ISO 8601, UTC; without `t`, which takes precedence."),
             Parameter("to", "End of the range, exclusive; without it: now."),
         ]
     missing = _ERROR

@@ -30,6 +30,10 @@ def checked_parameters(page: Page, given: list[tuple[str, str]]) -> dict[str, st
             raise OperationError("invalid", f"{name}: longer than {parameter.longest if parameter else 400} characters")
         if name in found and parameter is not None and parameter.many:
             value = f"{found[name]},{value}" if found[name] and value else found[name] or value  # noqa: PLW2901
+        elif found.get(name):
+            if value not in ("", found[name]):
+                raise OperationError("invalid", f"{name}: only one value is possible")
+            continue
         if parameter is not None and parameter.choices and value:
             for each in values_of(value) if parameter.many else [value]:
                 if each not in parameter.choices:

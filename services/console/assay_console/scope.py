@@ -47,9 +47,12 @@ class Scope:
 
 
 def scope_of(parameters: Mapping[str, str], now_ms: int, default: str = DEFAULT_RANGE) -> Scope:
-    """Return the scope that the parameters of a URL name. Raises `OperationError`."""
+    """Return the scope that the parameters of a URL name. Raises `OperationError`.
+
+    `t` takes precedence over `from` and `to`: the form of the bar sends the fixed range of the page, and `t` if another range is chosen.
+    """
     project = parameters.get("project", "")
-    if start := parameters.get("from"):
+    if (start := parameters.get("from")) and not parameters.get("t"):
         from_ms = _ms(start, "from")
         to_ms = _ms(parameters["to"], "to") if parameters.get("to") else now_ms
         if to_ms <= from_ms:

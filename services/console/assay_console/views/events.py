@@ -17,6 +17,7 @@ from assay_operations.events.listing import Page as Rows
 from assay_operations.events.listing import is_search, list_events
 from assay_operations.events.removed import Without, without_each
 from assay_operations.events.rows import SOURCES, EventRow, conditions, from_unix_ms, parameters, within
+from assay_schema.limits import NAME_MAX_CHARS
 from assay_schema.scores import SESSION_METRICS, Metric
 
 #: Rows of a page.
@@ -25,9 +26,9 @@ _HAS = ("feedback", "negative", "pii", "no-result", "judged", "uncited", "failed
 #: Parameters of the filter, without the project, which is part of every page's scope.
 FILTER = (
     Parameter("kind", "Kinds of events.", tuple(map(str, KINDS)), many=True),
-    Parameter("service", "Services.", many=True),
-    Parameter("tool", "Operations of retrievals, or tools called.", many=True),
-    Parameter("model", "Models of answers, or embedding models.", many=True),
+    Parameter("service", "Services.", longest=4_000, many=True),
+    Parameter("tool", "Operations of retrievals, or tools called.", longest=4_000, many=True),
+    Parameter("model", "Models of answers, or embedding models.", longest=4_000, many=True),
     Parameter("status", "Statuses.", tuple(dict.fromkeys(each for of in STATUSES.values() for each in of)), many=True),
     Parameter("has", "Properties that an event must all have.", _HAS, many=True),
     Parameter("latency>", "Latency above this, in milliseconds."),
@@ -38,7 +39,7 @@ FILTER = (
     ),
     Parameter("q", "Part of the text, in any case.", longest=1_000),
     Parameter("trace", "Trace id: 32 hexadecimal digits."),
-    Parameter("session", "Session id."),
+    Parameter("session", "Session id.", longest=NAME_MAX_CHARS),
 )
 _NAMES = frozenset(each.name for each in FILTER)
 _MANY = frozenset(each.name for each in FILTER if each.many)

@@ -14,7 +14,7 @@ from assay_operations.audit_reads import InLog, in_log
 from assay_operations.errors import OperationError
 from assay_operations.events.rows import EventRow
 from assay_operations.sessions.captured import captured_events
-from assay_operations.sessions.listing import duration_ms_of, exit_code_of, output_of, sessions_in, turns
+from assay_operations.sessions.listing import cursor_of, duration_ms_of, exit_code_of, output_of, sessions_in, turns
 from assay_operations.sessions.whole import WholeSession, whole_session
 from assay_schema.fields import Kind
 
@@ -48,12 +48,13 @@ class Row(Document):
 
 
 class Sessions(Document):
-    """Sessions that changed last in the range, newest first. `more` is True if there are more."""
+    """Sessions that changed last in the range, newest first. `more`: there are more; `next` is the cursor of their page."""
 
     source: str
     subagents: bool
     sessions: Panel[tuple[Row, ...]]
     more: bool
+    next: str | None = None
 
 
 async def read_list(ask: Ask) -> Sessions:
@@ -61,11 +62,17 @@ async def read_list(ask: Ask) -> Sessions:
     subagents = ask.text("subagents") == "1"
     found = await ask.panel(
         sessions_in, ask.scope.from_ms, project=ask.scope.project, source=ask.text("source"), subagents=subagents,
-        limit=LIMIT + 1, until_ms=ask.scope.to_ms,
+        limit=LIMIT + 1, until_ms=ask.scope.to_ms, after=ask.text("after"),
     )  # fmt: skip
     rows = tuple(map(_row, found.value[:LIMIT])) if found.value is not None else None
     more = found.value is not None and len(found.value) > LIMIT
-    return Sessions(source=ask.text("source"), subagents=subagents, sessions=found.holding(rows), more=more)
+    return Sessions(
+        source=ask.text("source"),
+        subagents=subagents,
+        sessions=found.holding(rows),
+        more=more,
+        next=cursor_of(found.value[LIMIT - 1]) if found.value is not None and more else None,
+    )
 
 
 def _row(row: Mapping[str, Any]) -> Row:
@@ -298,6 +305,7 @@ LIST = Page(
     (
         Parameter("source", "Only sessions of this agent."),
         Parameter("subagents", "`1`: also those of sub-agents.", ("1",)),
+        Parameter("after", "Cursor of a page: `next` of the page before it.", longest=1_200),
     ),
     span="7d",
     key="s",

@@ -11,6 +11,7 @@ from assay_operations.sql import FILE_ROWS_MAX, ROWS_MAX, SqlAnswer, SqlError, V
 
 _PREFIX = "param_"
 _TEXTS = re.compile(r"\{(\w+):\s*String\s*\}")
+_PLACES = re.compile(r"\{(\w+):[^{}]+\}")
 
 
 class QueryParameter(Document):
@@ -73,7 +74,8 @@ async def read(ask: Ask) -> Sql:
     return Sql(
         name=name,
         sql=sql,
-        values=values,
+        # Also those without a value, so that the form has a field for each.
+        values=dict.fromkeys(_PLACES.findall(sql), "") | values,
         waits=bool(sql) and not runs,
         answer=found if isinstance(found, SqlAnswer) else None,
         chart=chart_of(found) if isinstance(found, SqlAnswer) else None,

@@ -10,7 +10,7 @@ from uuid import UUID
 import orjson
 
 from assay_operations.errors import OperationError
-from assay_operations.events.filters import KINDS
+from assay_operations.events.filters import KINDS, OPEN_END_MS
 from assay_operations.events.listing import rows_at, with_verdicts
 from assay_operations.events.position import Position
 from assay_operations.events.queries import Queries
@@ -138,7 +138,7 @@ def _id(event_id: str) -> str:
         wanted = UUID(event_id)
     except ValueError:
         wanted = UUID(int=0)
-    if wanted.version != 7:
+    if wanted.version != 7 or event_ms(wanted) >= OPEN_END_MS:
         raise OperationError(
             "invalid", f"{event_id[:60]!r} is not an event_id such as 019b7f2e-5c00-7a3b-8c4d-1e2f3a4b5c6d (a UUIDv7)"
         )

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from assay_operations.actor import NAME_CHARS
 from assay_operations.errors import OperationError
+from assay_operations.events.filters import OPEN_END_MS
 from assay_operations.events.rows import from_unix_ms
 from assay_operations.time_bounds import utc
 from assay_schema.ids import event_ms
@@ -219,12 +220,12 @@ def checked_labeller(name: str) -> str:
 
 
 def checked_event(event_id: str) -> str:
-    """Return an event id in its usual form. Raises `OperationError` if it is not a UUIDv7."""
+    """Return an event id in its usual form. Raises `OperationError` if it is not a UUIDv7 with a time that an event can have."""
     try:
         event = UUID(event_id)
     except ValueError:
         event = None
-    if event is None or event.version != 7:
+    if event is None or event.version != 7 or event_ms(event) >= OPEN_END_MS:
         raise OperationError("invalid", "an event_id is a UUIDv7, such as 01988e5c-0000-7000-8000-000000000000")
     return str(event)
 

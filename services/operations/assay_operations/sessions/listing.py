@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from assay_operations.errors import OperationError
 from assay_operations.events.filters import OPEN_END_MS, Range
 from assay_operations.events.queries import Queries
 from assay_operations.sessions.stored import Chosen, Seen, document_of, documents
-from assay_operations.sessions.summaries import newest_sessions, sessions_of_id
+from assay_operations.sessions.summaries import Place, newest_sessions, parse_place, sessions_of_id
 from assay_operations.time_bounds import moment_ms
 from assay_schema.limits import SAFE_INTEGER_MAX
 from assay_sessions.form import malformed
@@ -62,11 +63,16 @@ def sessions_in(
     subagents: bool = False,
     limit: int = 100,
     until_ms: int = OPEN_END_MS,
+    after: str = "",
 ) -> list[dict[str, Any]]:
-    """Return the sessions that changed last within a range, as `sessions` does, with an open client."""
+    """Return the sessions that changed last within a range, as `sessions` does, with an open client.
+
+    `after`: the cursor of a session (`cursor_of`); the list goes on behind it.
+    """
+    place = parse_place(after) if after else None
     queries = Queries(client)
     span = Range(max(0, since_ms), max(0, since_ms, until_ms))
-    rows = newest_sessions(queries, span, project=project, source=source, subagents=subagents, limit=limit)
+    rows = newest_sessions(queries, span, project=project, source=source, subagents=subagents, limit=limit, after=place)
     names = [(row["project"], row["session_id"]) for row in rows if row["source"] != "capture"]
     prompts = queries.rows(_FIRST_PROMPTS, {"characters": _PROMPT_MAX, "sessions": names}) if names else []
     said = {(project, session): prompt for project, session, prompt in prompts}
@@ -74,6 +80,12 @@ def sessions_in(
         {name: row[name] for name in _COLUMNS} | {"first_prompt": said.get((row["project"], row["session_id"]), "")}
         for row in rows
     ]
+
+
+def cursor_of(row: Mapping[str, Any]) -> str:
+    """Return the cursor of a row of `sessions_in`: the list goes on behind it. Pure."""
+    at = row["last_at"].replace(tzinfo=UTC) - datetime.fromtimestamp(0, UTC)
+    return str(Place(at // timedelta(microseconds=1), row["project"], row["session_id"]))
 
 
 def summaries_of(client: "Client", session_id: str, project: str = "") -> list[dict[str, Any]]:

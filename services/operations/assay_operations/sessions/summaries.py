@@ -3,8 +3,9 @@
 The view itself reads every event that was ever captured.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from assay_operations.errors import OperationError
 from assay_operations.events.bounds import Bounds
 from assay_operations.events.filters import OPEN_END_MS, EventFilter, Range
 from assay_operations.events.queries import Queries
@@ -24,6 +25,27 @@ _COUNTS: dict[str, dict[str, str]] = {
 }
 _KINDS = (Kind.RETRIEVAL, Kind.ANSWER, Kind.FEEDBACK, Kind.TOOL_CALL)
 _IN_PROJECT = "({project:String} = '' OR project = {project:String})"
+
+
+class Place(NamedTuple):
+    """The place of a session in the list: Unix microseconds of its last change, then its project and id."""
+
+    us: int
+    project: str
+    session_id: str
+
+    def __str__(self) -> str:
+        """Return the cursor."""
+        return f"{self.us}:{self.project}:{self.session_id}"
+
+
+def parse_place(text: str) -> Place:
+    """Return the place of a cursor. Raises `OperationError`."""
+    us, _, rest = text.partition(":")
+    project, colon, session_id = rest.partition(":")
+    if not (us.isascii() and us.isdecimal() and int(us) <= OPEN_END_MS * 1000 and colon) or "\0" in text:
+        raise OperationError("invalid", "after: not a cursor of this list", "leave it out to begin with the newest")
+    return Place(int(us), project, session_id)
 
 
 def _captured(where: str) -> str:
@@ -89,7 +111,9 @@ _LIST = f"""SELECT * FROM
 ({_sessions(f"event_time >= {moment('low_ms')} AND event_time < {moment('upper_ms')}", "true")})
 WHERE last_at >= {moment("since_ms")} AND last_at < {moment("until_ms")} AND ({{source:String}} = '' OR source = {{source:String}})
   AND ({{subagents:Bool}} OR parent_session_id IS NULL)
-ORDER BY last_at DESC
+  AND ({{after_us:Int64}} < 0 OR (-toUnixTimestamp64Micro(toDateTime64(last_at, 6)), toString(project), session_id)
+    > (-{{after_us:Int64}}, {{after_project:String}}, {{after_session:String}}))
+ORDER BY last_at DESC, project, session_id
 LIMIT {{limit:UInt32}}"""  # noqa: S608 - constants
 _ONE_CAPTURED, _ONE_IMPORTED = (make("session_id = {session:String}") for make in (_captured, _imported))
 
@@ -102,9 +126,10 @@ def newest_sessions(
     source: str,
     subagents: bool,
     limit: int,
+    after: Place | None = None,
     rows_first: int = ROWS_FIRST,
 ) -> list[dict[str, Any]]:
-    """Return the sessions that changed last within a range, the newest first.
+    """Return the sessions that changed last within a range, the newest first; those that follow a place with `after`.
 
     Of captured events it reads about the newest `rows_first` before the end of the range and a day after it, and more while these have
     fewer than `limit` sessions of the range. A session that began before these has the counts of the events that were read.
@@ -113,6 +138,8 @@ def newest_sessions(
     values = {
         "project": project, "source": source, "subagents": subagents, "limit": limit, "since_ms": span.from_ms,
         "until_ms": span.to_ms, "upper_ms": min(span.to_ms + _DAY_MS, OPEN_END_MS),
+        "after_us": after.us if after else -1, "after_project": after.project if after else "",
+        "after_session": after.session_id if after else "",
     }  # fmt: skip
     rows = rows_first
     while True:
