@@ -490,8 +490,9 @@ async def test_an_empty_log_says_how_it_is_switched_on(
         settings = Audited(own_store, owner, tmp_path / "none").settings("console")
     settings = settings.model_copy(update={"redis": RedisSettings(url="redis://127.0.0.1:1/0")})
     async with console(settings, Role.VIEWER) as pages:
-        document, page = await both(pages, "/audit")
+        document, page = await pages.json("/audit"), shown(await pages.html("/audit"))  # without the numbers, which are 0
         assert (document["standing"]["value"]["leaves"], document["standing"]["value"]["state"]) == (0, "off")
+        assert document["standing"]["value"]["behind"] == 0
         assert "The log is empty" in page
         assert "assay up" in page
         own_store.stop()
@@ -506,8 +507,8 @@ async def test_without_the_store_the_page_says_so(log: Log) -> None:
     async with console(away) as pages:
         document, page = await pages.json("/audit"), shown(await pages.html("/audit"))
         assert document["standing"]["state"] == document["listed"]["state"] == "unavailable"
-        assert "store: no answer" in page
-        assert "store: no answer" in shown(await pages.html("/audit/0"))
+        assert "Store: no answer" in page
+        assert "Store: no answer" in shown(await pages.html("/audit/0"))
 
 
 def test_the_record_of_an_operation_is_found_by_its_place(log: Log) -> None:

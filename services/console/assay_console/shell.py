@@ -28,7 +28,7 @@ def shell_of(page: Page, ask: Ask) -> dict[str, Any]:
 
 
 def _fixed(page: Page, ask: Ask) -> str:
-    """Return the link that shows the same times to whoever opens it later; empty if the times of this one are fixed, or it has none."""
+    """Return the link that shows the same times to anyone who opens it later; empty if the times of this one are fixed, or it has none."""
     if not page.span or not ask.scope.span:
         return ""
     return link(_filled(page.path, ask.path), dict(ask.parameters), {"t": ""}, ask.scope.parameters(pinned=True))
