@@ -1,4 +1,4 @@
-"""What the gateway and Redis refused before Assay could store anything: counts, never a text that was sent."""
+"""Count what the gateway and Redis refused before Assay could store it; no text that was sent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _LOGINS = {"WRONGPASS": "wrong user name or password; clients try several times"
 
 @dataclass(frozen=True)
 class Refusal:
-    """Events, requests or logins that were refused for one reason. `reason`: a rule, a status or an error."""
+    """Events, requests or logins refused for one reason: a rule, a status or an error."""
 
     what: Literal["event", "request", "login"]
     #: Path of the gateway; empty for an event and a login.
@@ -47,7 +47,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class GatewayRefusals:
-    """What the gateway refused since it started, most first: events by rule, then requests by status."""
+    """Refusals of the gateway since it started, most first: events by rule, then requests by status."""
 
     since: datetime | None
     found: tuple[Refusal, ...]

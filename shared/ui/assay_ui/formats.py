@@ -133,7 +133,10 @@ def coded(text: str) -> Markup:
 
 
 def sentence(text: str) -> str:
-    """Return a message as a sentence: with a capital and a full stop. A command at its beginning keeps its letter."""
+    """Return a message as a sentence.
+
+    With a capital and a full stop; a command at its beginning keeps its letter.
+    """
     text = text.strip()
     return text if not text else text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
 

@@ -32,7 +32,7 @@ class Timed(Document):
 
 
 class Outside(Document):
-    """What the gateway and Redis refused since they started, of any producer: none of it reached the log."""
+    """Refusals of the gateway and of Redis since they started, of all producers: none reached the log."""
 
     found: list[Refusal]
     #: Since when the gateway counts, or why it is not known what it refused.

@@ -48,7 +48,10 @@ class Row(Document):
 
 
 class Sessions(Document):
-    """Sessions that changed last in the range, newest first. `more`: there are more; `next` is the cursor of their page."""
+    """Sessions that changed last in the range, newest first.
+
+    `more`: there are more; `next` is the cursor of their page.
+    """
 
     source: str
     subagents: bool

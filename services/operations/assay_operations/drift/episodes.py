@@ -88,7 +88,7 @@ class Episode:
 
     @property
     def accepted_by(self) -> str:
-        """Who accepted its level as normal, and why; empty while it is open, or if it recovered."""
+        """Return who accepted its level as normal, and why; empty if it is open or recovered."""
         from assay_drift.messages import acknowledged_by
 
         return "" if self.open else acknowledged_by(self.summary)

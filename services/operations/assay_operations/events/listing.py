@@ -229,7 +229,7 @@ def _other_metric(wanted: EventFilter) -> str:
 
 
 def with_verdicts(queries: Queries, rows: tuple[EventRow, ...], metric: str = "") -> tuple[EventRow, ...]:
-    """Return rows with the verdict of the judge, its value of one more metric if one is named, and the feedback."""
+    """Return rows with the judge's verdict, its value of one more metric, and the feedback."""
     if not rows:
         return rows
     times = [unix_ms(row.time) for row in rows]

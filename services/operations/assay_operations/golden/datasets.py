@@ -85,7 +85,7 @@ def latest_version(store: "Store", project: str, dataset: str, case_id: str) -> 
 
 
 def questions_of(store: "Store", project: str, dataset: str, case_ids: tuple[str, ...]) -> dict[str, str]:
-    """Return the questions of cases by their ids, in the latest version; those that are not stored are left out."""
+    """Return the questions of cases by id, in the latest version; without those that are not stored."""
     wanted = {"project": project, "dataset": dataset, "cases": list(case_ids)}
     return {str(case): str(query) for case, query in store.query(_QUESTIONS, parameters=wanted).result_rows}
 

@@ -220,7 +220,10 @@ def checked_labeller(name: str) -> str:
 
 
 def checked_event(event_id: str) -> str:
-    """Return an event id in its usual form. Raises `OperationError` if it is not a UUIDv7 with a time that an event can have."""
+    """Return an event id in its usual form.
+
+    Raises `OperationError` if it is not a UUIDv7 with a time that an event can have.
+    """
     try:
         event = UUID(event_id)
     except ValueError:

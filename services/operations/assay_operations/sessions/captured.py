@@ -22,7 +22,10 @@ _WITH_SEQ = (Kind.TOOL_CALL, Kind.SERVER_EVENT)
 
 @dataclass(frozen=True)
 class CapturedEvents:
-    """A page of a session's events, oldest first. `time` of a row is when it happened, by the producer's clock."""
+    """A page of a session's events, oldest first.
+
+    `time` of a row is when it happened, by the producer's clock.
+    """
 
     rows: tuple[EventRow, ...]
     #: Number of all events, and of pages, from 1.
@@ -34,7 +37,7 @@ class CapturedEvents:
 def captured_events(
     client: "Client", project: str, session_id: str, *, failed: bool = False, page: int = 1, limit: int = 200
 ) -> CapturedEvents:
-    """Return a page of a session's events by the time they happened, then by `seq`: backfills and bursts too.
+    """Return a page of a session's events by the time they happened, then by `seq`.
 
     `failed`: only tool calls that ended in an error or were refused. Raises `OperationError` for a page that does not exist.
     """

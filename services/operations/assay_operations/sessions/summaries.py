@@ -129,7 +129,7 @@ def newest_sessions(
     after: Place | None = None,
     rows_first: int = ROWS_FIRST,
 ) -> list[dict[str, Any]]:
-    """Return the sessions that changed last within a range, the newest first; those that follow a place with `after`.
+    """Return the sessions that changed last within a range, newest first, or those after a place.
 
     Of captured events it reads about the newest `rows_first` before the end of the range and a day after it, and more while these have
     fewer than `limit` sessions of the range. A session that began before these has the counts of the events that were read.
