@@ -10,6 +10,8 @@ from typing import Any, cast
 import httpx
 import pytest
 
+from assay_console.live import Live
+from assay_console.passing import Wanted
 from assay_console.reads import ANSWER_S, Reads
 from assay_operations.doctor.checks import Status
 from assay_operations.doctor.partial import redis_findings, store_findings
@@ -22,7 +24,7 @@ from tests.support.console_pages import Pages, console
 from tests.support.health import said
 from tests.support.redis import RedisServer
 from tests.support.store import StoreServer
-from tests.support.wait import until, until_async
+from tests.support.wait import PATIENCE_S, until, until_async
 
 
 @pytest.fixture
@@ -203,5 +205,44 @@ def test_checks_of_redis_end_while_it_hangs(redis_: RedisServer) -> None:
                 await redis_findings(client, settings, 0.5)
         finally:
             await client.aclose()
+
+    asyncio.run(look())
+
+
+def test_a_viewer_of_the_live_tail_is_told_at_once_when_redis_hangs_and_when_it_is_back(redis_: RedisServer) -> None:
+    """It does not wait for the next heartbeat, which never comes here."""
+
+    async def look() -> None:
+        live = Live(RedisSettings.model_validate({"url": redis_.url}))
+        updates = live.watch(Wanted(), None, quiet_s=3_600)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await anext(updates)
+                redis_.kill(signal.SIGSTOP)
+                await anext(updates)
+                assert live.away
+                redis_.kill(signal.SIGCONT)
+                await anext(updates)
+                assert not live.away
+        finally:
+            await updates.aclose()
+            await live.close()
+
+    asyncio.run(look())
+
+
+def test_every_page_names_a_redis_that_hangs_in_its_header(store: StoreServer, redis_: RedisServer) -> None:
+    async def look() -> None:
+        async with console(of(store, redis_)) as pages:
+            assert "Redis does not answer" not in await pages.html("/events")
+            redis_.kill(signal.SIGSTOP)
+            for path in ("/events", "/quality", "/alerts", "/sessions", "/audit", "/failures"):
+                page = await page_of(pages, path)
+                assert "▲ Redis does not answer" in page.partition("<main")[0], path
+                assert "no open alerts" in page, "what the store says stays"
+            page = await pages.html("/alerts")
+            assert "it is not known whether the detector runs" in page
+            assert '<span class="warn">◆</span> No alert is open' in page
+            assert '<span class="good">●</span>' not in page
 
     asyncio.run(look())
