@@ -37,10 +37,16 @@ def test_the_live_page_names_a_redis_that_hangs_until_it_answers(browser: "Brows
         shows(page, "Live.")
         hanging.redis.kill(signal.SIGSTOP)
         shows(page, "Redis is away, waiting for it")
-        page.reload()
-        shows(page, "Redis or the console is away, connecting again")
         hanging.redis.kill(signal.SIGCONT)
         shows(page, "Live.")
+        hanging.redis.kill(signal.SIGSTOP)
+        page.reload()
+        shows(page, "Redis does not answer.")
+        hanging.redis.kill(signal.SIGCONT)
+        page.reload()
+        shows(page, "Live.")
+        hanging.kill()
+        shows(page, "Redis or the console is away, connecting again")
 
 
 def test_the_live_page_misses_the_heartbeats_of_a_console_that_hangs(browser: "Browser", hanging: Console) -> None:

@@ -15,7 +15,8 @@ class Facts:
 
     `store_away_s` and `redis_away_s`: seconds since the last answer (0: it has never answered this process); None if it
     answers. `stopped`: steps that do not work although entries wait, in words; `slow`: steps that lag. `unknown`: what could
-    not be read while the store answers. `unknown_project`: the project of the link, if no event of it is known. `worst`: the critical alert that changed most, and since when, in words.
+    not be read while the store answers. `unknown_project`: the project of the link, if no event of it is known.
+    `worst`: the critical alert that changed most, and since when, in words.
     """
 
     store_away_s: float | None = None
