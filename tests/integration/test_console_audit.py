@@ -490,7 +490,10 @@ async def test_an_empty_log_says_how_it_is_switched_on(
         settings = Audited(own_store, owner, tmp_path / "none").settings("console")
     settings = settings.model_copy(update={"redis": RedisSettings(url="redis://127.0.0.1:1/0")})
     async with console(settings, Role.VIEWER) as pages:
-        document, page = await pages.json("/audit"), shown(await pages.html("/audit"))  # without the numbers, which are 0
+        document, page = (
+            await pages.json("/audit"),
+            shown(await pages.html("/audit")),
+        )  # without the numbers, which are 0
         assert (document["standing"]["value"]["leaves"], document["standing"]["value"]["state"]) == (0, "off")
         assert document["standing"]["value"]["behind"] == 0
         assert "The log is empty" in page
