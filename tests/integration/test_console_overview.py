@@ -108,3 +108,74 @@ def test_a_redis_that_is_away_is_named_while_the_projects_stay(
             assert "producers spool their events" in page
 
     asyncio.run(look())
+
+
+def test_a_project_that_is_not_known_gets_no_green_answer(empty_store: StoreServer, redis_server: RedisServer) -> None:
+    fill(empty_store)
+
+    async def look() -> None:
+        async with console(of(empty_store, redis_server)) as pages:
+            for path in ("/overview", "/alerts", "/live", "/quality"):
+                refused = await pages.json(f"{path}?project=..", 422)
+                assert "is not the name of a project" in str(refused), path
+            await pages.html("/?project=..", 422)
+            document, page = await pages.json("/overview?project=nosuch"), await pages.html("/?project=nosuch")
+            assert document["verdict"] == {"state": "warn", "sentence": "No event of project nosuch is known."}
+            assert document["verdict"]["sentence"] in page
+            assert "No event of project nosuch was counted in the last 90 days" in page
+            for state in ("open", "resolved"):
+                page = await pages.html(f"/alerts?project=nosuch&state={state}")
+                assert "No event of project nosuch is known, and no alert." in page
+                assert ("●</span> No alert" in page, "None was ever resolved" in page) == (False, False)
+            assert (await pages.json("/alerts?project=nosuch"))["is_known"] is False
+            assert (await pages.json("/alerts?project=shop"))["is_known"] is True
+            assert "No event of project" not in await pages.html("/alerts?project=shop")
+
+    asyncio.run(look())
+
+
+def test_losses_of_no_readable_project_have_a_row_and_are_no_project_to_choose(
+    empty_store: StoreServer, redis_server: RedisServer
+) -> None:
+    fill(empty_store)
+    with connect(empty_store.settings("writer").store) as writer:
+        lost = [failure(number, project="unknown") for number in range(10, 13)]
+        insert_json_rows(writer, "assay_base.capture_failures", lines(lost), len(lost))
+    with connect(empty_store.settings().store) as owner:
+        refresh_rollups(owner)
+
+    async def look() -> None:
+        async with console(of(empty_store, redis_server)) as pages:
+            document, page = await pages.json("/overview"), await pages.html("/")
+            rows = {each["name"]: each for each in document["projects"]["value"]}
+            assert {name: (each["lost"], each["readable"]) for name, each in rows.items()} == {
+                "shop": (1, True), "default": (0, True), "unknown": (3, False),
+            }  # fmt: skip
+            assert "4 events lost in 24 h" in document["verdict"]["sentence"]
+            assert '<a href="/failures?project=unknown">(project not readable)</a>' in page
+            for path in ("/label", "/review", "/"):
+                assert ">unknown<" not in await pages.html(path), path
+
+    asyncio.run(look())
+
+
+def test_events_that_are_not_counted_by_hour_yet_are_not_shown_as_none(
+    empty_store: StoreServer, redis_server: RedisServer
+) -> None:
+    fill(empty_store)
+    rows = [candidate(number, project="new") for number in range(200, 207)]
+    with connect(empty_store.settings("writer").store) as writer:
+        insert_json_rows(writer, "assay_base.candidates", lines(rows), len(rows))
+    with connect(empty_store.settings().store) as owner:
+        refresh_rollups(owner, ("rollup_minute_refresh",))
+
+    async def look() -> None:
+        async with console(of(empty_store, redis_server)) as pages:
+            document, page = await pages.json("/overview"), await pages.html("/")
+            (new,) = [each for each in document["projects"]["value"] if each["name"] == "new"]
+            assert (new["events"], new["counting"]) == (0, True)
+            cell = page.partition('href="/events?project=new">new</a>')[2].partition("24 hours")[0]
+            assert "counting …" in cell
+            assert '<a href="/events?project=new">0</a>' not in cell
+
+    asyncio.run(look())

@@ -65,7 +65,7 @@ class Service:
         console, host = self.settings.console, self.settings.telemetry.host
         inner = listen(host, console.port, "ASSAY_CONSOLE_PORT")
         outer = listen(console.listen_host, console.listen_port, "ASSAY_CONSOLE_LISTEN_PORT")
-        health = health_server(application(list, self._unready))
+        health = health_server(application(list, self._unready, self._notes))
         pages = server(self._config())
         tasks = [
             asyncio.create_task(health.serve(sockets=[inner])),
@@ -102,6 +102,10 @@ class Service:
 
     def _unready(self) -> list[str]:
         return ["stopping"] if self._stopping else []
+
+    def _notes(self) -> list[str]:
+        """Return why the store is away: pages still have their last answers, so the console stays ready."""
+        return [self._reads.away] if self._reads.away else []
 
 
 def bound_bytes(settings: Settings) -> int:

@@ -71,7 +71,7 @@ class Console:
         self._redis = redis
         self._login = login
         self.live = Live(settings.redis)
-        self._sql = Reads(settings.store, 1)
+        self._sql = Reads(settings.store, 1, settings.store.timeout_s)
         self._flow = FlowHistory()
         self._shown = ShownVerdicts()
 

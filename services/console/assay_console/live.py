@@ -72,7 +72,7 @@ class Live:
         return bool(self._readers and self._ring)
 
     async def watch(self, wanted: Wanted, position: StreamPosition | None, quiet_s: float) -> AsyncGenerator[Update]:
-        """Yield the position, then wanted events after it; after `quiet_s` without any, the position.
+        """Yield the position, then wanted events after it; the position after `quiet_s` without any, and when Redis goes or comes.
 
         The first position comes without waiting for events or for a Redis that went away, so that the response begins and a viewer
         that leaves is seen. Ends when the console stops. Raises `OperationError` if there are too many viewers, or Redis is away at the
@@ -113,15 +113,17 @@ class Live:
             async for update in self._gap(viewer, seen):
                 yield update
             yield Update(",".join(seen))
+        told_away = self.away
         while not viewer.closed.is_set():
             if not viewer.queue:
                 viewer.arrived.clear()
                 try:
-                    async with asyncio.timeout(quiet_s):
+                    async with asyncio.timeout(quiet_s if told_away == self.away else 0):
                         await viewer.arrived.wait()
                 except TimeoutError:
                     if not viewer.queue and not viewer.skipped:
                         seen[:] = self._last
+                    told_away = self.away
                     yield Update(",".join(seen))
                 continue
             skipped, viewer.skipped = viewer.skipped, 0
@@ -157,7 +159,8 @@ class Live:
                         await viewer.closed.wait()
                 delay = min(delay * 2, _RETRY_MAX_S)
                 continue
-            self.away, delay = False, _RETRY_FIRST_S
+            self._answered()
+            delay = _RETRY_FIRST_S
             if trimmed:
                 yield Update(",".join(seen), trimmed=True)
             compared = True
@@ -201,9 +204,9 @@ class Live:
                 await redis.aclose()
 
     async def _read(self, shard: int, redis: Redis) -> None:
-        """Offer the new entries of a shard to all viewers, without end. Redis may go and come again."""
-        delay = _RETRY_FIRST_S
-        while True:
+        """Offer the new entries of a shard to all viewers until it is cancelled. Redis may go and come again."""
+        delay, task = _RETRY_FIRST_S, asyncio.current_task()
+        while task is not None and not task.cancelling():  # redis-py can lose a cancellation that comes with an answer
             try:
                 entries = await new_entries(redis, shard, self._last[shard])
             except (RedisError, OSError) as error:
@@ -211,7 +214,8 @@ class Live:
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, _RETRY_MAX_S)
                 continue
-            self.away, delay = False, _RETRY_FIRST_S
+            self._answered()
+            delay = _RETRY_FIRST_S
             for entry in entries:
                 self._last[shard] = entry.entry_id
                 self._ring.append(entry)
@@ -221,7 +225,17 @@ class Live:
     def _lost(self, error: Exception) -> None:
         if not self.away:
             log.warning("Redis is unavailable; waiting for it", extra={"error_class": type(error).__name__})
-        self.away = True
+            self._change(away=True)
+
+    def _answered(self) -> None:
+        if self.away:
+            self._change(away=False)
+
+    def _change(self, *, away: bool) -> None:
+        """Tell all viewers at once, who may wait for events for a long time."""
+        self.away = away
+        for viewer in self._viewers:
+            viewer.arrived.set()
 
 
 def _rows(entries: Reversible[Entry], wanted: Wanted, limit: int) -> list[Passing]:

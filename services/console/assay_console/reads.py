@@ -3,7 +3,8 @@
 A page asks with a function of the operations and its arguments. The same question that is in flight is asked once; an
 answer may be kept for some seconds. At most `limit` reads run at a time, because every further one would slow the
 store for those who write to it, and one search apart from them, because it may take seconds. A read whose last client
-has left is cancelled, in the store too.
+has left is cancelled, in the store too. After a request without an answer in time, reads are refused at once until the
+store answers again: one page waits for a store that hangs, and no second one.
 """
 
 import asyncio
@@ -20,7 +21,9 @@ from types import FunctionType, ModuleType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 import orjson
-from urllib3.exceptions import HTTPError
+from urllib3 import Timeout
+from urllib3.exceptions import HTTPError, NewConnectionError
+from urllib3.exceptions import TimeoutError as NoAnswerError
 
 from assay_console.running import Running, note_requests
 from assay_operations.clients import store_errors
@@ -33,9 +36,14 @@ P = ParamSpec("P")
 
 #: Reads that may wait. Those above it are refused, so that a queue never outlasts its readers.
 WAITING_MAX = 40
+#: Seconds that the store has to answer one request of a page, and to accept its connection. It ends the console's queries after 5 s.
+ANSWER_S, _CONNECT_S = 7.0, 2.0
+#: Seconds between two attempts to reach a store that is away, and seconds that it has for each.
+_PROBE_EVERY_S, _PROBE_S = 1.0, 2.0
 #: Memory of the answers that are kept for when the store is away, and of the largest one that is kept.
 KEPT_BYTES = 8 * 1024 * 1024
 KEPT_ANSWER_BYTES = 1024 * 1024
+_HANGS_FIX = "see its log and `assay doctor`, or restart it"
 #: Memory that a kept answer takes with its key, apart from its value.
 _ENTRY_BYTES = 1024
 #: Seconds for which the answer to a question about rollups is kept; they change once a minute.
@@ -135,10 +143,13 @@ class _Flight:
 
 
 class Reads:
-    """Asks the store on behalf of pages."""
+    """Asks the store on behalf of pages. Each request has `answer_s` seconds, or `store.timeout_s` if that is shorter."""
 
-    def __init__(self, settings: StoreSettings, limit: int) -> None:
-        self._settings = settings
+    def __init__(self, settings: StoreSettings, limit: int, answer_s: float = ANSWER_S) -> None:
+        self._settings = settings.model_copy(update={"timeout_s": min(settings.timeout_s, answer_s)})
+        #: Why the store cannot be read; empty while it answers. `_hangs`: it keeps those who ask waiting.
+        self._away, self._hangs = "", False
+        self._probing: asyncio.Task[None] | None = None
         self._client: Client | None = None
         self._connecting = threading.Lock()
         self._slots = asyncio.Semaphore(limit)
@@ -154,6 +165,11 @@ class Reads:
     def kept_bytes(self) -> int:
         """Approximate memory of the answers that are kept."""
         return self._kept_bytes
+
+    @property
+    def away(self) -> str:
+        """Why the store cannot be read, as far as the last read or probe showed; empty if it answers."""
+        return self._away
 
     async def ask(
         self, function: Callable[Concatenate[Client, P], T], *arguments: P.args, **options: P.kwargs
@@ -225,6 +241,8 @@ class Reads:
 
     def close(self) -> None:
         """Let the reads that run end, and start no more."""
+        if self._probing is not None:
+            self._probing.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
         if self._client is not None:
             self._client.close()
@@ -232,6 +250,7 @@ class Reads:
     async def _read(
         self, slots: asyncio.Semaphore, function: Callable[..., T], arguments: Any, options: Any
     ) -> Answer[T]:
+        self._refuse_while_it_hangs()
         if self._waiting >= WAITING_MAX:
             raise BusyError("unavailable", f"the console is busy: {self._waiting} reads wait; try again in a moment")
         self._waiting += 1
@@ -241,13 +260,49 @@ class Reads:
             self._waiting -= 1
         running = Running()
         try:
+            self._refuse_while_it_hangs()  # the read before this one may have waited in vain
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._threads, self._call, running, function, arguments, options)
         except asyncio.CancelledError:
             running.cancel()
             raise
+        except Exception:
+            if self._away and (self._probing is None or self._probing.done()):
+                self._probing = asyncio.create_task(self._probe())
+            raise
         finally:
             slots.release()
+
+    def _refuse_while_it_hangs(self) -> None:
+        if self._hangs:
+            raise OperationError("unavailable", self._away, _HANGS_FIX)
+
+    async def _probe(self) -> None:
+        """Try to reach the store until it answers. No page waits for this."""
+        while self._away:
+            await asyncio.sleep(_PROBE_EVERY_S)
+            await asyncio.to_thread(self._reach)
+
+    def _reach(self) -> None:
+        try:
+            connect(self._settings.model_copy(update={"timeout_s": min(self._settings.timeout_s, _PROBE_S)})).close()
+        except Exception as error:  # noqa: BLE001 - one that is not of the network shows that the store answers
+            if _is_of_the_network(error):
+                return
+        self._away, self._hangs = "", False
+
+    def _note(self, error: BaseException) -> None:
+        """Remember that the store is away, if an error shows it."""
+        if _is_of_the_network(error):
+            # A refused connection is a `TimeoutError` of this library too.
+            self._hangs = any(
+                isinstance(each, NoAnswerError) and not isinstance(each, NewConnectionError) for each in _chain(error)
+            )
+            self._away = (
+                f"store: {self._settings.url} gave no answer within {self._settings.timeout_s:g} s: it hangs or is overloaded"
+                if self._hangs
+                else f"store: no answer at {self._settings.url}"
+            )
 
     def _remember(self, key: Hashable, answer: Answer[Any]) -> None:
         """Keep an answer instead of the earlier one, unless it is too large; the oldest answers make room."""
@@ -264,9 +319,15 @@ class Reads:
 
     def _call(self, running: Running, function: Callable[..., T], arguments: Any, options: Any) -> Answer[T]:
         started = time.perf_counter()
-        with running.here(), store_errors(self._settings, answered=self._client is not None):
-            metered = _Metered(self._connected(), self._recent)
-            value = function(cast("Client", metered), *arguments, **options)
+        try:
+            # No query of the console lasts as long as `answer_s`: a store that does not answer hangs, whether it answered before or not.
+            with running.here(), store_errors(self._settings, answered=False):
+                metered = _Metered(self._connected(), self._recent)
+                value = function(cast("Client", metered), *arguments, **options)
+        except Exception as error:
+            if not running.cancelled:
+                self._note(error)
+            raise
         took_ms = (time.perf_counter() - started) * 1000
         return Answer(value, time.time(), took_ms, metered.rows_read, size_of(value, KEPT_ANSWER_BYTES))
 
@@ -274,8 +335,30 @@ class Reads:
         """Return the client that all reads share; its pool opens connections again that the store has closed."""
         with self._connecting:
             if self._client is None:
-                self._client = note_requests(connect(self._settings))
+                self._refuse_while_it_hangs()  # another read has found out meanwhile
+                try:
+                    client = connect(self._settings)
+                except Exception as error:
+                    self._note(error)
+                    raise
+                wait_s = self._settings.timeout_s
+                client.timeout = Timeout(connect=min(wait_s, _CONNECT_S), read=wait_s)  # type: ignore[attr-defined]
+                self._client = note_requests(client)
             return self._client
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    """Return an error and its causes."""
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def _is_of_the_network(error: BaseException) -> bool:
+    """Return True if the store could not be reached, or did not answer."""
+    return any(isinstance(each, HTTPError) for each in _chain(error))
 
 
 def size_of(value: object, most: int) -> int:

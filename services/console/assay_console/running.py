@@ -31,6 +31,11 @@ class Running:
         self._connections: set[HTTPConnection] = set()
         self._cancelled = False
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether its requests were ended, so that their errors say nothing about the store."""
+        return self._cancelled
+
     @contextmanager
     def here(self) -> Iterator[None]:
         """Count the requests of this context as those of the read."""

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from assay_operations.errors import OperationError
 from assay_operations.events.filters import OPEN_END_MS
+from assay_schema.limits import PROJECT_PATTERN, PROJECT_RULE
 
 #: Ranges by name, in milliseconds. The first is the default where a page names no other.
 RANGES = {"15m": 900_000, "1h": 3_600_000, "24h": 86_400_000, "7d": 604_800_000, "30d": 2_592_000_000}
@@ -52,6 +53,8 @@ def scope_of(parameters: Mapping[str, str], now_ms: int, default: str = DEFAULT_
     `t` takes precedence over `from` and `to`: the form of the bar sends the fixed range of the page, and `t` if another range is chosen.
     """
     project = parameters.get("project", "")
+    if project and not re.fullmatch(PROJECT_PATTERN, project):
+        raise OperationError("invalid", f"project: {project[:70]!r} is not the name of a project: {PROJECT_RULE}")
     if (start := parameters.get("from")) and not parameters.get("t"):
         from_ms = _ms(start, "from")
         to_ms = _ms(parameters["to"], "to") if parameters.get("to") else now_ms

@@ -1,5 +1,6 @@
 """Read the streams of scrubbed events: the newest entries, those after a position, and new ones."""
 
+import asyncio
 import heapq
 from collections.abc import Sequence
 
@@ -11,6 +12,8 @@ from assay_schema.streams import EVENTS
 #: Entries of one read. An entry may have some hundred KiB.
 _READ = 32
 _BLOCK_MS = 1_000
+#: Seconds that Redis has for an answer to a read of new entries, which it owes after `_BLOCK_MS`.
+_ANSWER_S = 4.0
 #: Bytes of entries that a look back reads, at most.
 LOOK_BACK_BYTES = 32 << 20
 
@@ -64,9 +67,10 @@ async def is_trimmed(redis: Redis, seen: Sequence[str]) -> bool:
 
 
 async def new_entries(redis: Redis, shard: int, last: str) -> list[Entry]:
-    """Wait up to a second for entries of a shard after an id, and return them."""
+    """Wait up to a second for entries of a shard after an id, and return them. Raises `TimeoutError` if Redis hangs."""
     key = EVENTS.key(shard)
-    answer = await redis.xread({key: last}, count=_READ, block=_BLOCK_MS)
+    async with asyncio.timeout(_ANSWER_S):
+        answer = await redis.xread({key: last}, count=_READ, block=_BLOCK_MS)
     return [entry_of(shard, _id(name), fields) for name, fields in (answer[0][1] if answer else ())]
 
 

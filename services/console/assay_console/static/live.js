@@ -1,5 +1,6 @@
 // The live tail: rows come as Server-Sent Events and go above the others. Without this module the page has the last rows.
 const ROWS_MAX = 500, WAITING_MAX = 2000, ANNOUNCE_MS = 5000, RETRY_MS = 10000;
+const QUIET_MS = 40000; // the console sends its state every 15 s
 const table = document.getElementById("live");
 const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 const SHAPES = { good: "●", warn: "◆", bad: "▲" };
@@ -57,10 +58,10 @@ function rowOf(event) {
 if (table) {
   const body = table.tBodies[0], state = document.getElementById("live-state"), pause = document.getElementById("live-pause");
   const announcements = document.getElementById("live-log");
-  let source = null, position = table.dataset.position, paused = false, waiting = [], skipped = 0, fresh = 0, away = false, connected = false;
+  let source = null, position = table.dataset.position, paused = false, waiting = [], skipped = 0, fresh = 0, away = false, connected = false, heard = Date.now(), lost = "";
 
   function say() {
-    const parts = [paused ? `Paused, ${waiting.length} waiting` : !connected ? "Connecting …" : away ? "Redis is away, waiting for it" : "Live"];
+    const parts = [paused ? `Paused, ${waiting.length} waiting` : lost ? `${lost}, connecting again` : !connected ? "Connecting …" : away ? "Redis is away, waiting for it" : "Live"];
     if (skipped) parts.push(`${skipped} skipped, too fast`);
     const text = `${parts.join(" · ")}.`;
     if (state.textContent !== text) state.textContent = text;
@@ -93,13 +94,15 @@ if (table) {
     for (const [name, value] of new URL(location.href).searchParams) if (name !== "after") url.searchParams.append(name, value);
     if (position) url.searchParams.set("after", position);
     source = new EventSource(url);
-    const placed = (event) => { if (event.lastEventId) position = event.lastEventId; };
-    source.onopen = () => { connected = true; say(); };
+    heard = Date.now();
+    const placed = (event) => { heard = Date.now(); if (event.lastEventId) position = event.lastEventId; };
+    source.onopen = () => { connected = true; heard = Date.now(); lost = ""; say(); };
     source.onmessage = (event) => { placed(event); arrived(JSON.parse(event.data)); };
     source.addEventListener("skipped", (event) => { placed(event); skipped += JSON.parse(event.data).skipped ?? 1; say(); });
     source.addEventListener("state", (event) => { placed(event); away = JSON.parse(event.data).redis !== "ready"; say(); });
     source.onerror = () => {
       connected = false;
+      lost ||= "Redis or the console is away";
       say();
       if (source?.readyState !== EventSource.CLOSED) return; // the browser connects again by itself
       close();
@@ -121,6 +124,11 @@ if (table) {
   setInterval(() => {
     if (fresh) announcements.textContent = `${fresh} new event${fresh === 1 ? "" : "s"}`;
     fresh = 0;
+    if (!source || Date.now() - heard < QUIET_MS) return;
+    lost = "The console does not answer";
+    close();
+    open();
+    say();
   }, ANNOUNCE_MS);
   say();
   if (!document.hidden) open();

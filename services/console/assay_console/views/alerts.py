@@ -31,6 +31,7 @@ from assay_operations.drift.present import Present, present
 from assay_operations.errors import OperationError
 from assay_operations.operator_config import data_of
 from assay_operations.overview.flow import newest_of_group
+from assay_operations.overview.frame import frame_facts
 from assay_schema.alert_actions import acknowledge_command, acknowledge_meaning, explain_command
 from assay_schema.alerts import AlertKind
 from assay_schema.scores import LOWER_IS_BETTER, SESSION_METRICS, Metric
@@ -44,12 +45,16 @@ _TOGETHER_MAX = 100
 
 
 class Alerts(Document):
-    """Episodes, worst first. `detector`: seconds since it read its newest sample; None if unknown."""
+    """Episodes, worst first. `detector`: seconds since it read its newest sample; None if unknown.
+
+    `is_known`: whether the project of the link has events or losses; None if the store does not answer.
+    """
 
     state: str
     kind: str
     rows: Panel[EpisodeList]
     detector: Panel[float | None]
+    is_known: bool | None
     #: Episodes that began together, and can be acknowledged together.
     incidents: tuple[Incident, ...]
     #: True if this console has the operator's credentials, and the person is an operator.
@@ -92,8 +97,9 @@ async def read_list(ask: Ask) -> Alerts:
     """Read episodes."""
     state, kind = ask.text("state", "open"), ask.text("kind")
     since = 0 if state == "open" else ask.scope.from_ms
-    rows, detector = await asyncio.gather(
+    rows, facts, detector = await asyncio.gather(
         ask.panel(listed, state=state, kind=kind, project=ask.scope.project, since_ms=since),
+        ask.panel(frame_facts, ask.scope.project),
         redis_panel(newest_of_group(ask.redis, ask.settings.redis.shards, (SCORES, EVENTS), "drift")),
     )
     return Alerts(
@@ -101,6 +107,7 @@ async def read_list(ask: Ask) -> Alerts:
         kind=kind,
         rows=rows,
         detector=detector,
+        is_known=facts.value.known if facts.value else None,
         incidents=incidents(rows.value.rows) if rows.value else (),
         may_acknowledge=_may_acknowledge(ask),
     )

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from assay_console.page import Ask, Document, Page, Panel, redis_panel
 from assay_console.views.overview import Service, services_of
 from assay_operations.doctor.checks import Finding, Status, transport
-from assay_operations.doctor.partial import redis_findings, store_findings, waiting_of
+from assay_operations.doctor.partial import CHECKS_S, redis_findings, store_findings, waiting_of
 
 #: What only a process on the host, or with more rights, can see.
 _NOT_HERE = (
@@ -39,7 +39,7 @@ async def read(ask: Ask) -> Health:
         return await ask.panel(store_findings, database=database, nightly=nightly, waiting=waiting)
 
     redis, store, services = await asyncio.gather(
-        redis_panel(redis_findings(ask.redis, ask.settings), 5.0), of_store(), services_of(ask)
+        redis_panel(redis_findings(ask.redis, ask.settings), 2 * CHECKS_S), of_store(), services_of(ask)
     )
     own = transport(ask.settings)
     state, sentence = summary([*(redis.value or ()), *(store.value or ()), *own], [redis, store], services)

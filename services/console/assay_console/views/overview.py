@@ -4,12 +4,14 @@ import asyncio
 import contextlib
 import ipaddress
 import time
+from dataclasses import replace
 from datetime import datetime
 from urllib.parse import urlsplit
 
 from assay_console.page import Ask, Document, Page, Panel, redis_panel
 from assay_operations.doctor.probes import state_of
 from assay_operations.overview.flow import FlowHistory, Hop, hops
+from assay_operations.overview.frame import UNREADABLE_PROJECT
 from assay_operations.overview.stored import (
     Open,
     Quality,
@@ -50,9 +52,13 @@ class Service(Document):
 
 
 class Project(Document):
-    """A project: 24 hours and the usual ones, latency, shares, losses, quality, open episodes."""
+    """A project: 24 hours and the usual ones, latency, shares, losses, quality, open episodes.
+
+    Not `readable`: the row has losses of events whose project could not be read; they are stored under this name.
+    """
 
     name: str
+    readable: bool = True
     state: str
     why: str
     hours: list[int]
@@ -99,19 +105,25 @@ async def read(ask: Ask) -> Overview:
         ask.flow.answered(now_s)
     wanted = ask.scope.project
     found = [each for each in (stored.value.projects if stored.value else ()) if wanted in ("", each.project)]
+    only_lost = sorted({name for name, n in (lost.value or {}).items() if n} - {each.project for each in found})
     of = {each.project: each for each in opened.value or ()}
     rows = sorted(
         (
             row(each, {q.project: q for q in judged.value or ()}.get(each.project), of.get(each.project), lost.value)
-            for each in found
+            for each in (*found, *(Traffic(name) for name in only_lost if wanted in ("", name)))
         ),
         key=lambda project: (("bad", "warn", "good", "off").index(project.state), -project.events, project.name),
     )
     places = [step(hop, now_s, ask.flow) for hop in steps.value or ()]
-    ever = None if stored.value is None else bool(found) or any(place.newest_age_s for place in places)
+    ever = None if stored.value is None else bool(rows) or any(place.newest_age_s for place in places)
+    nobody = wanted if wanted and stored.state == lost.state == "ready" and not rows else ""
     return Overview(
-        verdict=verdict(facts(stored, found, judged, opened, lost, steps, now_s, ask.flow, ever, wanted)),
-        empty=ever is False,
+        verdict=verdict(
+            replace(
+                facts(stored, found, judged, opened, lost, steps, now_s, ask.flow, ever, wanted), unknown_project=nobody
+            )
+        ),
+        empty=ever is False and not nobody,
         settings_to_paste=settings_to_paste(ask),
         steps=steps.holding(places if steps.value is not None else None),
         services=services,
@@ -124,6 +136,7 @@ async def read(ask: Ask) -> Overview:
 def row(each: Traffic, judged: Quality | None, opened: Open | None, lost: dict[str, int] | None) -> Project:
     """Make the row of a project, with its state and why. Pure."""
     gone = None if lost is None else lost.get(each.project, 0)
+    never = each.newest_at is None and not each.recent
     critical, warnings = (opened.critical, opened.warnings) if opened else (0, 0)
     # The first hour of the row is whole; the last is still running.
     silent = bool(each.usual) and each.hours[-2] + each.hours[-1] == 0 and each.usual[-2] >= 10
@@ -137,6 +150,7 @@ def row(each: Traffic, judged: Quality | None, opened: Open | None, lost: dict[s
     state = "bad" if critical or gone else "warn" if warnings or silent else "good" if seen else "off"
     return Project(
         name=each.project,
+        readable=each.project != UNREADABLE_PROJECT or not never,
         state=state,
         why=", ".join(why) or ("fine" if seen else "no event in 24 h"),
         hours=list(each.hours),

@@ -1,11 +1,14 @@
 """Checks of `assay doctor` that need only the rights of a reader, with open clients."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import wait
 from typing import TYPE_CHECKING
 
 from assay_operations.doctor import checks, probes
 from assay_operations.doctor.checks import Finding, Status, StreamFacts
 from assay_operations.doctor.examine import Examination
+from assay_operations.events.queries import Queries
 from assay_schema.settings import Settings
 from assay_schema.streams import DEAD
 
@@ -14,13 +17,24 @@ if TYPE_CHECKING:
     from assay_runtime.store import Client as Store
 
 
-async def redis_findings(client: "Redis", settings: Settings) -> list[Finding]:
-    """Check Redis and its streams. Raises `RedisError` if Redis does not answer at all."""
+#: Seconds that all checks together may take; they run at the same time.
+CHECKS_S = 5.0
+_HINT = "run: assay doctor"
+
+
+def _unended(check: str, seconds: float) -> Finding:
+    return Finding(check, Status.FAIL, f"not known: the check did not end within {seconds:g} s", _HINT)
+
+
+async def redis_findings(client: "Redis", settings: Settings, seconds: float = CHECKS_S) -> list[Finding]:
+    """Check Redis and its streams at the same time. A check that does not end within `seconds` fails.
+
+    Raises `RedisError` or `TimeoutError` if Redis does not answer at all.
+    """
     from assay_runtime.connection import servers
 
-    await client.ping()
-    patient = Examination()
-    patient.add(Finding("redis", Status.OK, "answers"))
+    async with asyncio.timeout(seconds):
+        await client.ping()
     shards = settings.redis.shards
 
     async def server() -> list[Finding]:
@@ -41,9 +55,18 @@ async def redis_findings(client: "Redis", settings: Settings) -> list[Finding]:
     async def ids() -> list[Finding]:
         return [checks.stream_ids(await probes.ids_ahead_s(client, shards))]
 
-    for name, probe in (("redis server", server), ("clock of redis", clock), ("streams", flow), ("stream ids", ids)):
-        await patient.check_async(name, probe, "run: assay doctor")
-    return patient.findings
+    async def made(name: str, probe: Callable[[], Awaitable[list[Finding]]]) -> list[Finding]:
+        patient = Examination()
+        try:
+            async with asyncio.timeout(seconds):
+                await patient.check_async(name, probe, _HINT)
+        except TimeoutError:
+            return [_unended(name, seconds)]
+        return patient.findings
+
+    probes_ = {"redis server": server, "clock of redis": clock, "streams": flow, "stream ids": ids}
+    found = await asyncio.gather(*(made(name, probe) for name, probe in probes_.items()))
+    return [Finding("redis", Status.OK, "answers"), *(finding for each in found for finding in each)]
 
 
 async def waiting_of(client: "Redis", settings: Settings) -> int:
@@ -58,15 +81,16 @@ async def waiting_of(client: "Redis", settings: Settings) -> int:
     )
 
 
-def store_findings(client: "Store", *, database: str, nightly: bool, waiting: int | None) -> list[Finding]:
-    """Check the store.
+def store_findings(
+    client: "Store", *, database: str, nightly: bool, waiting: int | None, seconds: float = CHECKS_S
+) -> list[Finding]:
+    """Check the store with queries at the same time. A check that does not end within `seconds` fails.
 
-    `database`: that of the views; `waiting`: entries that wait to be stored, None if unknown.
+    `database`: that of the views; `waiting`: entries that wait to be stored, None if unknown. Raises if the store does not answer at all.
     """
     from assay_runtime.migrate import migrations
 
-    patient = Examination()
-    patient.add(Finding("store", Status.OK, f"ClickHouse {client.server_version}"))
+    client.query("SELECT 1")
     probed: dict[str, Callable[[], Finding]] = {
         "schema": lambda: checks.schema(probes.schema_of_views(client), migrations()[-1].version),
         "watermark": lambda: checks.watermark(*probes.watermark_place(client, database), waiting),
@@ -79,6 +103,17 @@ def store_findings(client: "Store", *, database: str, nightly: bool, waiting: in
         "operations": lambda: checks.unended(probes.unended_operations(client, database)),
         "clock of the store": lambda: checks.clock("the store", probes.store_ahead_s(client)),
     }
-    for name, probe in probed.items():
-        patient.check(name, probe, "run: assay doctor")
-    return patient.findings
+
+    def made(name: str, probe: Callable[[], Finding]) -> Finding:
+        patient = Examination()
+        patient.check(name, probe, _HINT)
+        return patient.findings[0]
+
+    threads = Queries(client).threads()
+    try:
+        begun = {name: threads.submit(made, name, probe) for name, probe in probed.items()}
+        ended = wait(begun.values(), seconds).done
+        found = [check.result() if check in ended else _unended(name, seconds) for name, check in begun.items()]
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)  # a request that has begun ends by the client's time limit
+    return [Finding("store", Status.OK, f"ClickHouse {client.server_version}"), *found]

@@ -15,7 +15,8 @@ class Facts:
 
     `store_away_s` and `redis_away_s`: seconds since the last answer (0: it has never answered this process); None if it
     answers. `stopped`: steps that do not work although entries wait, in words; `slow`: steps that lag. `unknown`: what could
-    not be read while the store answers. `worst`: the critical alert that changed most, and since when, in words.
+    not be read while the store answers. `unknown_project`: the project of the link, if no event of it is known.
+    `worst`: the critical alert that changed most, and since when, in words.
     """
 
     store_away_s: float | None = None
@@ -33,6 +34,7 @@ class Facts:
     stopped: tuple[str, ...] = ()
     slow: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    unknown_project: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ def verdict(facts: Facts) -> Verdict:
         ),
         *facts.stopped,
     ]
+    if facts.unknown_project and not broken:
+        return Verdict("warn", f"No event of project {facts.unknown_project} is known.")
     if facts.ever is False and not broken:
         return Verdict("warn", "Waiting for the first event: everything runs, and nothing was captured yet.")
     urgent = [
