@@ -69,6 +69,22 @@ async def test_the_list_has_one_line_for_each_episode_and_its_filters(empty_stor
         await pages.json("/alerts?kind=nonsense", 422)
 
 
+async def test_a_level_that_an_operator_accepted_is_told_from_one_that_recovered(empty_store: StoreServer) -> None:
+    now = datetime.now(UTC)
+    said = "faithfulness of shop acknowledged by ana (new model): the baseline is now 31.0%, learned from the samples since the change"
+    put(
+        empty_store,
+        *episode(at=now),
+        transition(4, AlertState.RESOLVED, alert_id=OTHER, project="shop", at=now, summary=said),
+    )
+    async with console(of(empty_store)) as pages:
+        page = shown(await pages.html("/alerts?state=resolved&t=30d"))
+        assert page.count("accepted by") == 1
+        assert "accepted by ana (new model)" in page
+        assert "1 alert accepted as normal in 24 h" in shown(await pages.html("/"))
+        assert "accepted as normal" not in shown(await pages.html("/?project=books"))
+
+
 async def test_silence_is_told_from_health(empty_store: StoreServer, redis_server: RedisServer) -> None:
     async with console(of(empty_store, redis_server)) as pages:
         page = await pages.html("/alerts")

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 #: A limit in a summary, as `amount_text` formats it.
 _LIMIT = re.compile(r"were above ([0-9][0-9,.e+-]{0,30}) (?:ms|characters)")
-#: Who acknowledged, in the summary of the transition that closed an episode: `_learned_next` follows.
-_ACKNOWLEDGED = re.compile(r" acknowledged by (.+?)(?:: a new baseline is being learned|: the baseline is now .*)?$")
+#: In the summary of the transition that closed an acknowledged episode: then who did it, and `_learned_next`.
+ACKNOWLEDGED_BY = " acknowledged by "
+_ACKNOWLEDGED = re.compile(ACKNOWLEDGED_BY + r"(.+?)(?:: a new baseline is being learned|: the baseline is now .*)?$")
 #: The reason of an alert while a series is compared with the previous judge's.
 OTHER_JUDGE = "scored by a different judge than before"
 
@@ -36,7 +37,7 @@ def summary(subject: "Subject", state: AlertState, measured: "Measurements") -> 
     """Return one sentence: what happened, where, since when, and how much."""
     if measured.acknowledged:
         by = one_line(measured.acknowledged_by)[:250] or "an operator"
-        return f"{_about(subject)} acknowledged by {by}{_learned_next(subject, measured)}"
+        return f"{_about(subject)}{ACKNOWLEDGED_BY}{by}{_learned_next(subject, measured)}"
     kind = "amount" if subject.kind is AlertKind.SCORE_DRIFT and is_amount(subject.metric or "") else subject.kind
     sentence = _SENTENCES.get(kind, _other)
     return sentence(subject, state, measured)

@@ -17,6 +17,7 @@ from assay_operations.overview.stored import (
     Quality,
     Stored,
     Traffic,
+    accepted_by_project,
     lost_by_project,
     open_by_project,
     quality,
@@ -92,11 +93,12 @@ class Overview(Document):
 
 async def read(ask: Ask) -> Overview:
     """Read the store, Redis and the services at the same time."""
-    stored, judged, opened, lost, steps, services = await asyncio.gather(
+    stored, judged, opened, lost, accepted, steps, services = await asyncio.gather(
         ask.panel(traffic),
         ask.panel(quality),
         ask.panel(open_by_project),
         ask.panel(lost_by_project),
+        ask.panel(accepted_by_project),
         redis_panel(hops(ask.redis, ask.settings.redis.shards, ask.settings.delivery)),
         services_of(ask),
     )
@@ -120,7 +122,9 @@ async def read(ask: Ask) -> Overview:
     return Overview(
         verdict=verdict(
             replace(
-                facts(stored, found, judged, opened, lost, steps, now_s, ask.flow, ever, wanted), unknown_project=nobody
+                facts(stored, found, judged, opened, lost, steps, now_s, ask.flow, ever, wanted),
+                unknown_project=nobody,
+                accepted=sum(n for name, n in (accepted.value or {}).items() if wanted in ("", name) or name == "all"),
             )
         ),
         empty=ever is False and not nobody,

@@ -47,6 +47,9 @@ _OPEN = """SELECT project, countIf(state = 'critical'), countIf(state != 'critic
     argMaxIf((ifNull(toString(metric), toString(kind)), since), abs(ifNull(effect, 0)), state = 'critical') AS worst,
     maxIf(abs(ifNull(effect, 0)), state = 'critical')
 FROM open_episodes GROUP BY project"""
+_ACCEPTED = """SELECT project, uniqExact(alert_id) FROM alerts
+WHERE state = 'resolved' AND at > now() - toIntervalHour(24) AND position(summary, {words:String}) > 0
+GROUP BY project"""
 _WATERMARK = "SELECT updated_at FROM watermark"
 
 
@@ -163,6 +166,14 @@ def open_by_project(client: "Client") -> tuple[Open, ...]:
         Open(str(project), int(critical), int(warnings), int(drift), *_worst(worst), float(effect))
         for project, critical, warnings, drift, worst, effect in client.query(_OPEN).result_rows
     )
+
+
+def accepted_by_project(client: "Client") -> dict[str, int]:
+    """Count the alerts of 24 hours whose level an operator accepted as normal, by project."""
+    from assay_drift.messages import ACKNOWLEDGED_BY
+
+    rows = client.query(_ACCEPTED, parameters={"words": ACKNOWLEDGED_BY}).result_rows
+    return {str(project): int(alerts) for project, alerts in rows}
 
 
 def _worst(found: tuple[str, datetime]) -> tuple[str, datetime | None]:

@@ -16,7 +16,8 @@ class Facts:
     `store_away_s` and `redis_away_s`: seconds since the last answer (0: it has never answered this process); None if it
     answers. `stopped`: steps that do not work although entries wait, in words; `slow`: steps that lag. `unknown`: what could
     not be read while the store answers. `unknown_project`: the project of the link, if no event of it is known.
-    `worst`: the critical alert that changed most, and since when, in words.
+    `worst`: the critical alert that changed most, and since when, in words. `accepted`: alerts of 24 hours that an operator
+    accepted as normal: the levels that raised them may still be there.
     """
 
     store_away_s: float | None = None
@@ -35,6 +36,7 @@ class Facts:
     slow: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     unknown_project: str = ""
+    accepted: int | None = 0
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ def verdict(facts: Facts) -> Verdict:
         *([f"newest stored {age(facts.newest_age_s)} ago"] if facts.newest_age_s is not None else []),
         *(["none lost in 24 h"] if facts.lost == 0 else []),
         *(["no alert on quality"] if facts.judged and facts.quality_alerts == 0 else []),
+        *([f"{_count(facts.accepted, 'alert')} accepted as normal in 24 h"] if facts.accepted else []),
         *(["no open alert"] if facts.critical == facts.warnings == 0 and facts.store_away_s is None else []),
     ]
     head, state = _head(broken, urgent, mild)
