@@ -136,13 +136,13 @@ def test_pages_answer_while_the_store_hangs_and_come_back_with_it(store: StoreSe
             os.kill(store.pid, signal.SIGSTOP)
             paths = ("/events?t=1h", "/health", "/alerts", "/quality", "/arrivals")
             for path, page in zip(paths, await asyncio.gather(*(page_of(pages, path) for path in paths)), strict=True):
-                assert f"gave no answer within {ANSWER_S:g} s" in page or "the store does not answer" in page, path
+                assert f"gave no answer within {ANSWER_S:g} s" in page or "he store does not answer" in page, path
             for path in (*paths, "/"):  # also around an answer of some seconds ago, which the overview may still show
                 assert "▲ the store does not answer" in await page_of(pages, path), path
             os.kill(store.pid, signal.SIGCONT)
 
             async def is_back() -> bool:
-                return "the store does not answer" not in await page_of(pages, "/")
+                return "he store does not answer" not in await page_of(pages, "/")
 
             await until_async(is_back, "the page does not come back with the store")
 
