@@ -219,7 +219,7 @@ def test_a_running_statement_shows_its_time_and_is_cancelled(browser: "Browser",
 
 def test_the_sheet_of_keys_opens_and_can_switch_them_off(browser: "Browser", shop: Shop) -> None:
     with window(browser, shop.console) as opened:
-        page = opened.open("/alerts")
+        page = opened.open("/datasets")  # it does not load itself again
         page.keyboard.press("?")
         dialog = page.locator("dialog")
         assert "this sheet" in dialog.inner_text()

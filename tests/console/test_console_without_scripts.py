@@ -139,6 +139,6 @@ def test_an_answer_is_labelled_and_the_label_taken_back(browser: "Browser", shop
 
 def test_the_last_events_are_there_and_loaded_again_by_a_link(opened: Window) -> None:
     page = opened.open("/live?kind=retrieval")
-    page.locator("#live-reload").click()
+    page.get_by_role("link", name="Reload").click()
     assert asked(page) == {"kind": "retrieval"}
     assert not page.locator("#live-pause").is_visible()

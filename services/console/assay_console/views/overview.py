@@ -17,7 +17,6 @@ from assay_operations.overview.stored import (
     Quality,
     Stored,
     Traffic,
-    accepted_by_project,
     lost_by_project,
     open_by_project,
     quality,
@@ -93,12 +92,11 @@ class Overview(Document):
 
 async def read(ask: Ask) -> Overview:
     """Read the store, Redis and the services at the same time."""
-    stored, judged, opened, lost, accepted, steps, services = await asyncio.gather(
+    stored, judged, opened, lost, steps, services = await asyncio.gather(
         ask.panel(traffic),
         ask.panel(quality),
         ask.panel(open_by_project),
         ask.panel(lost_by_project),
-        ask.panel(accepted_by_project),
         redis_panel(hops(ask.redis, ask.settings.redis.shards, ask.settings.delivery)),
         services_of(ask),
     )
@@ -122,9 +120,7 @@ async def read(ask: Ask) -> Overview:
     return Overview(
         verdict=verdict(
             replace(
-                facts(stored, found, judged, opened, lost, steps, now_s, ask.flow, ever, wanted),
-                unknown_project=nobody,
-                accepted=sum(n for name, n in (accepted.value or {}).items() if wanted in ("", name) or name == "all"),
+                facts(stored, found, judged, opened, lost, steps, now_s, ask.flow, ever, wanted), unknown_project=nobody
             )
         ),
         empty=ever is False and not nobody,
@@ -202,6 +198,7 @@ def facts(
         worst=_worst(about),
         warnings=sum(each.warnings for each in about) if known else None,
         quality_alerts=sum(each.drift for each in about) if known else None,
+        accepted=sum(each.accepted for each in about),
         judged=None if scores is None else any(project in ("", each.project) for each in scores),
         stopped=tuple(_in_words(hop) for hop in places if hop.state == "bad"),
         slow=tuple(_in_words(hop) for hop in places if hop.state == "warn" and hop.waiting),

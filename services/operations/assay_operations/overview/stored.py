@@ -99,6 +99,7 @@ class Quality:
 class Open:
     """Open episodes of a project, by severity; `drift` counts those about quality.
 
+    `accepted`: episodes of 24 hours that an operator accepted as normal.
     `worst`: metric or kind of the critical one that changed most, by `worst_effect` of the usual; empty without one.
     """
 
@@ -109,6 +110,7 @@ class Open:
     worst: str = ""
     worst_since: datetime | None = None
     worst_effect: float = 0.0
+    accepted: int = 0
 
 
 def traffic(client: "Client") -> Stored:
@@ -161,19 +163,16 @@ def quality(client: "Client") -> tuple[Quality, ...]:
 
 
 def open_by_project(client: "Client") -> tuple[Open, ...]:
-    """Count the open episodes of every project."""
-    return tuple(
-        Open(str(project), int(critical), int(warnings), int(drift), *_worst(worst), float(effect))
-        for project, critical, warnings, drift, worst, effect in client.query(_OPEN).result_rows
-    )
-
-
-def accepted_by_project(client: "Client") -> dict[str, int]:
-    """Count the alerts of 24 hours whose level an operator accepted as normal, by project."""
+    """Count the open episodes of every project, and those that an operator accepted as normal lately."""
     from assay_drift.messages import ACKNOWLEDGED_BY
 
     rows = client.query(_ACCEPTED, parameters={"words": ACKNOWLEDGED_BY}).result_rows
-    return {str(project): int(alerts) for project, alerts in rows}
+    accepted = {str(project): int(alerts) for project, alerts in rows}
+    found = [
+        Open(str(project), int(critical), int(warnings), int(drift), *_worst(worst), float(effect), accepted.pop(str(project), 0))
+        for project, critical, warnings, drift, worst, effect in client.query(_OPEN).result_rows
+    ]  # fmt: skip
+    return (*found, *(Open(project, 0, 0, 0, accepted=alerts) for project, alerts in accepted.items()))
 
 
 def _worst(found: tuple[str, datetime]) -> tuple[str, datetime | None]:

@@ -36,7 +36,7 @@ class Facts:
     slow: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     unknown_project: str = ""
-    accepted: int | None = 0
+    accepted: int = 0
 
 
 @dataclass(frozen=True)
