@@ -29,8 +29,9 @@ _STORE_AWAY = "the store does not answer"
 
 @dataclass(frozen=True)
 class Frame:
-    """Content of the frame. `newest_age_s`: None without an event; `problem`: why nothing of the store is known.
+    """Content of the frame.
 
+    `newest_age_s`: None without an event; `problem`: why nothing of the store is known.
     `redis_problem`: what is wrong with Redis; empty if it answers. `idle`: no event came since the counts were made, for `IDLE_S`.
     """
 

@@ -72,7 +72,10 @@ class Live:
         return bool(self._readers and self._ring)
 
     async def watch(self, wanted: Wanted, position: StreamPosition | None, quiet_s: float) -> AsyncGenerator[Update]:
-        """Yield the position, then wanted events after it; the position after `quiet_s` without any, and when Redis goes or comes.
+        """Yield the position, then wanted events after it.
+
+        The position comes again after `quiet_s` without any, and when Redis goes or comes.
+
 
         The first position comes without waiting for events or for a Redis that went away, so that the response begins and a viewer
         that leaves is seen. Ends when the console stops. Raises `OperationError` if there are too many viewers, or Redis is away at the

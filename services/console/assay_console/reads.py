@@ -143,7 +143,10 @@ class _Flight:
 
 
 class Reads:
-    """Asks the store on behalf of pages. Each request has `answer_s` seconds, or `store.timeout_s` if that is shorter."""
+    """Asks the store on behalf of pages.
+
+    Each request has `answer_s` seconds, or `store.timeout_s` if that is shorter.
+    """
 
     def __init__(self, settings: StoreSettings, limit: int, answer_s: float = ANSWER_S) -> None:
         self._settings = settings.model_copy(update={"timeout_s": min(settings.timeout_s, answer_s)})

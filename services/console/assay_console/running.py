@@ -33,7 +33,7 @@ class Running:
 
     @property
     def cancelled(self) -> bool:
-        """Whether its requests were ended, so that their errors say nothing about the store."""
+        """Return True if its requests were ended, so that their errors say nothing about the store."""
         return self._cancelled
 
     @contextmanager

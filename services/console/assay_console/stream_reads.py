@@ -67,7 +67,10 @@ async def is_trimmed(redis: Redis, seen: Sequence[str]) -> bool:
 
 
 async def new_entries(redis: Redis, shard: int, last: str) -> list[Entry]:
-    """Wait up to a second for entries of a shard after an id, and return them. Raises `TimeoutError` if Redis hangs."""
+    """Wait up to a second for entries of a shard after an id.
+
+    Raises `TimeoutError` if Redis hangs.
+    """
     key = EVENTS.key(shard)
     async with asyncio.timeout(_ANSWER_S):
         answer = await redis.xread({key: last}, count=_READ, block=_BLOCK_MS)
