@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,7 +24,8 @@ from tests.support.stack import System, running
 VIEWERS = 4
 #: What each viewer opens in turn, with a second in between.
 PAGES = ("/", "/events", "/events?project=p1&kind=answer", "/failures", "/quality?project=p1", "/alerts", "/sessions")
-SEARCH = "/events?t=30d&q=words+that+no+event+has"
+#: With a number that makes each search another one: the answer to the same one is kept for some seconds, and would be asked in a busy loop.
+SEARCH = "/events?t=30d&q=words+that+no+event+has+"
 SECONDS, QUICK_SECONDS = 20, 5
 CAPACITY_EVENTS, QUICK_EVENTS = 60_000, 5_000
 PAGE_MS, LATE_S = 1_000, 2.0
@@ -117,8 +119,9 @@ def _at_the_console(system: System, cookie: dict[str, str], times: list[float]) 
             over.wait(1)
 
     def search() -> None:
+        numbers = count()
         while not over.is_set():
-            get(SEARCH)
+            get(f"{SEARCH}{next(numbers)}")
 
     def export() -> None:
         command = [sys.executable, "-m", "assay_cli", "export", "--since", "30d", "--data", str(system.data)]

@@ -58,7 +58,7 @@ def test_shares_are_unknown_without_events() -> None:
     assert (found.without_result, found.pii, found.lost) == (None, None, None)
 
 
-STORED: Panel[Stored] = Panel(state="ready", value=Stored((BUSY,), None, None))
+STORED: Panel[Stored] = Panel(state="ready", value=Stored((BUSY,), None))
 OPENED: Panel[tuple[Open, ...]] = Panel(
     state="ready", value=(Open("shop", 1, 0, 1), Open("all", 0, 1, 0), Open("other", 5, 5, 5))
 )

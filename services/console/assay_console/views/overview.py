@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from assay_console.page import Ask, Document, Page, Panel, redis_panel
 from assay_operations.doctor.probes import state_of
+from assay_operations.events.bounds import counted_to
 from assay_operations.overview.flow import FlowHistory, Hop, hops
 from assay_operations.overview.frame import UNREADABLE_PROJECT
 from assay_operations.overview.stored import (
@@ -92,12 +93,14 @@ class Overview(Document):
 
 async def read(ask: Ask) -> Overview:
     """Read the store, Redis and the services at the same time."""
-    stored, judged, opened, lost, steps, services = await asyncio.gather(
+    stored, judged, opened, lost, (steps, counted), services = await asyncio.gather(
         ask.panel(traffic),
         ask.panel(quality),
         ask.panel(open_by_project),
         ask.panel(lost_by_project),
-        redis_panel(hops(ask.redis, ask.settings.redis.shards, ask.settings.delivery)),
+        asyncio.gather(
+            redis_panel(hops(ask.redis, ask.settings.redis.shards, ask.settings.delivery)), ask.panel(counted_to)
+        ),
         services_of(ask),
     )
     now_s = time.time()
@@ -128,7 +131,7 @@ async def read(ask: Ask) -> Overview:
         steps=steps.holding(places if steps.value is not None else None),
         services=services,
         projects=stored.holding(rows if stored.value else None),
-        counted_to=stored.value.counted_to if stored.value else None,
+        counted_to=counted.value,
         watermark_at=stored.value.watermark_at if stored.value else None,
     )  # fmt: skip
 

@@ -36,7 +36,6 @@ GROUP BY project"""
 _RECENT = """SELECT project, sum(events), max(created_at)
 FROM rollup_minute WHERE kind != 'failure' AND minute > toStartOfMinute(now('UTC')) - toIntervalMinute(10)
 GROUP BY project"""
-_COUNTED = "SELECT maxOrNull(refreshed_at) FROM rollup_minute WHERE minute >= now('UTC') - INTERVAL 2 DAY"
 _NEWEST = (
     "SELECT project, max(created_at) FROM rollup_day WHERE kind != 'failure' AND day >= today() - 90 GROUP BY project"
 )
@@ -73,10 +72,9 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Stored:
-    """Traffic of every project, the time up to which it is counted, and when the watermark moved."""
+    """Traffic of every project, and when the watermark moved."""
 
     projects: tuple[Traffic, ...]
-    counted_to: datetime | None
     watermark_at: datetime | None
 
 
@@ -147,8 +145,7 @@ def traffic(client: "Client") -> Stored:
             )
         )
     moved = client.query(_WATERMARK).result_rows
-    ((counted,),) = client.query(_COUNTED).result_rows
-    return Stored(tuple(found), None if counted is None else utc(counted), utc(moved[0][0]) if moved else None)
+    return Stored(tuple(found), utc(moved[0][0]) if moved else None)
 
 
 def usual(weeks: list[list[int]]) -> tuple[float, ...]:
