@@ -76,7 +76,6 @@ class Live:
 
         The position comes again after `quiet_s` without any, and when Redis goes or comes.
 
-
         The first position comes without waiting for events or for a Redis that went away, so that the response begins and a viewer
         that leaves is seen. Ends when the console stops. Raises `OperationError` if there are too many viewers, or Redis is away at the
         start.
