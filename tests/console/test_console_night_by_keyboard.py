@@ -129,30 +129,27 @@ def go(page: "Page", name: str) -> None:
 
 
 def follow(page: "Page", text: str) -> None:
-    """Press Tab until a link or button with a text has the focus, then Enter. Whatever has the focus on the way shows it."""
-    for _ in range(150):
-        page.keyboard.press("Tab")
-        assert page.evaluate(_FOCUS) is None
-        if text in page.evaluate("document.activeElement.matches('a, button') ? document.activeElement.innerText : ''"):
-            with page.expect_navigation():
-                page.keyboard.press("Enter")
-            return
-    pytest.fail(f"{text!r} is not reached by Tab")
+    """Press Tab until a link or button with a text has the focus, then Enter."""
+    enter(page, "Tab", 150, text, "document.activeElement.matches('a, button') ? document.activeElement.innerText : ''")
 
 
 def open_row(page: "Page", href: str) -> None:
     """Press `j` until the row that leads to an address is selected, then Enter."""
-    for _ in range(20):
-        page.keyboard.press("j")
+    enter(page, "j", 20, href, "document.activeElement.closest('tr[data-href]')?.dataset.href ?? ''")
+
+
+def enter(page: "Page", key: str, most: int, wanted: str, focused: str) -> None:
+    """Press a key until what has the focus is wanted, then Enter. Whatever has the focus on the way shows it."""
+    for _ in range(most):
+        page.keyboard.press(key)
         assert page.evaluate(_FOCUS) is None
-        if href in page.evaluate("document.activeElement.closest('tr[data-href]')?.dataset.href ?? ''"):
+        if wanted in page.evaluate(focused):
             with page.expect_navigation():
                 page.keyboard.press("Enter")
             return
-    pytest.fail(f"no row leads to {href!r}")
+    pytest.fail(f"{wanted!r} is not reached by {key}")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_from_the_overview_to_an_accepted_level_with_keys_alone(browser: "Browser", night: Night, dark: bool) -> None:
     with window(browser, night.console, dark=dark) as opened, drift_service(night.redis):

@@ -28,7 +28,7 @@ from urllib3.exceptions import TimeoutError as NoAnswerError
 from assay_console.running import Running, note_requests
 from assay_operations.clients import store_errors
 from assay_operations.errors import OperationError
-from assay_runtime.store import Client, connect
+from assay_runtime.store import Client, causes, connect
 from assay_schema.settings import StoreSettings
 
 T = TypeVar("T")
@@ -299,7 +299,7 @@ class Reads:
         if _is_of_the_network(error):
             # A refused connection is a `TimeoutError` of this library too.
             self._hangs = any(
-                isinstance(each, NoAnswerError) and not isinstance(each, NewConnectionError) for each in _chain(error)
+                isinstance(each, NoAnswerError) and not isinstance(each, NewConnectionError) for each in causes(error)
             )
             self._away = (
                 f"store: {self._settings.url} gave no answer within {self._settings.timeout_s:g} s: it hangs or is overloaded"
@@ -350,18 +350,9 @@ class Reads:
             return self._client
 
 
-def _chain(error: BaseException | None) -> list[BaseException]:
-    """Return an error and its causes."""
-    found: list[BaseException] = []
-    while error is not None and error not in found:
-        found.append(error)
-        error = error.__cause__ or error.__context__
-    return found
-
-
 def _is_of_the_network(error: BaseException) -> bool:
     """Return True if the store could not be reached, or did not answer."""
-    return any(isinstance(each, HTTPError) for each in _chain(error))
+    return any(isinstance(each, HTTPError) for each in causes(error))
 
 
 def size_of(value: object, most: int) -> int:

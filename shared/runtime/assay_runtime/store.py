@@ -113,7 +113,8 @@ def insert_json_rows(client: Client, table: str, payload: bytes, rows: int, colu
         )
 
 
-def _chain(error: BaseException | None) -> list[BaseException]:
+def causes(error: BaseException | None) -> list[BaseException]:
+    """Return an error and the errors behind it, the nearest first."""
     chain: list[BaseException] = []
     while error is not None and error not in chain:
         chain.append(error)
@@ -128,7 +129,7 @@ def reason_of(error: BaseException) -> Reason:
     has to act. `check_violation`: a row violates a rule of the table, so isolate it. `other`: unknown, or the schema is
     older than the code.
     """
-    chain = _chain(error)
+    chain = causes(error)
     for link in chain:
         if isinstance(link, WrittenRowsError):
             return Reason.OTHER
@@ -148,7 +149,7 @@ def describe(error: BaseException) -> tuple[str, str]:
 
     These are the engine's name for it and the constraint, never a value.
     """
-    for link in _chain(error):
+    for link in causes(error):
         if isinstance(link, StoreError):
             return type(link).__name__, str(link)
         if isinstance(link, ClickHouseError) and (code := getattr(link, "code", None)) is not None:

@@ -60,18 +60,14 @@ def summary(findings: list[Finding], panels: list[Panel[list[Finding]]], service
     failed += sum(each.state == "bad" for each in services)
     warned = sum(each.status is Status.WARN for each in findings)
     if failed:
-        return "bad", f"{_checks(failed)} failed" + (f", {_warnings(warned)}." if warned else ".")
+        return "bad", f"{_count(failed, 'check')} failed" + (f", {_count(warned, 'warning')}." if warned else ".")
     if warned:
-        return "warn", f"No check failed, {_warnings(warned)}."
+        return "warn", f"No check failed, {_count(warned, 'warning')}."
     return "good", f"All {len(findings)} checks passed."
 
 
-def _checks(count: int) -> str:
-    return f"{count} check{'' if count == 1 else 's'}"
-
-
-def _warnings(count: int) -> str:
-    return f"{count} warning{'' if count == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 PAGE = Page(

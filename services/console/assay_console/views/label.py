@@ -12,7 +12,6 @@ from assay_console.views.label_standing import Standing, standing_of
 from assay_console.views.one_project import project_of
 from assay_operations.errors import OperationError
 from assay_operations.labelling import standing as standings
-from assay_operations.labelling.agreement import newest_labels
 from assay_operations.labelling.queues import (
     DEFAULT_QUEUE,
     Item,
@@ -21,6 +20,7 @@ from assay_operations.labelling.queues import (
     item,
     label_of,
     left_out,
+    newest_labels,
     next_items,
 )
 from assay_operations.labelling.submit import NOTE_CHARS, submit, undo
@@ -167,7 +167,7 @@ async def _left_out(ask: Ask, queue: Queue) -> int:
 
 async def _recent(ask: Ask, queue: Queue) -> tuple[Given, ...]:
     found = await ask.store(newest_labels, queue, ask.person.name, _RECENT)
-    return tuple(Given(event_id=event, label=label, at=at) for event, _, label, at in found)
+    return tuple(Given(event_id=event, label=label, at=at) for event, label, at in found)
 
 
 async def _standing(ask: Ask, queue: Queue, *, all_labelled: bool = False) -> Standing:

@@ -23,12 +23,6 @@ WHERE project = {project:String} AND queue = {queue:String} AND event_time >= fr
 ORDER BY event_id, labeller
 """
 
-_NEWEST = """
-SELECT toString(event_id), labeller, label, labelled_at FROM labels
-WHERE project = {project:String} AND queue = {queue:String} AND labeller = {labeller:String}
-ORDER BY stored_at DESC, label_id DESC LIMIT {limit:UInt32}
-"""
-
 #: Labels of a queue: by event, then by labeller.
 Labels = Mapping[str, Mapping[str, str]]
 #: A label in force: event, labeller, label, and when it was given.
@@ -95,12 +89,6 @@ def given_labels(store: "Store", queue: Queue) -> list[Given]:
     """Read the labels of a queue that are in force, ordered by event and labeller."""
     rows = store.query(_LABELS, parameters=queue.parameters).result_rows
     return [(event, labeller, label, utc(at)) for event, labeller, label, at in rows]
-
-
-def newest_labels(store: "Store", queue: Queue, labeller: str, limit: int) -> list[Given]:
-    """Read the labels of one person in a queue that are in force, newest first."""
-    rows = store.query(_NEWEST, parameters=queue.parameters | {"labeller": labeller, "limit": limit}).result_rows
-    return [(event, name, label, utc(at)) for event, name, label, at in rows]
 
 
 def progress(store: "Store", queue: Queue, given: Sequence[Given] | None = None) -> Progress:

@@ -55,6 +55,11 @@ FROM answers AS a
 WHERE a.project = {project:String} AND a.event_time IN {times:Array(DateTime64(3, 'UTC'))} AND a.event_id IN {ids:Array(UUID)}
 """
 
+_NEWEST = """
+SELECT toString(event_id), label, labelled_at FROM labels
+WHERE project = {project:String} AND queue = {queue:String} AND labeller = {labeller:String}
+ORDER BY stored_at DESC, label_id DESC LIMIT {limit:UInt32}
+"""
 _LABEL = """
 SELECT toString(label_id), label, labelled_at, note FROM labels
 WHERE project = {project:String} AND queue = {queue:String} AND labeller = {labeller:String} AND event_id = {event:UUID}
@@ -198,6 +203,12 @@ def label_of(store: "Store", queue: Queue, labeller: str, event_id: str) -> Give
         return None
     label_id, label, at, note = rows[0]
     return Given(label_id, label, utc(at), note)
+
+
+def newest_labels(store: "Store", queue: Queue, labeller: str, limit: int) -> list[tuple[str, str, datetime]]:
+    """Return answer, label and time of the newest labels in force of a labeller, newest first."""
+    values = queue.parameters | {"labeller": labeller, "limit": limit}
+    return [(event, label, utc(at)) for event, label, at in store.query(_NEWEST, parameters=values).result_rows]
 
 
 def checked_name(name: str, what: str) -> str:

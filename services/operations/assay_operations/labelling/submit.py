@@ -8,7 +8,7 @@ import orjson
 
 from assay_operations.actor import scrubbed_words
 from assay_operations.errors import OperationError
-from assay_operations.labelling.queues import Queue, checked_event, checked_labeller, label_of
+from assay_operations.labelling.queues import Queue, checked_event, checked_labeller, label_of, newest_labels
 from assay_schema.ids import new_event_id
 from assay_schema.settings import StoreSettings
 
@@ -29,12 +29,6 @@ WHERE project = {project:String} AND event_id = {event:UUID} AND event_time = UU
             AND base AND status = 'scored' AND session_id IS NULL
     )
 HAVING count() > 0
-"""
-
-_LAST = """
-SELECT toString(event_id) FROM labels
-WHERE project = {project:String} AND queue = {queue:String} AND labeller = {labeller:String}
-ORDER BY stored_at DESC, label_id DESC LIMIT 1
 """
 
 
@@ -91,7 +85,8 @@ def undo(store: "Store", settings: StoreSettings, queue: Queue, labeller: str, e
     supersedes the label.
     """
     labeller = checked_labeller(labeller)
-    event = checked_event(event_id) if event_id else _last(store, queue, labeller)
+    last = () if event_id else newest_labels(store, queue, labeller, 1)
+    event = checked_event(event_id) if event_id else next((event for event, _, _ in last), "")
     before = label_of(store, queue, labeller, event) if event else None
     if before is None:
         raise OperationError("not_found", f"{labeller} has no label to take back in the queue {queue.name}")
@@ -100,11 +95,6 @@ def undo(store: "Store", settings: StoreSettings, queue: Queue, labeller: str, e
     )
     _insert(store, settings, taken)
     return taken
-
-
-def _last(store: "Store", queue: Queue, labeller: str) -> str:
-    rows = store.query(_LAST, parameters=queue.parameters | {"labeller": labeller}).result_rows
-    return str(rows[0][0]) if rows else ""
 
 
 def _insert(store: "Store", settings: StoreSettings, label: Label) -> None:
