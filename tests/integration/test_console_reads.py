@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
+from clickhouse_connect.driver.exceptions import OperationalError
 from starlette.requests import Request
+from urllib3.connection import HTTPConnection
 
 from assay_console.attendance import ClientLeftError, while_there
 from assay_console.frame import Frame, frame_of
 from assay_console.page import Ask, Panel
 from assay_console.people import Person, Role
 from assay_console.reads import KEPT_ANSWER_BYTES, KEPT_BYTES, WAITING_MAX, Reads, size_of
+from assay_console.running import Running, note_requests
 from assay_console.scope import Scope
 from assay_operations.errors import OperationError
 from assay_operations.events.queries import Queries
@@ -331,6 +334,27 @@ def test_all_queries_of_a_read_are_cancelled_with_it(empty_store: StoreServer) -
         reads.close()
 
     asyncio.run(look())
+
+
+def test_a_read_that_is_cancelled_while_it_connects_never_asks_the_store(
+    empty_store: StoreServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connecting = HTTPConnection._new_conn
+    running, met = Running(), list[str]()
+
+    def cancelled_meanwhile(connection: HTTPConnection) -> Any:
+        if running is connection.read:  # type: ignore[attr-defined]
+            met.append("connects")
+            running.cancel()
+        return connecting(connection)
+
+    with connect(empty_store.settings().store) as client:
+        noted = note_requests(client)
+        monkeypatch.setattr(HTTPConnection, "_new_conn", cancelled_meanwhile)
+        with running.here(), pytest.raises(OperationalError):
+            noted.query("SELECT 1")
+        assert met == ["connects"]
+        assert noted.query("SELECT 1").result_rows == [(1,)], "another read may use the client"
 
 
 def test_a_read_that_waits_for_its_turn_never_asks_the_store_when_nobody_waits(empty_store: StoreServer) -> None:

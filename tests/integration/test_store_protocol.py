@@ -22,6 +22,7 @@ from clickhouse_connect.driver.external import ExternalData
 
 from tests.programs import found, lacking
 from tests.support.store import PASSWORD, ROLES, StoreServer
+from tests.support.wait import until
 
 BASIC = "Basic " + base64.b64encode(f"owner:{PASSWORD}".encode()).decode()
 
@@ -477,6 +478,16 @@ def test_a_query_whose_client_left_is_cancelled(server: StoreServer) -> None:
         connection.request("POST", "/", sql, {"Authorization": BASIC})
         _until(server, b"1\n")
     _until(server, b"0\n")
+
+
+def test_a_query_whose_client_left_before_it_began_is_cancelled(server: StoreServer) -> None:
+    """Such a long list is read for a while before the engine runs the query."""
+    numbers = ",".join(map(str, range(50_000)))
+    sql = f"SELECT count() FROM numbers(1000000000000) WHERE NOT ignore(sipHash64(number), 'left alone', [{numbers}])"
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+        connection.request("POST", "/?max_query_size=1000000", sql.encode(), {"Authorization": BASIC})
+        until(lambda: b"assay_store_running_requests 1.0" in _metrics(server), "it has not come")
+    until(lambda: b"assay_store_running_requests 0.0" in _metrics(server), "it runs on", 60)
 
 
 def _until(server: StoreServer, expected: bytes) -> None:

@@ -72,6 +72,11 @@ class _Noted:
 
     read: Running | None = None
 
+    def connect(self) -> None:
+        super().connect()  # type: ignore[misc]
+        if self.read is not None:
+            self.read.asks(self)  # type: ignore[arg-type]  # it may have been cancelled while there was no socket to shut down
+
     def request(self, *arguments: Any, **options: Any) -> None:
         self.read = _READ.get()
         if self.read is not None:

@@ -23,6 +23,9 @@ _ENDING = string.whitespace + ";"
 #: First keywords of statements whose result can be sent while they run.
 _QUERIES = ("SELECT", "WITH", "FROM", "")
 
+#: Seconds between two attempts to cancel a query.
+_KILL_EVERY_SECONDS = 1.0
+
 FLUSH_SECONDS = 0.1
 """Seconds after which available results of a query are sent, however small."""
 
@@ -113,11 +116,13 @@ class _Reading:
 
     @contextlib.asynccontextmanager
     async def cancelled_if_the_client_leaves(self) -> AsyncIterator[None]:
-        """Cancel the engine's query if the client disconnects while it runs."""
+        """Cancel the engine's query if the client disconnects before it ends."""
 
         async def watch() -> None:
             await self._exchange.client_gone()
-            await self._exchange.lease.kill()
+            while True:  # until it ends: the engine forgets a cancellation that comes before the query has begun
+                await self._exchange.lease.kill()
+                await asyncio.sleep(_KILL_EVERY_SECONDS)
 
         task = asyncio.create_task(watch())
         try:
@@ -150,7 +155,7 @@ class _Reading:
         """Wait for a thread that still fills an abandoned result."""
         while not filling.done():
             await self._exchange.lease.kill()
-            await asyncio.wait({filling}, timeout=1)
+            await asyncio.wait({filling}, timeout=_KILL_EVERY_SECONDS)
         if not filling.cancelled():
             filling.exception()
 
