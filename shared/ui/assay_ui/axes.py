@@ -10,8 +10,8 @@ from markupsafe import Markup
 #: Size of a chart, and the margins of its drawing, in units of its `viewBox`.
 WIDTH = 960
 LEFT, RIGHT, TOP, BOTTOM = 52, 8, 10, 22
-#: Room that half a label of a time takes, in the same units.
-_HALF_LABEL = 40
+#: Room that a label of a time takes, in the same units. One that is so near to the end of the axis ends at its place.
+_LABEL = 90
 _MINUTE_MS, _HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 #: Distances between the times of an axis, in milliseconds. Longer ones are the last, doubled.
 _STEPS_MS = (
@@ -89,10 +89,10 @@ def time_axis(first: float, last: float, x: Scale, height: int) -> Markup:
     step, places = time_ticks(first, last) if last - first > 1 else (DAY_MS, [first])
     return Markup("").join(
         Markup(
-            '<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/><text class="time" x="{0:.1f}" y="{3}" text-anchor="{4}">{5}</text>'
+            '<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/><text class="{4}" x="{0:.1f}" y="{3}">{5}</text>'
         ).format(
             x(at), height - BOTTOM, height - BOTTOM + 4, height - 6,
-            "end" if x(at) > WIDTH - RIGHT - _HALF_LABEL else "middle", time_label(at, step, last - first),
+            "time last" if x(at) > WIDTH - RIGHT - _LABEL else "time", time_label(at, step, last - first),
         )
         for at in places
     )  # fmt: skip
