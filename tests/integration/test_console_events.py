@@ -438,7 +438,9 @@ def test_an_event_that_is_not_there_says_which_reason(migrated: StoreServer, red
     looking(of(migrated, redis_server), look)
 
 
-def test_a_part_of_a_session_leads_to_it_whatever_its_id_is(empty_store: StoreServer, redis_server: RedisServer) -> None:
+def test_a_part_of_a_session_leads_to_it_whatever_its_id_is(
+    empty_store: StoreServer, redis_server: RedisServer
+) -> None:
     part = session_part(session_id="a/b?c#d%25 e")
     fill(empty_store, session_parts=[part])
 

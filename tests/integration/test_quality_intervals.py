@@ -34,8 +34,9 @@ def owner(migrated: StoreServer) -> Iterator[Client]:
     ]
     calibrations = [
         {
-            "calibration_id": str(uuid4()), "calibrated_at": iso(1_750_000_000_000), "project": project, "metric": Metric.FAITHFULNESS.value,
-            "fingerprint": FINGERPRINT, "threshold": 0.9, "labels": 50, "rectifier": CORRECTION.value, "rectifier_variance": 0.2,
+            "calibration_id": str(uuid4()), "calibrated_at": iso(1_750_000_000_000), "project": project,
+            "metric": Metric.FAITHFULNESS.value, "fingerprint": FINGERPRINT, "threshold": 0.9, "labels": 50,
+            "rectifier": CORRECTION.value, "rectifier_variance": 0.2,
         }
         for project in SCORES
     ]  # fmt: skip
@@ -64,7 +65,7 @@ def expected_mean(values: Floats, weights: Floats) -> Estimate:
 
 @pytest.mark.parametrize("project", SCORES)
 def test_a_day_has_the_interval_of_its_mean(owner: Client, project: str) -> None:
-    sql = f"SELECT mean, mean_low, mean_high FROM quality_by_day WHERE project = '{project}'"  # noqa: S608 - a constant
+    sql = f"SELECT mean, mean_low, mean_high FROM quality_by_day WHERE project = '{project}'"
     [found] = owner.query(sql).result_rows
     assert found == pytest.approx(expected_mean(*columns(project)), abs=1e-4)
     assert found[2] - found[1] > 0.05, "few answers cannot prove a mean"
@@ -73,6 +74,6 @@ def test_a_day_has_the_interval_of_its_mean(owner: Client, project: str) -> None
 @pytest.mark.parametrize("project", SCORES)
 def test_a_day_has_the_interval_of_its_corrected_share(owner: Client, project: str) -> None:
     values, weights = columns(project)
-    sql = f"SELECT ppi_rate, ppi_low, ppi_high FROM quality_by_day WHERE project = '{project}'"  # noqa: S608 - a constant
+    sql = f"SELECT ppi_rate, ppi_low, ppi_high FROM quality_by_day WHERE project = '{project}'"
     [found] = owner.query(sql).result_rows
     assert found == pytest.approx(ppi((values >= 0.9).astype(np.float64), CORRECTION, weights), abs=1e-4)

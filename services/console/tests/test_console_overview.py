@@ -36,7 +36,10 @@ def test_a_project_says_what_is_wrong_with_it(
 
 def test_the_worst_project_is_first_whatever_its_traffic() -> None:
     critical, lossy = Open("critical", 1, 0, 1), {"lossy": 20, "quiet": 1}
-    projects = [Traffic(name, events=events) for name, events in (("busy", 9999), ("quiet", 900), ("lossy", 90), ("critical", 9))]
+    projects = [
+        Traffic(name, events=events)
+        for name, events in (("busy", 9999), ("quiet", 900), ("lossy", 90), ("critical", 9))
+    ]
     rows = [row(each, None, critical if each.project == "critical" else None, lossy) for each in projects]
     assert [each.name for each in sorted(rows, key=badness)] == ["critical", "lossy", "quiet", "busy"]
 

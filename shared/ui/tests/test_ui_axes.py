@@ -28,7 +28,9 @@ def at(text: str) -> float:
 )
 def test_a_label_stands_at_the_time_that_it_names(first: str, last: str, labels: list[str]) -> None:
     x = time_scale(at(first), at(last))
-    drawn = re.findall(r'<text class="time(?: last)?" x="([^"]+)"[^>]*>([^<]+)<', time_axis(at(first), at(last), x, 100))
+    drawn = re.findall(
+        r'<text class="time(?: last)?" x="([^"]+)"[^>]*>([^<]+)<', time_axis(at(first), at(last), x, 100)
+    )
     assert [label for _, label in drawn] == labels
     for place, label in drawn:
         day, _, clock = label.rpartition(" ") if ":" in label else (label, "", "00:00")
