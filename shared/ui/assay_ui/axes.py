@@ -66,7 +66,10 @@ def time_label(at_ms: float, step_ms: float, span_ms: float) -> str:
 
 
 def time_ticks(first: float, last: float) -> tuple[int, Sequence[float]]:
-    """Return a step, and at most five of its multiples between two times, in Unix ms: a date stands where its day begins."""
+    """Return a step, and at most five of its multiples between two times, in Unix ms.
+
+    A date stands where its day begins.
+    """
     for step in chain(_STEPS_MS, (28 * DAY_MS << doubled for doubled in count(1))):
         places = range(ceil(first / step) * step, floor(last) + 1, step)
         if len(places) <= 5:  # more would touch each other on a phone
