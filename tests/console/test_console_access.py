@@ -305,7 +305,7 @@ def behind_proxy(migrated: StoreServer, tmp_path_factory: pytest.TempPathFactory
     settings = {
         "ASSAY_CONSOLE_AUTH": "proxy",
         "ASSAY_CONSOLE_PROXY_SECRET": PROXY_SECRET,
-        "ASSAY_CONSOLE_LABELLER_GROUPS": "reviewers",
+        "ASSAY_CONSOLE_LABELLER_GROUPS": "reviewers, Prüfer",
         "ASSAY_CONSOLE_OPERATOR_GROUPS": "oncall, admins",
     }
     with running_console(tmp_path_factory.mktemp("proxy"), migrated, **settings) as running:
@@ -330,6 +330,12 @@ def test_groups_decide_the_role(behind_proxy: Console, groups: str, role: str) -
     page = behind_proxy.get("/alerts", role=None, **named("jo@example.com", groups))
     assert page.status == 200
     assert f"jo@example.com, {role}" in page.text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_names_and_groups_with_umlauts_are_understood(behind_proxy: Console, encoding: str) -> None:
+    sent = named(*(text.encode(encoding).decode("latin-1") for text in ("Jörg Müller", "Prüfer")))
+    assert "Jörg Müller, labeller" in behind_proxy.get("/alerts", role=None, **sent).text
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,19 @@ def test_an_event_is_read_by_its_id(client: Client, shop: Shop) -> None:
     assert client.document("event", event_id=shop.rows.answer).model_dump_json().count(shop.rows.answer)
 
 
+def test_each_thing_is_read_by_what_its_path_names(client: Client, shop: Shop) -> None:
+    base, change = shop.rows.runs
+    named = {
+        "alert": {"alert_id": shop.rows.alert},
+        "session": {"session_id": shop.rows.session},
+        "dataset": {"name": shop.rows.dataset},
+        "run": {"run_id": base},
+        "case": {"case_id": shop.rows.case, "base": base, "change": change},
+    }
+    for name, parameters in named.items():
+        assert type(client.document(name, **parameters)) is next(each for each in PAGES if each.name == name).document
+
+
 @pytest.mark.parametrize("parameters", [{"t": "30d"}, {"t": "30d", "q": "no event has this text"}])
 def test_a_key_of_one_project_learns_nothing_of_other_projects(client: Client, parameters: dict[str, str]) -> None:
     document = client.document("events", **parameters).model_dump()

@@ -26,6 +26,7 @@ from tests.support.sample_rows import (
     lines,
     score,
     server_event,
+    session_part,
     tool_call,
 )
 from tests.support.store import StoreServer, refresh_rollups
@@ -435,6 +436,20 @@ def test_an_event_that_is_not_there_says_which_reason(migrated: StoreServer, red
         assert (await pages.json(f"/events/{old}", 404))["missing"]["reason"] == "expired"
 
     looking(of(migrated, redis_server), look)
+
+
+def test_a_part_of_a_session_leads_to_it_whatever_its_id_is(
+    empty_store: StoreServer, redis_server: RedisServer
+) -> None:
+    part = session_part(session_id="a/b?c#d%25 e")
+    fill(empty_store, session_parts=[part])
+
+    async def look(pages: Pages) -> None:
+        document = await pages.json(f"/events/{part['event_id']}", 404)
+        session = await pages.json(document["missing"]["session"].replace("/s/", "/sessions/", 1))
+        assert session["session_id"] == part["session_id"]
+
+    looking(of(empty_store, redis_server), look)
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -45,7 +45,7 @@ class Client:
         # A proxy of the environment would learn the key.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
-    def document(self, name: str, **parameters: str) -> Any:
+    def document(self, name: str, /, **parameters: str) -> Any:
         """Return the document of a page, such as `overview`, as its pydantic model.
 
         Parameters are those of the page's URL; those in its path are required, as `event_id` of `event`.

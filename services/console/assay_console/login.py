@@ -40,7 +40,7 @@ class Proxy:
             return None
         given = request.headers.get("x-assay-proxy-secret", "")
         # One header that is sent twice would be two opinions on who asks.
-        names = request.headers.getlist(self.user_header)
+        names = _texts(request, self.user_header)
         if (
             not any(address in network for network in self.addresses)
             or not hmac.compare_digest(given.encode(), self.secret.encode())
@@ -48,9 +48,20 @@ class Proxy:
             or not 0 < len(names[0]) <= _NAME_MAX
         ):
             return None
-        groups = words(",".join(request.headers.getlist(self.groups_header)))
+        groups = words(",".join(_texts(request, self.groups_header)))
         role = Role.OPERATOR if groups & self.operators else Role.LABELLER if groups & self.labellers else Role.VIEWER
         return Person(names[0], role)
+
+
+def _texts(request: HTTPConnection, header: str) -> list[str]:
+    """Return the values of a header. Proxies send names in UTF-8, which the server takes for Latin-1."""
+    found = []
+    for value in request.headers.getlist(header):
+        try:
+            found.append(value.encode("latin-1").decode())
+        except UnicodeDecodeError:
+            found.append(value)
+    return found
 
 
 def words(text: str) -> frozenset[str]:

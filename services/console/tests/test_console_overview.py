@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from assay_console.page import Panel
-from assay_console.views.overview import facts, row
+from assay_console.views.overview import badness, facts, row
 from assay_operations.overview.flow import FlowHistory, Hop
 from assay_operations.overview.stored import Open, Quality, Stored, Traffic
 from assay_operations.overview.verdict import verdict
@@ -32,6 +32,16 @@ def test_a_project_says_what_is_wrong_with_it(
 ) -> None:
     found = row(traffic, None, opened, lost)
     assert (found.state, found.why) == (state, why)
+
+
+def test_the_worst_project_is_first_whatever_its_traffic() -> None:
+    critical, lossy = Open("critical", 1, 0, 1), {"lossy": 20, "quiet": 1}
+    projects = [
+        Traffic(name, events=events)
+        for name, events in (("busy", 9999), ("quiet", 900), ("lossy", 90), ("critical", 9))
+    ]
+    rows = [row(each, None, critical if each.project == "critical" else None, lossy) for each in projects]
+    assert [each.name for each in sorted(rows, key=badness)] == ["critical", "lossy", "quiet", "busy"]
 
 
 def test_events_that_only_the_minutes_have_are_said_to_be_counted_soon() -> None:

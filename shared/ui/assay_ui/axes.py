@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import chain, count
 from math import ceil, floor, isfinite, log10
 
 from markupsafe import Markup
@@ -9,7 +10,16 @@ from markupsafe import Markup
 #: Size of a chart, and the margins of its drawing, in units of its `viewBox`.
 WIDTH = 960
 LEFT, RIGHT, TOP, BOTTOM = 52, 8, 10, 22
-_DAY_MS = 86_400_000
+#: Room that a label of a time takes, in the same units. One that is so near to the end of the axis ends at its place.
+_LABEL = 90
+_MINUTE_MS, _HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
+#: Distances between the times of an axis, in milliseconds. Longer ones are the last, doubled.
+_STEPS_MS = (
+    *(seconds * 1000 for seconds in (1, 2, 5, 10, 30)),
+    *(minutes * _MINUTE_MS for minutes in (1, 2, 5, 10, 15, 30)),
+    *(hours * _HOUR_MS for hours in (1, 2, 3, 6, 12)),
+    *(days * DAY_MS for days in (1, 2, 4, 7, 14, 28)),
+)
 
 
 class Scale:
@@ -46,12 +56,25 @@ def ticks(low: float, high: float, about: int = 4) -> list[float]:
     return [round(place * step, 12) for place in range(first, floor(high / step + 1e-9) + 1)]
 
 
-def time_label(at_ms: float, span_ms: float) -> str:
-    """Format a time as precisely as a range of this length needs, UTC."""
+def time_label(at_ms: float, step_ms: float, span_ms: float) -> str:
+    """Format a time as precisely as times this far apart need, in a range of this length, UTC."""
     at = datetime.fromtimestamp(at_ms / 1000, UTC)
-    if span_ms > 3 * _DAY_MS:
+    if step_ms >= DAY_MS:
         return f"{at:%m-%d}"
-    return f"{at:%m-%d %H:%M}" if span_ms > _DAY_MS else f"{at:%H:%M}" if span_ms > 1_800_000 else f"{at:%H:%M:%S}"
+    clock = f"{at:%H:%M}" if step_ms >= _MINUTE_MS else f"{at:%H:%M:%S}"
+    return f"{at:%m-%d} {clock}" if span_ms > DAY_MS else clock
+
+
+def time_ticks(first: float, last: float) -> tuple[int, Sequence[float]]:
+    """Return a step, and at most five of its multiples between two times, in Unix ms.
+
+    A date stands where its day begins.
+    """
+    for step in chain(_STEPS_MS, (28 * DAY_MS << doubled for doubled in count(1))):
+        places = range(ceil(first / step) * step, floor(last) + 1, step)
+        if len(places) <= 5:  # more would touch each other on a phone
+            return step, places
+    raise AssertionError
 
 
 def grid(values: Sequence[float], y: Scale) -> Markup:
@@ -65,15 +88,16 @@ def grid(values: Sequence[float], y: Scale) -> Markup:
 
 
 def time_axis(first: float, last: float, x: Scale, height: int) -> Markup:
-    """Draw five times below the drawing, from the first to the last (Unix ms)."""
-    places = [first + (last - first) * share for share in (0, 0.25, 0.5, 0.75, 1)]
-    anchors = ("start", "middle", "middle", "middle", "end")
-    return Markup("").join(
-        Markup('<text class="time" x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
-            x(at), height - 6, anchor, time_label(at, last - first)
+    """Draw round times below the drawing, each with a mark at its place (Unix ms)."""
+    step, places = time_ticks(first, last) if last - first > 1 else (DAY_MS, [first])
+    drawn = []
+    for at in places:
+        name = 'class="time last"' if x(at) > WIDTH - RIGHT - _LABEL else 'class="time"'
+        drawn.append(
+            f'<line class="grid" x1="{x(at):.1f}" x2="{x(at):.1f}" y1="{height - BOTTOM}" y2="{height - BOTTOM + 4}"/>'
+            f'<text {name} x="{x(at):.1f}" y="{height - 6}">{time_label(at, step, last - first)}</text>'
         )
-        for at, anchor in zip(places, anchors, strict=True)
-    )
+    return Markup("".join(drawn))  # noqa: S704  # numbers and times
 
 
 def _short(value: float) -> str:

@@ -7,11 +7,13 @@ a `<details>` with the numbers as a table. `static/console.js` adds the crosshai
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from markupsafe import Markup, escape
 
 from assay_ui.axes import (
     BOTTOM,
+    DAY_MS,
     LEFT,
     RIGHT,
     TOP,
@@ -111,7 +113,7 @@ def bars(
                 )
                 bottom = edge
         words = ", ".join(f"{row.name} {number(row.values[place])}" for row in series if row.values[place])
-        label = escape(f"{time_label(start, last - first)}: {words}{unit}")
+        label = escape(f"{time_label(start, width_ms, last - first)}: {words}{unit}")
         marks.append(
             f'<g class="mark" data-at="{start:.0f}" data-x="{x(start + width_ms / 2):.1f}" data-label="{label}">'
             f"{''.join(stack)}</g>"
@@ -176,12 +178,14 @@ def band_marks(
 ) -> list[Markup]:
     """Return the marks of a band chart, without the axis of time. At least one point has a mean."""
     values = [each for p in points for each in (p.mean, p.low, p.high, p.baseline) if each is not None]
+    times = [p.at_ms for p in points]
     low, high = min(values), max(values)
     margin = (high - low) * 0.08 or 0.05
     low, high = low - margin, high + margin
     if bounds:
         low, high = max(bounds[0], low), min(bounds[1], high)
     first, last = ends(points)
+    apart = min((later - at for at, later in pairwise(times) if later > at), default=DAY_MS)
     y, x = value_scale(low, high, height), time_scale(first, last)
     parts = [
         Markup('<rect class="shade {}" x="{:.1f}" y="{}" width="{:.1f}" height="{}"><title>{}</title></rect>').format(
@@ -218,7 +222,7 @@ def band_marks(
                 ).format(x(p.at_ms), TOP, height - BOTTOM, visible(p.breaks))
             )
         if p.mean is not None:
-            words = f"{time_label(p.at_ms, last - first)}: {number(p.mean, 3)} [{number(p.low, 3)}, {number(p.high, 3)}], n {p.n:,}"
+            words = f"{time_label(p.at_ms, apart, last - first)}: {number(p.mean, 3)} [{number(p.low, 3)}, {number(p.high, 3)}], n {p.n:,}"
             if p.alert:
                 words += f"; {p.alert.words}"
                 parts.append(

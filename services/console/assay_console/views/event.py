@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import Field
 
@@ -271,7 +272,7 @@ def _absent(found: MissingEvent, ask: Ask) -> Absent:
         )
     session = ""
     if found.reason == "part_of_session":
-        session = link(f"/s/{record.get('session_id', '')}", {"project": record.get("project")})
+        session = link(f"/s/{quote(record.get('session_id', ''), safe='')}", {"project": record.get("project")})
     return Absent(event_id=found.event_id, time=found.time, reason=found.reason, detail=found.detail, session=session)
 
 

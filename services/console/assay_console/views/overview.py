@@ -115,7 +115,7 @@ async def read(ask: Ask) -> Overview:
             row(each, {q.project: q for q in judged.value or ()}.get(each.project), of.get(each.project), lost.value)
             for each in (*found, *(Traffic(name) for name in only_lost if wanted in ("", name)))
         ),
-        key=lambda project: (("bad", "warn", "good", "off").index(project.state), -project.events, project.name),
+        key=badness,
     )
     places = [step(hop, now_s, ask.flow) for hop in steps.value or ()]
     ever = None if stored.value is None else bool(rows) or any(place.newest_age_s for place in places)
@@ -134,6 +134,12 @@ async def read(ask: Ask) -> Overview:
         counted_to=counted.value,
         watermark_at=stored.value.watermark_at if stored.value else None,
     )  # fmt: skip
+
+
+def badness(project: Project) -> tuple[int | str, ...]:
+    """Return the order of rows: a critical alert before losses, many before few. Pure."""
+    state = ("bad", "warn", "good", "off").index(project.state)
+    return state, -project.critical, -(project.lost or 0), -project.warnings, -project.events, project.name
 
 
 def row(each: Traffic, judged: Quality | None, opened: Open | None, lost: dict[str, int] | None) -> Project:
