@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -97,6 +98,21 @@ async def test_the_verdict_is_in_neither_page_nor_document_until_the_answer_is_l
         assert JUDGE in page
         assert "no passage says it" in page
         assert missing(opened["item"]["value"]["verdicts"], page) == []
+
+
+async def test_a_fixed_range_holds_for_the_sample_and_for_the_way_back(settings: Settings, judged: list[str]) -> None:
+    async with console(settings) as pages:
+        before = "project=shop&from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z"
+        document = await pages.json(f"/labels?{before}")
+        assert document["item"]["value"] is None
+        assert document["standing"]["value"]["answers"] == 0
+        times = {"from": "2026-01-01T00:00:00Z", "to": "2100-01-01T00:00:00Z"}
+        page = await pages.html(f"/label?project=shop&{urlencode(times)}")
+        for name, value in times.items():
+            assert f'<input type="hidden" name="{name}" value="{value}">' in page
+        target = await give(pages, judged[0], **times)
+        assert target == "/label?project=shop&from=2026-01-01T00%3A00%3A00Z&to=2100-01-01T00%3A00%3A00Z"
+        assert await give(pages, judged[1], t="7d") == "/label?project=shop&t=7d"
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,27 @@ async def test_twenty_cases_saved_over_http_are_exported_and_evaluated(
     assert report["metrics"]["mrr"]["mean"] == 1.0
 
 
+async def test_questions_to_review_are_of_the_range_and_a_saved_case_leads_back_to_them(
+    settings: Settings, owner: Client
+) -> None:
+    first, second = captured(owner, *WORDS[:2])
+    insert_json_rows(
+        owner, "assay_base.candidates", lines([candidate(7, days_old=3, project="shop", pii_families={})]), 1
+    )
+    async with console(settings) as pages:
+        asked = {"": 3, "&t=30d": 3, "&t=24h": 2, "&from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z": 0}
+        for times, number in asked.items():
+            assert len((await pages.json(f"/review?project=shop{times}"))["queue"]["value"]) == number, times
+        page = await pages.html("/review?project=shop&scrubbed=1&t=24h")
+        form = page.partition('action="/datasets/golden/cases"')[2].partition("</form>")[0]
+        for name, value in {"t": "24h", "scrubbed": "1"}.items():
+            assert f'<input type="hidden" name="{name}" value="{value}">' in form
+        answered = await save(pages, first, t="24h", scrubbed="1")
+        assert answered.headers["location"] == "/review?project=shop&t=24h&scrubbed=1"
+        (left,) = (await pages.json("/review?project=shop&t=24h"))["queue"]["value"]
+        assert left["event_id"] == second
+
+
 async def test_a_case_is_ticked_completed_changed_and_retired(settings: Settings, owner: Client) -> None:
     first, second = captured(owner, *WORDS[:2])
     async with console(settings) as pages:

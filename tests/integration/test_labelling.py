@@ -10,6 +10,7 @@ import pytest
 
 from assay_judge.calibration import Confusion
 from assay_operations.errors import OperationError
+from assay_operations.events.filters import Range
 from assay_operations.judging.calibrate import plan_calibration
 from assay_operations.labelling.agreement import (
     agreement,
@@ -86,7 +87,7 @@ def test_the_sample_is_of_scored_base_answers_in_an_order_that_is_the_same_for_e
     keep(owner, answer(103), faithfulness=1.0, stored=False)
     keep(owner, answer(104, project="shop"), faithfulness=1.0)
     keep(owner, answer(105, days_old=3), faithfulness=1.0)
-    recent = Queue(since_ms=int(time.time() * 1000) - 86_400_000)
+    recent = Queue(span=Range(int(time.time() * 1000) - 86_400_000))
     assert sorted(ids(console, queue=recent)) == sorted(judged)
     assert ids(console, queue=recent) == ids(console, "bob", queue=recent) == ids(console, queue=recent)
     assert ids(console, count=5) == ids(console)[:5]

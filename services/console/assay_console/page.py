@@ -79,6 +79,19 @@ class Parameter:
     prefix: bool = False
 
 
+#: Fields of a form that keep the range of its page, for the way back.
+TIMES = (
+    Parameter("t", "Name of the page's range.", longest=8),
+    Parameter("from", "Start of the page's range, without `t`.", longest=40),
+    Parameter("to", "End of the page's range.", longest=40),
+)
+
+
+def times_in(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the range that a form kept, as parameters of a link."""
+    return {each.name: fields.get(each.name, "") for each in TIMES}
+
+
 @dataclass
 class Cost:
     """Time and rows that a page took from the store."""

@@ -41,10 +41,19 @@ class Scope:
 
     def parameters(self, *, pinned: bool = False) -> dict[str, str]:
         """Return the parameters that keep this scope in a link. `pinned` fixes a range that ends now."""
-        range_ = {"t": self.span} if self.span and not pinned else {"from": self.from_iso, "to": self.to_iso}
-        if range_ == {"t": DEFAULT_RANGE}:
-            range_ = {}
-        return ({"project": self.project} if self.project else {}) | range_
+        times = self.fixed_times if pinned else self.times(DEFAULT_RANGE)
+        return ({"project": self.project} if self.project else {}) | times
+
+    def times(self, default: str) -> dict[str, str]:
+        """Return the parameters that keep the range in links to a page with this default range."""
+        if not self.span:
+            return self.fixed_times
+        return {"t": self.span} if self.span != default else {}
+
+    @property
+    def fixed_times(self) -> dict[str, str]:
+        """Parameters that fix the range, also one that ends now."""
+        return {"from": self.from_iso, "to": self.to_iso}
 
 
 def scope_of(parameters: Mapping[str, str], now_ms: int, default: str = DEFAULT_RANGE) -> Scope:

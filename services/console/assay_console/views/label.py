@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 from datetime import datetime
 
-from assay_console.page import Action, Ask, Document, Done, Page, Panel, Parameter, T
+from assay_console.page import TIMES, Action, Ask, Document, Done, Page, Panel, Parameter, T, times_in
 from assay_console.people import Role
 from assay_console.pieces import SHOWN_CHARS, Text, text_of
 from assay_console.scope import link
 from assay_console.views.label_standing import Standing, standing_of
 from assay_console.views.one_project import project_of
 from assay_operations.errors import OperationError
+from assay_operations.events.filters import Range
 from assay_operations.labelling import standing as standings
 from assay_operations.labelling.queues import (
     DEFAULT_QUEUE,
@@ -26,8 +27,6 @@ from assay_operations.labelling.queues import (
 from assay_operations.labelling.submit import NOTE_CHARS, submit, undo
 from assay_schema.ids import new_event_id
 
-#: Range of the sample if the link names none.
-_SPAN = "30d"
 #: Labels of this person that the page lists, to be taken back.
 _RECENT = 5
 #: Notice after a label was taken back.
@@ -114,7 +113,7 @@ async def read(ask: Ask) -> Label:
     No answer of the store is kept: a label changes it at once.
     """
     project, projects = await project_of(ask)
-    queue = Queue(project or "default", ask.text("queue", DEFAULT_QUEUE), ask.scope.from_ms)
+    queue = Queue(project or "default", ask.text("queue", DEFAULT_QUEUE), Range(ask.scope.from_ms, ask.scope.to_ms))
     found: Panel[Sampled | None] = Panel(state="ready")
     state: Panel[Standing] = Panel(state="ready")
     if project:
@@ -232,9 +231,9 @@ def _queue(fields: Mapping[str, str]) -> Queue:
 
 
 def _back(fields: Mapping[str, str], more: Mapping[str, str] | None = None) -> str:
-    queue, span = _queue(fields), fields.get("t", "")
-    named = {"queue": queue.name if queue.name != DEFAULT_QUEUE else "", "t": span if span != _SPAN else ""}
-    return link("/label", {"project": queue.project}, named, more or {})
+    queue = _queue(fields)
+    named = {"queue": queue.name if queue.name != DEFAULT_QUEUE else ""}
+    return link("/label", {"project": queue.project}, named, times_in(fields), more or {})
 
 
 _QUEUE = Parameter("queue", "Name of the sample; each has its own order.", default=DEFAULT_QUEUE, longest=64)
@@ -242,7 +241,7 @@ _OF = (
     Parameter("project", "Project of the answer.", longest=64),
     _QUEUE,
     Parameter("event_id", "The answer.", longest=36),
-    Parameter("t", "Range of the sample, for the way back.", longest=8),
+    *TIMES,
 )
 PAGE = Page(
     "label",
@@ -256,7 +255,7 @@ PAGE = Page(
         Parameter("item", "Event id of an answer to show, instead of the next one.", longest=36),
         Parameter("full", "1: whole texts.", ("1",)),
     ),
-    span=_SPAN,
+    span="30d",
     by_project=True,
     key="b",
     api="/labels",

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from assay_console.page import Action, Ask, Document, Done, Form, Page, Panel, Parameter
+from assay_console.page import TIMES, Action, Ask, Document, Done, Form, Page, Panel, Parameter, times_in
 from assay_console.people import Role
 from assay_console.pieces import SHOWN_CHARS, Text, text_of
 from assay_console.scope import link
@@ -112,7 +112,7 @@ async def read(ask: Ask) -> ReviewPage:
     if project:
         candidates, cases, stored = await asyncio.gather(
             ask.panel(
-                review_candidates, project=project, dataset=dataset, days=_days(ask),
+                review_candidates, project=project, dataset=dataset, span=_span(ask),
                 negative_only=bool(ask.text("negative")), include_scrubbed=bool(ask.text("scrubbed")),
             ),
             _cases(ask, project, dataset),
@@ -182,9 +182,11 @@ def questions_of(found: Rows, known: Collection[str | None], *, with_scrubbed: b
     )
 
 
-def _days(ask: Ask) -> int:
-    """Return the days of the range, at least one: candidates are chosen from the newest rows."""
-    return max(1, round((ask.scope.to_ms - ask.scope.from_ms) / 86_400_000))
+def _span(ask: Ask) -> Range:
+    """Return the range that questions are chosen from. One that ends now begins with a minute: the next request asks the same."""
+    if ask.scope.span:
+        return Range(ask.scope.from_ms // 60_000 * 60_000)
+    return Range(ask.scope.from_ms, ask.scope.to_ms)
 
 
 def _queued(each: Candidate) -> Queued:
@@ -274,7 +276,12 @@ def with_sent(current: Current, sent: Mapping[str, str]) -> Current:
 
 def _form_parameters(ask: Ask, sent: Mapping[str, str]) -> dict[str, str]:
     names = {"project": sent.get("project", ""), "event": sent.get("event_id", ""), "dataset": ask.path["name"]}
-    return {name: value for name, value in names.items() if value}
+    return {name: value for name, value in (names | _place(sent)).items() if value}
+
+
+def _place(sent: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters that lead back to the same questions."""
+    return times_in(sent) | {each.name: sent.get(each.name, "") for each in _PLACE}
 
 
 async def save(ask: Ask, fields: Mapping[str, str]) -> Done:
@@ -306,7 +313,7 @@ async def save(ask: Ask, fields: Mapping[str, str]) -> Done:
         inclusion_probability=_probability(fields.get("inclusion_probability") or "1"),
         base_version=(_integers("base_version", fields.get("base_version", "")) or [0])[0],
     )  # fmt: skip
-    following = link("/review", {"project": project, "dataset": dataset if dataset != _DATASET else ""})
+    following = link("/review", {"project": project, "dataset": dataset if dataset != _DATASET else ""}, _place(fields))
     return Done(following, "\n".join([saved.event_id or "", *await _unknown(ask, project, typed)]))
 
 
@@ -340,6 +347,11 @@ def _probability(text: str) -> float:
         raise OperationError("invalid", "inclusion_probability: not a number") from None
 
 
+_PLACE = (
+    Parameter("negative", "1: only questions with negative feedback.", ("1",)),
+    Parameter("scrubbed", "1: also questions of which personal data was removed.", ("1",)),
+    Parameter("q", "Part of the question, in any case: searches all captured retrievals of the range.", longest=1_000),
+)
 PAGE = Page(
     "review",
     "/review",
@@ -352,11 +364,7 @@ PAGE = Page(
         Parameter(
             "event", "Event id of a retrieval, or of an answer of one; without it the first question.", longest=36
         ),
-        Parameter("negative", "1: only questions with negative feedback.", ("1",)),
-        Parameter("scrubbed", "1: also questions of which personal data was removed.", ("1",)),
-        Parameter(
-            "q", "Part of the question, in any case: searches all captured retrievals of the range.", longest=1_000
-        ),
+        *_PLACE,
         Parameter("full", "`1`: texts of documents in full length.", ("1",)),
     ),
     span="30d",
@@ -370,6 +378,8 @@ SAVE = Action(
     Role.LABELLER,
     save,
     (
+        *TIMES,
+        *_PLACE,
         Parameter("project", "Project of the retrieval.", longest=64),
         Parameter("event_id", "The retrieval.", longest=36),
         Parameter("ranks", "Ranks of expected documents in the retrieved list, separated by commas.", longest=100_000),

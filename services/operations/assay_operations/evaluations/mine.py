@@ -1,5 +1,6 @@
 """Mine golden cases from rows of production."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.files import rows_of
+from assay_operations.events.filters import Range
 from assay_operations.time_bounds import duration_ms
 
 if TYPE_CHECKING:
@@ -37,7 +39,8 @@ def miner_of_store(data: Path, since: str, project: str, rows: int, *, include_s
 
     miner = Miner(include_scrubbed=include_scrubbed)
     with open_store(settings_for("sre", data).store) as client:
-        read_rows(client, miner, duration_ms(since, "--since"), project, rows)
+        span = Range(max(0, time.time_ns() // 1_000_000 - duration_ms(since, "--since")))
+        read_rows(client, miner, span, project, rows)
     return miner
 
 
@@ -72,27 +75,26 @@ def _scrubbed(row: dict[str, Any], scrubber: Any) -> dict[str, Any]:
     return row | {"query": scrubber.scrub(query).text} if isinstance(query, str) else row
 
 
-def read_rows(client: "Client", miner: "Miner", since_ms: int, project: str, rows: int) -> None:
-    """Read the newest rows of the store, at most `rows` of each kind."""
+def read_rows(client: "Client", miner: "Miner", span: Range, project: str, rows: int) -> None:
+    """Read the newest rows of the range, at most `rows` of each kind."""
     for view, columns in _READ.items():
-        for row in _rows(client, view, columns, since_ms, project, rows):
+        for row in _rows(client, view, columns, span, project, rows):
             if view == "answers":
                 row["citations"] = [{"context_id": name} for name in row.pop("cited")]
                 row["contexts"] = [{"id": name} for name in row.pop("context_ids")]
             miner.add(row)
 
 
-def _rows(
-    client: "Client", view: str, columns: str, since_ms: int, project: str, rows: int
-) -> Iterator[dict[str, Any]]:
+def _rows(client: "Client", view: str, columns: str, span: Range, project: str, rows: int) -> Iterator[dict[str, Any]]:
     of_project = " AND project = {project:String}" if project else ""
     query = (
         f"SELECT {columns} FROM {view}"  # noqa: S608  # constants
-        " WHERE event_time >= fromUnixTimestamp64Milli(toUnixTimestamp64Milli(now64(3)) - {since:Int64}, 'UTC')"
+        " WHERE event_time >= fromUnixTimestamp64Milli({from:Int64}, 'UTC')"
+        " AND event_time < fromUnixTimestamp64Milli({to:Int64}, 'UTC')"
         f"{of_project} ORDER BY event_time DESC LIMIT {{rows:UInt64}}"
     )
     with client.query_row_block_stream(
-        query, parameters={"since": since_ms, "project": project, "rows": rows}
+        query, parameters={"from": span.from_ms, "to": span.to_ms, "project": project, "rows": rows}
     ) as stream:
         names = stream.source.column_names
         for block in stream:

@@ -5,14 +5,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from assay_operations.evaluations.mine import mine, read_rows
+from assay_operations.events.filters import Range
 from assay_operations.golden.datasets import cases_of, in_file_form
 from assay_operations.time_bounds import utc
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client as Store
 
-#: Days of traffic, and rows of each kind, that candidates are chosen from.
-DAYS, ROWS = 30, 5_000
+#: Rows of each kind, the newest of the range, that candidates are chosen from.
+ROWS = 5_000
 #: Cosine from which on two questions count as one, as for `assay dataset mine`.
 ALIKE = 0.95
 
@@ -55,7 +56,7 @@ def review_candidates(
     project: str,
     dataset: str,
     limit: int = 50,
-    days: int = DAYS,
+    span: Range = Range(),  # noqa: B008 - it never changes
     rows: int = ROWS,
     negative_only: bool = False,
     include_scrubbed: bool = False,
@@ -69,7 +70,7 @@ def review_candidates(
 
     saved = [replace(case, retired=False) for case in cases_of(store, project, dataset, with_retired=True)]
     miner = Miner(include_scrubbed=include_scrubbed)
-    read_rows(store, miner, days * 86_400_000, project, rows)
+    read_rows(store, miner, span, project, rows)
     known = in_file_form(saved) if saved else None
     mined, _ = mine(miner, limit, known=known, alike=ALIKE, negative_only=negative_only)
     drawn = [each for each in mined.drawn if each.question.event_id]

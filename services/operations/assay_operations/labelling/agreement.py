@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _LABELS = """
 SELECT toString(event_id), labeller, label, labelled_at FROM labels
 WHERE project = {project:String} AND queue = {queue:String} AND event_time >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')
+    AND event_time < fromUnixTimestamp64Milli({until:Int64}, 'UTC')
 ORDER BY event_id, labeller
 """
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from assay_operations.actor import NAME_CHARS
 from assay_operations.errors import OperationError
-from assay_operations.events.filters import OPEN_END_MS
+from assay_operations.events.filters import OPEN_END_MS, Range
 from assay_operations.events.rows import from_unix_ms
 from assay_operations.time_bounds import utc
 from assay_schema.ids import event_ms
@@ -29,6 +29,7 @@ JUDGED = """
     SELECT DISTINCT event_id FROM scores
     WHERE project = {project:String} AND base AND status = 'scored' AND session_id IS NULL
         AND event_time >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')
+        AND event_time < fromUnixTimestamp64Milli({until:Int64}, 'UTC')
 """
 
 #: The hash of queue and event is the order: it is random, and the same for everybody.
@@ -80,12 +81,12 @@ class Queue:
     Attributes:
         project: project of the answers.
         name: name of the sample; each has an order of its answers that depends on nothing else.
-        since_ms: Unix milliseconds; older answers are not in the sample.
+        span: times of the answers in the sample.
     """
 
     project: str = "default"
     name: str = DEFAULT_QUEUE
-    since_ms: int = 0
+    span: Range = Range()  # noqa: RUF009 - it never changes
 
     def __post_init__(self) -> None:
         checked_name(self.project, "project")
@@ -94,7 +95,7 @@ class Queue:
     @property
     def parameters(self) -> dict[str, Any]:
         """Parameters of queries."""
-        return {"project": self.project, "queue": self.name, "since": self.since_ms}
+        return {"project": self.project, "queue": self.name, "since": self.span.from_ms, "until": self.span.to_ms}
 
 
 @dataclass(frozen=True)
