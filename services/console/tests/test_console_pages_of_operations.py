@@ -8,7 +8,7 @@ import pytest
 
 from assay_console import drawings
 from assay_console.page import Panel
-from assay_console.views.arrivals import QUIET_S, quiet_s, told, told_outside
+from assay_console.views.arrivals import QUIET_S, Refused, quiet_s, told, told_outside
 from assay_console.views.health import summary
 from assay_console.views.overview import Service
 from assay_console.views.quality import Watched, blind, detector_of, why_nothing
@@ -47,19 +47,20 @@ def test_the_sentence_says_whether_events_arrive(
 
 @pytest.mark.parametrize("found", [[STORED], []])
 def test_the_sentence_names_what_never_reached_the_log(found: list[Arrival]) -> None:
-    outside = told_outside(
-        [
-            Refusal("event", "", "project_forbidden", "", 2),
-            Refusal("event", "", "literal_error", "", 1),
-            Refusal("login", "", "WRONGPASS", "", 1),
-        ]
-    )
+    refused = [
+        Refused(of=Refusal("event", "", "project_forbidden", "", 2), per_minute=None),
+        Refused(of=Refusal("event", "", "literal_error", "", 1), per_minute=0.0),
+        Refused(of=Refusal("login", "", "WRONGPASS", "", 1), per_minute=0.0),
+    ]
+    outside = told_outside(refused)
     assert (
         outside
         == " Since they started, the gateway and Redis refused 3 events and 1 login of all producers: see below."
     )
     assert told(found, [], None, "", now=NOW, outside=outside)[1].endswith(outside)
     assert told_outside([]) == ""
+    rising = refused[0].model_copy(update={"per_minute": 0.5})
+    assert "of all producers; more are being refused now: see below." in told_outside([rising, *refused[1:]])
 
 
 def test_events_that_arrive_while_others_are_refused_are_not_green() -> None:

@@ -29,6 +29,9 @@ from assay_ui.axes import (
 )
 from assay_ui.formats import NONE, number, visible
 
+#: The shape of a state of an alert, so that it is not said by colour alone.
+_SHAPES = {"critical": "▲", "warn": "◆", "recovering": "●"}
+
 
 @dataclass(frozen=True)
 class Series:
@@ -188,12 +191,16 @@ def band_marks(
     apart = min((later - at for at, later in pairwise(times) if later > at), default=DAY_MS)
     y, x = value_scale(low, high, height), time_scale(first, last)
     parts = [
-        Markup('<rect class="shade {}" x="{:.1f}" y="{}" width="{:.1f}" height="{}"><title>{}</title></rect>').format(
-            each.kind, x(max(first, each.from_ms)), TOP, max(2.0, x(min(last, each.to_ms)) - x(max(first, each.from_ms))),
-            height - TOP - BOTTOM, visible(each.label),
+        Markup(
+            '<rect class="shade {0}" x="{1:.1f}" y="{2}" width="{3:.1f}" height="{4}"><title>{5}</title></rect>'
+            '<text class="shape {0}" x="{1:.1f}" y="{2}">{6}</text>'
+        ).format(
+            each.kind, start, TOP, max(2.0, x(min(last, each.to_ms)) - start), height - TOP - BOTTOM, visible(each.label),
+            _SHAPES.get(each.kind, ""),
         )
         for each in shades
         if each.to_ms >= first and each.from_ms <= last
+        for start in (x(max(first, each.from_ms)),)
     ]  # fmt: skip
     parts.append(grid(ticks(low, high), y))
     for run in _runs(points):

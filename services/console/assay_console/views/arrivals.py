@@ -31,10 +31,17 @@ class Timed(Document):
     to_store_ms: float | None
 
 
+class Refused(Document):
+    """A reason for refusals; `per_minute` is how fast its count rose lately, None before this console knows it."""
+
+    of: Refusal
+    per_minute: float | None
+
+
 class Outside(Document):
     """Refusals of the gateway and of Redis since they started, of all producers: none reached the log."""
 
-    found: list[Refusal]
+    found: list[Refused]
     #: Since when the gateway counts, or why it is not known what it refused.
     gateway_since: datetime | None
     gateway_note: str
@@ -98,7 +105,7 @@ async def read(ask: Ask) -> Arrivals:
     )
     return Arrivals(
         service=service,
-        state=state,
+        state="warn" if state == "good" and _rises(outside.found) else state,
         sentence=sentence,
         quiet=quiet_s(found, now) > QUIET_S,
         clock=clock_note(found),
@@ -116,8 +123,13 @@ async def read(ask: Ask) -> Arrivals:
 async def refused_outside(ask: Ask) -> Outside:
     """Ask the gateway and Redis what they refused, at the same time."""
     logins, (gateway, note) = await asyncio.gather(redis_panel(refused_logins(ask.redis)), _refused_by_gateway(ask))
+    now_s = time.time()
     return Outside(
-        found=[*(gateway.found if gateway else ()), *(logins.value or ())],
+        found=[
+            Refused(of=each, per_minute=None if rate is None else rate * 60)
+            for each in (*(gateway.found if gateway else ()), *(logins.value or ()))
+            for rate in (ask.flow.rate(f"refused {each.what} {each.path} {each.reason}", now_s, each.count),)
+        ],
         gateway_since=gateway.since if gateway else None,
         gateway_note=note,
         logins_note=logins.message,
@@ -145,14 +157,23 @@ async def _refused_by_gateway(ask: Ask) -> tuple[GatewayRefusals | None, str]:
     return found, ""
 
 
-def told_outside(found: Sequence[Refusal]) -> str:
+def told_outside(found: Sequence[Refused]) -> str:
     """Say in a sentence what never reached the log; empty if nothing is known. Pure."""
     counts: dict[str, int] = {}
     for each in found:
-        counts[each.what] = counts.get(each.what, 0) + each.count
+        counts[each.of.what] = counts.get(each.of.what, 0) + each.of.count
     parts = [f"{count:,} {what}{'' if count == 1 else 's'}" for what, count in counts.items()]
     words = " and ".join(", ".join(parts).rsplit(", ", 1))
-    return f" Since they started, the gateway and Redis refused {words} of all producers: see below." if words else ""
+    more = "; more are being refused now" if _rises(found) else ""
+    return (
+        f" Since they started, the gateway and Redis refused {words} of all producers{more}: see below."
+        if words
+        else ""
+    )
+
+
+def _rises(found: Sequence[Refused]) -> bool:
+    return any(each.per_minute for each in found)
 
 
 def quiet_s(found: Sequence[Arrival], now: datetime) -> float:
