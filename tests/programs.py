@@ -14,6 +14,7 @@ DEBIAN = {
     ("cc",): "build-essential",
     ("jq",): "jq",
     ("openssl",): "openssl",
+    ("nginx",): "nginx-light",
 }
 
 #: Coding agents that Debian has no package of, and the npm package of each. Tests with them run where they are installed.
