@@ -149,13 +149,14 @@ def test_every_event_of_a_session_is_read_whenever_it_happened_was_made_or_arriv
         "feedback": feedback(5, session_id="s", occurred_at=iso(NOW_MS - 4 * DAY_MS), text="the newest id"),
     }  # fmt: skip
     for table, row in made.items():
-        store(owner, table, row)
+        store(owner, table, row, row)  # a copy is not another event
     store(owner, "tool_calls", tool_call(9, session_id="other"))
 
     def texts(**options: Any) -> list[str]:
         [row] = sessions_of_id(Queries(owner), "s", "")
         return [each.text for each in captured_events(owner, row, **options).rows]
 
+    assert [row["tools"] for row in sessions_of_id(Queries(owner), "s", "")] == [1]
     assert texts() == ["backfilled", "the newest id", "started", "in between", "clock ahead"]
     assert texts(page=2, limit=2) == ["started", "in between"]
     late = tool_call(
@@ -177,6 +178,22 @@ def test_events_of_a_session_that_happened_at_once_are_in_the_order_of_their_num
     store(owner, "server_events", server_event(4, days_old=4, session_id="s", occurred_at=at, seq=0, message="started"))
     [row] = sessions_of_id(Queries(owner), "s", "")
     assert [each.text for each in captured_events(owner, row).rows] == ["started", "call 1", "call 2", "call 3"]
+
+
+def test_a_session_of_one_day_reads_few_of_the_calls_of_other_days(owner: Client) -> None:
+    """Blocks that end in another project than they begin in have keys around those of all days."""
+    owner.database = "assay"
+    for day in range(10):
+        calls = [
+            tool_call(number, days_old=day, project=f"p{project}", session_id=f"{day}-{project}-{number // 40}")
+            for project in range(5)
+            for number in range(400)
+        ]
+        store(owner, "tool_calls", *calls)
+    queries = Queries(owner)
+    [row] = sessions_of_id(queries, "3-2-5", "")
+    assert (row["tools"], captured_events(owner, row).total) == (40, 40)
+    assert queries.rows_read <= 4_000, f"{queries.rows_read} of 20,000 rows"
 
 
 def test_the_scores_of_a_session_are_found_wherever_its_answers_are(owner: Client) -> None:

@@ -37,10 +37,10 @@ class CapturedEvents:
 def captured_events(
     client: "Client", row: Mapping[str, Any], *, failed: bool = False, page: int = 1, limit: int = 200
 ) -> CapturedEvents:
-    """Return a page of the events of a session by its row, as `summaries_of` has it: by the time they happened, then by `seq`.
+    """Return a page of a session's events by the time they happened, then by `seq`.
 
-    An event that is stored after the row was read may be missing. `failed`: only tool calls that ended in an error or were refused.
-    Raises `OperationError` for a page that does not exist.
+    `row`: of the session, as `summaries_of` has it. An event that is stored after the row was read may be missing.
+    `failed`: only tool calls that ended in an error or were refused. Raises `OperationError` for a page that does not exist.
     """
     queries, project = Queries(client), str(row["project"])
     kinds = [kind for kind in SOURCES if kind in row["kinds"] and (kind is Kind.TOOL_CALL or not failed)]
