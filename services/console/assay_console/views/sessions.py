@@ -185,14 +185,7 @@ async def read_one(ask: Ask) -> Session:
     if page > pages:
         raise OperationError("invalid", f"page: {page} is not from 1 to {pages}")
     first, last = summary["first_at"].replace(tzinfo=UTC), summary["last_at"].replace(tzinfo=UTC)
-    events = await ask.store(
-        captured_events,
-        str(summary["project"]),
-        session_id,
-        failed=bool(only),
-        page=_number("events", ask),
-        limit=EVENTS,
-    )
+    events = await ask.store(captured_events, summary, failed=bool(only), page=_number("events", ask), limit=EVENTS)
     audited = [row.event_id for row in events.rows if row.kind in (Kind.TOOL_CALL, Kind.SERVER_EVENT)]
     audit = await ask.panel(in_log, ask.settings.auditor, audited) if audited else None
     return Session(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from assay_runtime.store import Client
 
 _MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
-#: Hours that are looked at before days, which reaches back two days from an open end.
+#: Hours that are looked at before days, back from the end of a range, or from now if that is earlier.
 _HOURS_FIRST = 72
 #: A bucket with more events than this is divided into finer ones. Finding the minute reads the rollup's blocks of every project: up to
 #: here, the events of the whole bucket are fewer rows.
@@ -157,7 +157,8 @@ class Bounds:
         found in one query less with 0.
         """
         top = min(upper_ms, self.now_ms + _DAY_MS + _HOUR_MS)
-        hours_from = max(self.span.from_ms, top // _HOUR_MS * _HOUR_MS - hours_first * _HOUR_MS) if hours_first else top
+        newest_ms = min(top, self.now_ms) // _HOUR_MS * _HOUR_MS
+        hours_from = max(self.span.from_ms, newest_ms - hours_first * _HOUR_MS) if hours_first else top
         goal = (matching if counted(self.wanted) is not None else None, rows)
         edge = self._go_back(HOUR, hours_from, top, goal, Edge(self.span.from_ms))
         if not edge.reached and hours_from > self.span.from_ms:

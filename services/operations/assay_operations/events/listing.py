@@ -39,6 +39,8 @@ BUDGET_S = 5.0
 #: The first range of a page has at most about this many rows of the tables; each further one `_WIDEN` times as many.
 _ROWS_FIRST = 50_000
 _WIDEN = 4
+#: Hours whose counts are read first: a page seldom reaches further back.
+_HOURS_FIRST = 24
 #: The same for a range in which nothing is counted.
 _WIDEN_UNCOUNTED = 64
 _HOUR_MS = 3_600_000
@@ -163,7 +165,7 @@ class _Walk:
         bounds = self._bounds
         if bounds.wanted.session_id is not None or bounds.wanted.trace_id is not None:
             return bounds.span.from_ms, False  # an index leads to its events
-        edge = bounds.lower(self.upper_ms, self._limit + 1 - len(self.found), self._rows)
+        edge = bounds.lower(self.upper_ms, self._limit + 1 - len(self.found), self._rows, hours_first=_HOURS_FIRST)
         top = min(self.upper_ms, bounds.now_ms)
         if not edge.rows:
             # Nothing is counted below: nothing is there, or the rollups trail far behind.

@@ -73,19 +73,27 @@ class Queries:
             return self.rows(sql, parameters)
         return recent((sql, repr(parameters)), lambda: self.rows(sql, parameters))
 
-    def named(self, sql: str, parameters: "Mapping[str, Any]") -> list[dict[str, Any]]:
-        """Return the rows of a query by the names of their columns. Raises as `rows`."""
-        answer = self._query(sql, parameters, None)
+    def named(self, sql: str, parameters: "Mapping[str, Any]", *, without: str = "") -> list[dict[str, Any]]:
+        """Return the rows of a query by the names of their columns. Raises as `rows`.
+
+        `without`: a setting of the store to switch off, if the store is new enough to have it.
+        """
+        answer = self._query(sql, parameters, None, {without: 0} if without in self.client.server_settings else {})
         return [dict(zip(answer.column_names, row, strict=True)) for row in answer.result_rows]
 
-    def _query(self, sql: str, parameters: "Mapping[str, Any]", seconds: float | None) -> "QueryResult":
+    def _query(
+        self,
+        sql: str,
+        parameters: "Mapping[str, Any]",
+        seconds: float | None,
+        settings: "Mapping[str, Any] | None" = None,
+    ) -> "QueryResult":
         from clickhouse_connect.driver.exceptions import ClickHouseError
 
-        settings: dict[str, Any] = {}
         if seconds is not None:
             settings = {"max_execution_time": min(max(1, round(seconds)), _SECONDS_MAX), "priority": _PRIORITY}
         try:
-            answer = self.client.query(sql, parameters=dict(parameters), settings=settings)
+            answer = self.client.query(sql, parameters=dict(parameters), settings=dict(settings or {}))
         except ClickHouseError as error:
             raise _failed(error) from error
         with self._counting:

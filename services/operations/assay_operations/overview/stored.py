@@ -13,15 +13,27 @@ HOURS, WEEKS = 24, 4
 #: Days back within which the latest judged day of a project is its quality.
 _QUALITY_DAYS = 7
 
-# The last 24 hours that have begun, and the same hours of the four weeks before.
-_HOURS = """SELECT project, intDiv(ago, 168) AS week, 23 - ago % 168 AS place, sum(counted) AS events
+# The last 24 hours that have begun, and the same hours of the four weeks before; the last ten minutes; the newest event; the watermark.
+# In one query, because each one takes the store some milliseconds.
+_TRAFFIC = """SELECT 'hours' AS of, toString(project) AS project, intDiv(ago, 168) AS week, 23 - ago % 168 AS place, sum(counted) AS events,
+    NULL AS at
 FROM
 (
     SELECT project, events AS counted, dateDiff('hour', hour, toStartOfHour(now('UTC'))) AS ago
     FROM rollup_hour WHERE kind != 'failure' AND hour > toStartOfHour(now('UTC')) - toIntervalHour(4 * 168 + 24)
 )
 WHERE ago >= 0 AND ago % 168 < 24
-GROUP BY project, week, place"""
+GROUP BY project, week, place
+UNION ALL
+SELECT 'minutes', toString(project), 0, 0, sum(events), max(created_at)
+FROM rollup_minute WHERE kind != 'failure' AND minute > toStartOfMinute(now('UTC')) - toIntervalMinute(10)
+GROUP BY project
+UNION ALL
+SELECT 'days', toString(project), 0, 0, 0, max(created_at)
+FROM rollup_day WHERE kind != 'failure' AND day >= today() - 90
+GROUP BY project
+UNION ALL
+SELECT 'watermark', '', 0, 0, 0, updated_at FROM watermark"""
 _TOTALS = """SELECT
     project, sumIf(r.events, kind != 'failure') AS events, sumIf(r.events, kind = 'retrieval') AS retrievals,
     sumIf(r.without_result, kind = 'retrieval') AS without_result, sum(r.pii_events) AS pii,
@@ -33,23 +45,22 @@ _TOTALS = """SELECT
 FROM rollup_hour AS r
 WHERE hour > toStartOfHour(now('UTC')) - toIntervalHour(24)
 GROUP BY project"""
-_RECENT = """SELECT project, sum(events), max(created_at)
-FROM rollup_minute WHERE kind != 'failure' AND minute > toStartOfMinute(now('UTC')) - toIntervalMinute(10)
-GROUP BY project"""
-_NEWEST = (
-    "SELECT project, max(created_at) FROM rollup_day WHERE kind != 'failure' AND day >= today() - 90 GROUP BY project"
-)
 _QUALITY = """SELECT project, metric, day, mean, mean_low, mean_high, n, kappa, labels
 FROM quality_by_day WHERE day > today() - {days:UInt16}
 ORDER BY day DESC, metric = 'faithfulness' DESC, n DESC LIMIT 1 BY project"""
-_OPEN = """SELECT project, countIf(state = 'critical'), countIf(state != 'critical'), countIf(kind LIKE '%drift'),
+# Open episodes, and those of 24 hours that were accepted, which are resolved.
+_OPEN = """SELECT project, countIf(state = 'critical'), countIf(state NOT IN ('critical', 'resolved')),
+    countIf(kind LIKE '%drift' AND state != 'resolved'),
     argMaxIf((ifNull(toString(metric), toString(kind)), since), abs(ifNull(effect, 0)), state = 'critical') AS worst,
-    maxIf(abs(ifNull(effect, 0)), state = 'critical')
-FROM open_episodes GROUP BY project"""
-_ACCEPTED = """SELECT project, uniqExact(alert_id) FROM alerts
-WHERE state = 'resolved' AND at > now() - toIntervalHour(24) AND position(summary, {words:String}) > 0
+    maxIf(abs(ifNull(effect, 0)), state = 'critical'), uniqExactIf(alert_id, state = 'resolved')
+FROM
+(
+    SELECT project, alert_id, state, kind, metric, since, effect FROM open_episodes
+    UNION ALL
+    SELECT project, alert_id, state, kind, metric, since, effect FROM alerts
+    WHERE state = 'resolved' AND at > now() - toIntervalHour(24) AND position(summary, {words:String}) > 0
+)
 GROUP BY project"""
-_WATERMARK = "SELECT updated_at FROM watermark"
 
 
 @dataclass(frozen=True)
@@ -115,28 +126,33 @@ def traffic(client: "Client") -> Stored:
     """Count the events of every project by hour, from rollups."""
     hours: dict[str, list[int]] = {}
     weeks: dict[str, dict[int, list[int]]] = {}
-    for project, week, place, events in client.query(_HOURS).result_rows:
-        if week == 0:
+    recent: dict[str, int] = {}
+    newest: dict[str, datetime] = {}
+    watermark_at = None
+    for of, project, week, place, events, at in client.query(_TRAFFIC).result_rows:
+        if of == "watermark":
+            watermark_at = utc(at)
+        elif of == "hours" and not week:
             hours.setdefault(project, [0] * HOURS)[place] = int(events)
-        else:
+        elif of == "hours":
             weeks.setdefault(project, {}).setdefault(week, [0] * HOURS)[place] = int(events)
+        else:
+            newest[project] = max(utc(at), newest.get(project, utc(at)))
+            recent[project] = recent.get(project, 0) + int(events)
     totals = {row[0]: row[1:] for row in client.query(_TOTALS).result_rows}
-    recent = {row[0]: row[1:] for row in client.query(_RECENT).result_rows}
-    newest = {project: utc(at) for project, at in client.query(_NEWEST).result_rows}
     found = []
-    for project in sorted({*hours, *newest, *recent}):
+    for project in sorted({*hours, *newest}):
         events, retrievals, empty, pii, found_us, answered_us, p95, answer_p95 = totals.get(
             project, (0, 0, 0, 0, {}, {}, 0, 0)
         )
-        latest = [at for at in (newest.get(project), utc(recent[project][1]) if project in recent else None) if at]
         found.append(
             Traffic(
                 project=project,
                 hours=tuple(hours.get(project, [0] * HOURS)),
                 usual=usual(list(weeks.get(project, {}).values())),
                 events=int(events),
-                recent=int(recent[project][0]) if project in recent else 0,
-                newest_at=max(latest, default=None),
+                recent=recent.get(project, 0),
+                newest_at=newest.get(project),
                 retrievals=int(retrievals),
                 without_result=int(empty),
                 pii_events=int(pii),
@@ -144,8 +160,7 @@ def traffic(client: "Client") -> Stored:
                 p95_answer_ms=answer_p95 / 1000 if answered_us else None,
             )
         )
-    moved = client.query(_WATERMARK).result_rows
-    return Stored(tuple(found), utc(moved[0][0]) if moved else None)
+    return Stored(tuple(found), watermark_at)
 
 
 def usual(weeks: list[list[int]]) -> tuple[float, ...]:
@@ -163,13 +178,11 @@ def open_by_project(client: "Client") -> tuple[Open, ...]:
     """Count the open episodes of every project, and those that an operator accepted as normal lately."""
     from assay_drift.messages import ACKNOWLEDGED_BY
 
-    rows = client.query(_ACCEPTED, parameters={"words": ACKNOWLEDGED_BY}).result_rows
-    accepted = {str(project): int(alerts) for project, alerts in rows}
-    found = [
-        Open(str(project), int(critical), int(warnings), int(drift), *_worst(worst), float(effect), accepted.pop(str(project), 0))
-        for project, critical, warnings, drift, worst, effect in client.query(_OPEN).result_rows
-    ]  # fmt: skip
-    return (*found, *(Open(project, 0, 0, 0, accepted=alerts) for project, alerts in accepted.items()))
+    rows = client.query(_OPEN, parameters={"words": ACKNOWLEDGED_BY}).result_rows
+    return tuple(
+        Open(str(project), int(critical), int(warnings), int(drift), *_worst(worst), float(effect), int(accepted))
+        for project, critical, warnings, drift, worst, effect, accepted in rows
+    )
 
 
 def _worst(found: tuple[str, datetime]) -> tuple[str, datetime | None]:

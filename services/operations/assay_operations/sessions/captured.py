@@ -1,5 +1,6 @@
 """The captured events of one session, in the order in which they happened."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -8,15 +9,14 @@ from assay_operations.errors import OperationError
 from assay_operations.events.listing import rows_at, with_verdicts
 from assay_operations.events.position import Position
 from assay_operations.events.queries import Queries
-from assay_operations.events.rows import SOURCES, EventRow
+from assay_operations.events.rows import SOURCES, EventRow, within
+from assay_operations.sessions.summaries import FAILED
 from assay_operations.time_bounds import utc
 from assay_schema.fields import Kind
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client
 
-#: A call that failed, as the session's row counts it.
-_FAILED = "e.status IN ('error', 'refused')"
 _WITH_SEQ = (Kind.TOOL_CALL, Kind.SERVER_EVENT)
 
 
@@ -35,16 +35,20 @@ class CapturedEvents:
 
 
 def captured_events(
-    client: "Client", project: str, session_id: str, *, failed: bool = False, page: int = 1, limit: int = 200
+    client: "Client", row: Mapping[str, Any], *, failed: bool = False, page: int = 1, limit: int = 200
 ) -> CapturedEvents:
     """Return a page of a session's events by the time they happened, then by `seq`.
 
+    `row`: of the session, as `summaries_of` has it. An event that is stored after the row was read may be missing.
     `failed`: only tool calls that ended in an error or were refused. Raises `OperationError` for a page that does not exist.
     """
-    queries = Queries(client)
-    kinds = (Kind.TOOL_CALL,) if failed else tuple(SOURCES)
-    values: dict[str, Any] = {"project": project, "session": session_id, "limit": limit, "offset": (page - 1) * limit}
-    found = queries.rows(_select(kinds, failed=failed), values)
+    queries, project = Queries(client), str(row["project"])
+    kinds = [kind for kind in SOURCES if kind in row["kinds"] and (kind is Kind.TOOL_CALL or not failed)]
+    values = {
+        "project": project, "session": row["session_id"], "limit": limit, "offset": (page - 1) * limit,
+        "low_ms": row["events_from_ms"], "upper_ms": row["events_to_ms"],
+    }  # fmt: skip
+    found = queries.rows(_select(kinds, failed=failed), values) if kinds else []
     if not found and page > 1:
         raise OperationError("invalid", f"events: the session has no page {page} of events")
     keys = [Position(ms, str(event_id), kind, project) for kind, ms, event_id, _, _ in found]
@@ -60,13 +64,18 @@ def _at(row: EventRow, happened: datetime) -> EventRow:
     return replace(row, time=happened)
 
 
-def _select(kinds: tuple[Kind, ...], *, failed: bool) -> str:
-    # Without bounds of time: the index of session_id leads to the events, and a backfill happened long before its ids were made.
-    where = "e.project = {project:String} AND e.session_id = {session:String}" + (f" AND {_FAILED}" if failed else "")
+def _select(kinds: Sequence[Kind], *, failed: bool) -> str:
+    # The times are those of the ids: a backfill happened long before its ids were made.
+    where = [
+        "e.project = {project:String}",
+        "e.session_id = {session:String}",
+        *within(),
+        *([f"e.{FAILED}"] if failed else []),
+    ]
     parts = [
         f"SELECT {kind.value!r} AS kind, toUnixTimestamp64Milli(e.event_time) AS ms, e.event_id AS event_id,"  # noqa: S608
         f" e.occurred_at AS happened, {'e.seq' if kind in _WITH_SEQ else 'CAST(NULL, ' + repr('Nullable(UInt64)') + ')'} AS place"
-        f" FROM {SOURCES[kind].view} AS e WHERE {where}"
+        f" FROM {SOURCES[kind].view} AS e WHERE {' AND '.join(where)}"
         for kind in kinds
     ]
     return (

@@ -16,15 +16,18 @@ from assay_schema.fields import Kind
 ROWS_FIRST = 100_000
 _WIDEN = 8
 _DAY_MS = 86_400_000
+#: A call that failed.
+FAILED = "status IN ('error', 'refused')"
 #: Views of captured events, and what one counts as.
 _COUNTS: dict[str, dict[str, str]] = {
     "candidates": {},
     "answers": {"answer": "1"},
-    "tool_calls": {"call": "1", "failed": "status IN ('error', 'refused')"},
+    "tool_calls": {"call": "1", "failed": FAILED},
     "feedback": {"liked": "verdict = 'positive'", "disliked": "verdict = 'negative'"},
 }
 _KINDS = (Kind.RETRIEVAL, Kind.ANSWER, Kind.FEEDBACK, Kind.TOOL_CALL)
 _IN_PROJECT = "({project:String} = '' OR project = {project:String})"
+_BETWEEN = f"event_time >= {moment('low_ms')} AND event_time < {moment('upper_ms')}"
 
 
 class Place(NamedTuple):
@@ -95,27 +98,45 @@ FROM ({_imported(imported)}) AS i
 FULL JOIN ({_captured(captured)}) AS c ON i.project = c.project AND i.session_id = c.session_id"""  # noqa: S608 - constants
 
 
+#: Captured events of one session, by project: what a list counts, and which kinds there are between which times.
+_ONE_CAPTURED = f"""SELECT project, session_id, minIf(occurred_at, kind != 'server_event') AS first_at,
+    maxIf(occurred_at, kind != 'server_event') AS last_at, countIf(kind = 'answer') AS turns, countIf(kind = 'tool_call') AS tools,
+    countIf(kind = 'tool_call' AND {FAILED}) AS tool_errors, countIf(kind = 'feedback' AND status = 'positive') AS positive,
+    countIf(kind = 'feedback' AND status = 'negative') AS negative, maxIf(created_at, kind != 'server_event') AS created_at,
+    arraySort(groupUniqArray(kind)) AS kinds, toUnixTimestamp64Milli(min(event_time)) AS events_from_ms,
+    toUnixTimestamp64Milli(max(event_time)) + 1 AS events_to_ms
+FROM events WHERE session_id = {{session:String}} AND {_IN_PROJECT}
+GROUP BY project, session_id"""  # noqa: S608 - constants
+#: With this the engine looks whether another copy of an event says that it is of another session, for which it reads everything between the
+#: keys of the blocks that the indexes name: most of a table. Without it no event is missed.
+_EXACT = "use_skip_indexes_if_final_exact_mode"
+#: The same of a session without events.
+_NO_EVENTS: dict[str, Any] = dict.fromkeys(("turns", "positive", "negative", "events_from_ms", "events_to_ms"), 0) | {
+    "kinds": []
+}
 #: The answers that the judge scored, and the mean of their faithfulness, by session.
 _JUDGED = f"""SELECT project, session_id, count(), avg(s.faithfulness)
 FROM answers AS a
 INNER JOIN
 (
     SELECT event_id, argMax(metrics['faithfulness'], judged_at) AS faithfulness FROM scores
-    WHERE event_time >= {moment("low_ms")} AND status = 'scored' AND mapContains(metrics, 'faithfulness')
-      AND event_id IN (SELECT event_id FROM answers WHERE session_id IN {{ids:Array(String)}} AND event_time >= {moment("low_ms")})
+    WHERE {_BETWEEN} AND status = 'scored' AND mapContains(metrics, 'faithfulness')
+      AND event_id IN (SELECT event_id FROM answers WHERE session_id IN {{ids:Array(String)}} AND {_BETWEEN})
     GROUP BY event_id
 ) AS s USING (event_id)
-WHERE a.session_id IN {{ids:Array(String)}} AND a.event_time >= {moment("low_ms")}
+WHERE a.session_id IN {{ids:Array(String)}} AND {_BETWEEN}
 GROUP BY project, session_id"""  # noqa: S608 - constants
-_LIST = f"""SELECT * FROM
-({_sessions(f"event_time >= {moment('low_ms')} AND event_time < {moment('upper_ms')}", "true")})
+_LIST = f"""SELECT project, session_id, source, status, complete, title, last_at, turns, tools, tool_errors, cost_usd, positive, negative,
+    answers
+FROM
+({_sessions(_BETWEEN, "true")})
 WHERE last_at >= {moment("since_ms")} AND last_at < {moment("until_ms")} AND ({{source:String}} = '' OR source = {{source:String}})
   AND ({{subagents:Bool}} OR parent_session_id IS NULL)
   AND ({{after_us:Int64}} < 0 OR (-toUnixTimestamp64Micro(toDateTime64(last_at, 6)), toString(project), session_id)
     > (-{{after_us:Int64}}, {{after_project:String}}, {{after_session:String}}))
 ORDER BY last_at DESC, project, session_id
 LIMIT {{limit:UInt32}}"""  # noqa: S608 - constants
-_ONE_CAPTURED, _ONE_IMPORTED = (make("session_id = {session:String}") for make in (_captured, _imported))
+_ONE_IMPORTED = _imported("session_id = {session:String}")
 
 
 def newest_sessions(
@@ -146,26 +167,34 @@ def newest_sessions(
         low_ms = bounds.lower(span.to_ms, None, rows).low_ms
         found = queries.named(_LIST, values | {"low_ms": low_ms})
         if len(found) >= limit or low_ms <= span.from_ms:
-            return _judged(queries, found, low_ms)
+            return _judged(queries, found, low_ms, OPEN_END_MS)
         rows *= _WIDEN
 
 
 def sessions_of_id(queries: Queries, session_id: str, project: str) -> list[dict[str, Any]]:
     """Return the rows of an id: one for each project that has it.
 
-    The indexes of `session_id` lead to its events. The parts are joined here: the engine plans their join for longer than it reads them.
+    The indexes of `session_id` lead to its events: they are asked once, and everything else about these is read between the times that are
+    found (`events_from_ms`, `events_to_ms`), of their `kinds`. The parts are joined here: the engine plans their join for longer than it
+    reads them.
     """
     values = {"session": session_id, "project": project}
     with queries.threads() as threads:
-        parts = [threads.submit(queries.named, sql, values) for sql in (_ONE_IMPORTED, _ONE_CAPTURED)]
+        parts = [
+            threads.submit(queries.named, _ONE_IMPORTED, values),
+            threads.submit(queries.named, _ONE_CAPTURED, values, without=_EXACT),
+        ]
     imported, captured = ({row["project"]: row for row in part.result()} for part in parts)
-    rows = [_joined(imported.get(each), captured.get(each)) for each in sorted(imported.keys() | captured.keys())]
-    return _judged(queries, rows, 0)
+    # Server events make no session, but belong to it.
+    names = imported.keys() | {name for name, row in captured.items() if row["kinds"] != [Kind.SERVER_EVENT]}
+    rows = [_joined(imported.get(each), captured.get(each)) for each in sorted(names)]
+    low_ms = min((row["events_from_ms"] for row in captured.values()), default=0)
+    return _judged(queries, rows, low_ms, max((row["events_to_ms"] for row in captured.values()), default=0))
 
 
 def _joined(imported: dict[str, Any] | None, captured: dict[str, Any] | None) -> dict[str, Any]:
-    """Return a row as `_sessions` has it. Pure."""
-    counts = captured or dict.fromkeys(("turns", "positive", "negative"), 0)
+    """Return a row as `_sessions` has it, and where its events are. Pure."""
+    counts = captured or _NO_EVENTS
     both = [part for part in (imported, captured) if part is not None]
     row = both[0]
     parts = {} if imported is None else imported
@@ -186,14 +215,15 @@ def _joined(imported: dict[str, Any] | None, captured: dict[str, Any] | None) ->
         "positive": counts["positive"],
         "negative": counts["negative"],
         "answers": counts["turns"],
+        **{name: counts[name] for name in ("kinds", "events_from_ms", "events_to_ms")},
         "created_at": max(part["created_at"] for part in both),
     }
 
 
-def _judged(queries: Queries, found: list[dict[str, Any]], low_ms: int) -> list[dict[str, Any]]:
+def _judged(queries: Queries, found: list[dict[str, Any]], low_ms: int, upper_ms: int) -> list[dict[str, Any]]:
     """Add the number of scored answers and their mean faithfulness."""
     ids = [row["session_id"] for row in found if row["answers"]]
-    rows = queries.rows(_JUDGED, {"ids": ids, "low_ms": low_ms}) if ids else []
+    rows = queries.rows(_JUDGED, {"ids": ids, "low_ms": low_ms, "upper_ms": upper_ms}) if ids else []
     scores = {(project, session): (scored, mean) for project, session, scored, mean in rows}
     for row in found:
         row["scored"], row["faithfulness"] = scores.get((row["project"], row["session_id"]), (0, None))

@@ -5,37 +5,25 @@
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
 WITH
-    failed AS
+    recent AS
     (
         SELECT * FROM capture_failures
         WHERE created_at >= now() - toIntervalHour({hours:UInt32})
           AND ({project:String} = '' OR project = {project:String})
+    ),
+    failed AS
+    (
+        SELECT * FROM recent
         ORDER BY stage IN ('scrubber', 'writer') DESC, created_at
         LIMIT 1 BY ifNull(entry_id, toString(failure_id)), event_id
     ),
-    (
-        SELECT if(count() = 0, now64(3), min(UUIDv7ToDateTime(assumeNotNull(event_id), 'UTC')))
-        FROM failed WHERE event_id IS NOT NULL
-    ) AS earliest,
+    named AS (SELECT assumeNotNull(event_id) AS id FROM recent WHERE event_id IS NOT NULL),
+    (SELECT if(count() = 0, now64(3), min(UUIDv7ToDateTime(id, 'UTC'))) FROM named) AS earliest,
     visible AS
     (
         SELECT event_id
-        FROM
-        (
-            SELECT event_id, event_time FROM candidates
-            UNION ALL
-            SELECT event_id, event_time FROM answers
-            UNION ALL
-            SELECT event_id, event_time FROM feedback
-            UNION ALL
-            SELECT event_id, event_time FROM tool_calls
-            UNION ALL
-            SELECT event_id, event_time FROM server_events
-            UNION ALL
-            SELECT event_id, event_time FROM session_parts
-        )
-        WHERE event_time >= earliest
-          AND event_id IN (SELECT assumeNotNull(event_id) FROM failed WHERE event_id IS NOT NULL)
+        FROM (SELECT event_id, event_time FROM events UNION ALL SELECT event_id, event_time FROM session_parts)
+        WHERE event_time >= earliest AND event_id IN (SELECT id FROM named)
     )
 SELECT
     reason, stage, error_class, replaceRegexpAll(detail, '\\.[0-9]+', '.N') AS rule, project, service,
