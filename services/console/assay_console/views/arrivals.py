@@ -32,7 +32,7 @@ class Timed(Document):
 
 
 class Refused(Document):
-    """A reason for refusals; `per_minute` is how fast its count rose lately, None before this console knows it."""
+    """A reason for refusals; `per_minute` is the rise of its count lately, None if it is not known."""
 
     of: Refusal
     per_minute: float | None
