@@ -1,5 +1,5 @@
-"""Which tests run with the PATH of a bare machine: one of each module that ran on the installed Redis, however it comes to it, and those that
-run nowhere else. Which `make check` leaves out: those that start any process."""
+"""Which tests run with the PATH of a bare machine: one of each module that ran on the installed Redis, however it comes to it, and those
+that run nowhere else. Which `make check` leaves out: those that start any process."""
 
 import subprocess
 import sys
