@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 #: What the element with the focus shows of its focus: nothing, or an outline with a contrast to what is behind it.
-_FOCUS = """
-(() => {
+_FOCUS = """(() => {
   const focused = document.activeElement, e = focused.matches(".ranges input") ? focused.nextElementSibling : focused;
   const style = getComputedStyle(e);
   if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2) return [e.outerHTML.slice(0, 120), "no outline"];
