@@ -6,10 +6,8 @@ import os
 # Several workers share the cores. Threads of a matrix product that wait for one another cost more than they save.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import fcntl
 import gc
 import inspect
-import shutil
 import signal
 import time
 from collections.abc import Collection, Generator, Iterator
@@ -22,7 +20,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from assay_runtime.migrate import migrate
-from tests.support.redis import INSTALLED, SERVERS, RedisServer, usual_binary
+from tests.support.made_once import made_once
+from tests.support.redis import INSTALLED, SERVERS, RedisServer, half, usual_binary
 from tests.support.store import StoreServer
 
 # A runner in the background of a shell, or under nohup, hands down ignored signals, and every process a test starts would ignore them too.
@@ -53,19 +52,17 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Workers share the tests so that each module's servers start once, and no worker is left with a long test when the others are done."""
-    begun = set[object]()
-    for item in items:
+    begun = set[object]({None})
+    for item in sorted(items, key=lambda each: each.get_closest_marker("slow") is not None):
         if _runs_on_each_server(item):
             item.add_marker(pytest.mark.each_server)
             item.add_marker(pytest.mark.redis)
         elif _leads_to(item, _REDIS_STARTERS):
             item.add_marker(pytest.mark.redis)
-            function: object = item.path
-            if _starts_system(item):
-                function = (item.path, getattr(item, "cls", None), getattr(item, "originalname", item.name))
-            if function not in begun and not item.get_closest_marker("bare_only"):
-                item.add_marker(pytest.mark.bare)  # its other cases differ in their input, not in their Redis
-            begun.add(function)
+            others = _stands_for(item)
+            if others not in begun and not item.get_closest_marker("bare_only"):
+                item.add_marker(pytest.mark.bare)  # the others differ in their input, not in their Redis
+            begun.add(others)
         if item.get_closest_marker("bare_only"):
             item.add_marker(pytest.mark.bare)
         if _leads_to(item, _PROCESS_STARTERS) or item.get_closest_marker("each_server"):
@@ -75,6 +72,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("xdist_group") is None and (quick or _has_fixtures_of_its_module(item)):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     items.sort(key=_place)
+
+
+def _stands_for(item: pytest.Item) -> object:
+    """What a quick test stands for on a bare machine: its cases or its module. None if the module runs on the bundled Redis anyway."""
+    if _starts_system(item):
+        return item.path, getattr(item, "cls", None), getattr(item, "originalname", item.name)
+    return item.path if half(item.path) == 0 else None
 
 
 def _place(item: pytest.Item) -> tuple[bool, bool]:
@@ -179,21 +183,13 @@ def _has_fixtures_of_its_module(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data of a store with all tables and no row, for other stores to begin with: migrations take seconds of CPU.
+    """The data of a store with all tables and no row, for other stores to begin with: migrations take seconds of CPU."""
 
-    The first worker that needs it makes it for all.
-    """
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "tables"
-    whole = shared / "whole"
-    with shared.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not whole.exists():
-            shutil.rmtree(shared, ignore_errors=True)
-            with StoreServer(shared) as server:
-                migrate(server.settings())
-            whole.touch()
-    return shared / "data"
+    def make(directory: Path) -> None:
+        with StoreServer(directory) as server:
+            migrate(server.settings())
+
+    return made_once(tmp_path_factory, "tables", make) / "data"
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,7 @@
 """The short version of `make chaos`: a few faults under a small load, and one proof that the ledger notices."""
 
+import shutil
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,8 +10,9 @@ import pytest
 from tests.chaos.catalogue import PROOFS, SCENARIOS
 from tests.chaos.rig import Rig
 from tests.chaos.runner import chosen, run
+from tests.chaos.scenario import Scenario
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
+pytestmark = pytest.mark.timeout(600)
 
 SEED = 20_260
 EVENTS = 1_500
@@ -21,11 +24,15 @@ class OnAnyDisk(Rig):
     appendfsync = "no"
 
 
-def test_nothing_is_lost_or_seen_twice_whatever_dies(tmp_path: Path) -> None:
-    scenarios = [
-        replace(scenario, load=replace(scenario.load, seconds=5, raw=1, sdk=1))
-        for scenario in chosen(["kill all at once", "store dies before answering", "poison"])
-    ]
+def small(names: Iterable[str]) -> list[Scenario]:
+    """Scenarios with a short load of two producers."""
+    return [replace(scenario, load=replace(scenario.load, seconds=5, raw=1, sdk=1)) for scenario in chosen(names)]
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_or_seen_twice_whatever_dies(tmp_path: Path, tables: Path) -> None:
+    shutil.copytree(tables, tmp_path / "store/data", symlinks=True)
+    scenarios = small(["kill all at once", "store dies before answering", "poison"])
     played, wrong = run(tmp_path, scenarios, seed=SEED, events=EVENTS, kind=OnAnyDisk)
     assert {report.scenario: report.faults for report in played.reports} == {s.name: [] for s in scenarios}
     assert wrong == []
@@ -35,10 +42,12 @@ def test_nothing_is_lost_or_seen_twice_whatever_dies(tmp_path: Path) -> None:
     assert sum(len(window.rows) for chain in played.exporter.windows.values() for window in chain) >= 3 * EVENTS
 
 
-def test_an_acknowledgement_before_the_insert_is_found_out(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_an_acknowledgement_before_the_insert_is_found_out(tmp_path: Path, tables: Path) -> None:
+    shutil.copytree(tables, tmp_path / "store/data", symlinks=True)
     mechanism = "ack-before-insert"
     proof = PROOFS[mechanism]
-    played, _ = run(tmp_path, chosen([proof.scenario]), seed=SEED, events=EVENTS, sabotage=mechanism, patience_s=5)
+    played, _ = run(tmp_path, small([proof.scenario]), seed=SEED, events=EVENTS, sabotage=mechanism, patience_s=5)
     assert proof.shown(played.reports[0].faults)
 
 

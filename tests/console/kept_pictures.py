@@ -9,10 +9,11 @@ import hashlib
 import json
 import struct
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -77,12 +78,8 @@ class Picture:
         """Return the share of pixels that differ; 1 if the sizes do."""
         if (self.width, self.height) != (other.width, other.height):
             return 1.0
-        pairs = zip(_thirds(self.pixels), _thirds(other.pixels), strict=True)
-        return sum(one != two for one, two in pairs) / (self.width * self.height)
-
-
-def _thirds(pixels: bytes) -> Iterator[tuple[int, int, int]]:
-    return zip(pixels[0::3], pixels[1::3], pixels[2::3], strict=True)
+        one, two = (np.frombuffer(each.pixels, np.uint8).reshape(-1, 3) for each in (self, other))
+        return float((one != two).any(axis=1).mean())
 
 
 def fingerprint(browser: "Browser", page: "Page") -> dict[str, str]:

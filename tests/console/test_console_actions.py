@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import unescape
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,8 +13,9 @@ from assay_console.pages import ACTIONS
 from assay_console.people import Role
 from assay_runtime.store import Client, connect
 from assay_schema.streams import CAPTURE, DEAD, FIELD
+from tests.console.conftest import FilledTables
 from tests.support.console import Console
-from tests.support.console_rows import Filled, fill
+from tests.support.console_rows import Filled
 from tests.support.gateway import redis_with_identities
 from tests.support.redis import RedisServer
 from tests.support.store import PASSWORD, StoreServer
@@ -43,10 +43,10 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def place(filled: FilledTables, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     directory = tmp_path_factory.mktemp("console")
     redis = redis_with_identities(directory)
-    with StoreServer(tmp_path_factory.mktemp("store"), tables=tables) as store:
+    with StoreServer(tmp_path_factory.mktemp("store"), tables=filled.data) as store:
         file = directory / "secrets" / "operator.toml"
         file.parent.mkdir()
         file.write_text(
@@ -55,10 +55,9 @@ def place(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pl
         )
         file.chmod(0o600)
         with connect(store.settings().store) as owner:
-            rows = fill(owner)
             console = Console(directory, redis, store.url, ASSAY_CONSOLE_OPERATOR_CONFIG=str(file)).start()
             try:
-                yield Place(console, redis, owner, rows)
+                yield Place(console, redis, owner, filled.rows)
             finally:
                 console.kill()
                 redis.stop()

@@ -5,7 +5,6 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,9 +14,10 @@ from assay_console.page import Page
 from assay_console.pages import PAGES
 from assay_console.views.events import LIMIT
 from assay_runtime.store import connect
+from tests.console.conftest import FilledTables
 from tests.support.console import Console, running_console
 from tests.support.console import Page as Answer
-from tests.support.console_rows import NEIGHBOUR, SECRET, Filled, fill, fill_neighbour
+from tests.support.console_rows import NEIGHBOUR, SECRET, Filled, fill_neighbour
 from tests.support.sample_rows import iso
 from tests.support.store import StoreServer
 from tests.support.wait import until
@@ -118,12 +118,12 @@ def leaves(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def both(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+def both(filled: FilledTables, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     with (
-        StoreServer(tmp_path_factory.mktemp("store"), tables=tables) as store,
+        StoreServer(tmp_path_factory.mktemp("store"), tables=filled.data) as store,
         connect(store.settings().store) as owner,
     ):
-        rows, until_ms = fill(owner), int(time.time() * 1000)
+        rows, until_ms = filled.rows, int(time.time() * 1000)
         with running_console(tmp_path_factory.mktemp("console"), store) as console:
             before = documents(console, rows, until_ms)
             theirs = fill_neighbour(owner, rows)

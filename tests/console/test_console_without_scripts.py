@@ -15,10 +15,17 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-@pytest.fixture
-def opened(browser: "Browser", shop: Shop) -> Iterator[Window]:
+@pytest.fixture(scope="module")
+def window_without_scripts(browser: "Browser", shop: Shop) -> Iterator[Window]:
     with window(browser, shop.console, scripts=False) as found:
         yield found
+
+
+@pytest.fixture
+def opened(window_without_scripts: Window) -> Window:
+    """A window that runs no script, as good as new."""
+    window_without_scripts.renew()
+    return window_without_scripts
 
 
 def asked(page: "Page") -> dict[str, str]:
@@ -74,27 +81,29 @@ def test_pages_of_events_follow_one_another_to_the_end(opened: Window, shop: Sho
 @pytest.mark.parametrize("scripts", [True, False])
 @pytest.mark.parametrize("path", ["/events", "/quality", "/alerts", "/sessions"])
 def test_the_bar_keeps_a_fixed_range_until_another_one_is_chosen(
-    browser: "Browser", shop: Shop, path: str, scripts: bool
+    opened: Window, shop_window: Window, path: str, scripts: bool
 ) -> None:
+    if scripts:
+        opened = shop_window
+        opened.renew()
     fixed = {"from": "2026-01-02T03:00:00Z", "to": "2026-01-05T03:00:00Z"}
-    with window(browser, shop.console, scripts=scripts) as found:
-        page = found.open(f"{path}?from={fixed['from']}&to={fixed['to']}")
+    page = opened.open(f"{path}?from={fixed['from']}&to={fixed['to']}")
 
-        def apply() -> None:
-            if not scripts:
-                page.locator("form.scope button").click()
+    def apply() -> None:
+        if not scripts:
+            page.locator("form.scope button").click()
 
-        with page.expect_navigation():
-            page.locator("form.scope select").select_option("shop")
-            apply()
-        assert asked(page) == {"project": "shop", **fixed}
-        assert page.locator(".fixed-range").inner_text().startswith("01-02 03:00 to 01-05 03:00")
-        with page.expect_navigation():
-            page.locator("form.scope label", has=page.locator("input[value='7d']")).click()
-            apply()
-        assert page.locator(".fixed-range").count() == 0
-        assert page.locator("form.scope input:checked").get_attribute("value") == "7d"
-        assert asked(page)["project"] == "shop"
+    with page.expect_navigation():
+        page.locator("form.scope select").select_option("shop")
+        apply()
+    assert asked(page) == {"project": "shop", **fixed}
+    assert page.locator(".fixed-range").inner_text().startswith("01-02 03:00 to 01-05 03:00")
+    with page.expect_navigation():
+        page.locator("form.scope label", has=page.locator("input[value='7d']")).click()
+        apply()
+    assert page.locator(".fixed-range").count() == 0
+    assert page.locator("form.scope input:checked").get_attribute("value") == "7d"
+    assert asked(page)["project"] == "shop"
 
 
 def test_sql_runs_from_the_form_and_by_name(opened: Window) -> None:

@@ -1,5 +1,5 @@
-"""Which tests run with the PATH of a bare machine: one of each module that starts Redis, however it comes to it, and those that run nowhere
-else. Which `make check` leaves out: those that start any process."""
+"""Which tests run with the PATH of a bare machine: one of each module that ran on the installed Redis, however it comes to it, and those
+that run nowhere else. Which `make check` leaves out: those that start any process."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.redis import EACH_SERVER, SERVERS, RedisServer, usual_binary
+from tests.support.redis import EACH_SERVER, SERVERS, RedisServer, half, usual_binary
 
 
 def begun(directory: Path) -> RedisServer:
@@ -33,14 +33,16 @@ def test_so_does_a_fixture_that_a_helper_is_behind(request: pytest.FixtureReques
     assert marks(request) - {"bare"} == {"redis", "server"}
 
 
-def test_one_test_of_each_module_runs_there_and_each_test_of_the_whole_system_once() -> None:
-    modules = __file__, "tests/e2e/test_up.py"
+def test_one_test_of_each_module_of_the_installed_redis_runs_there_and_each_test_of_the_whole_system_once() -> None:
+    on_bundled = next(path for path in sorted(Path("tests/chaos").glob("test_*.py")) if half(path))
+    modules = __file__, "tests/e2e/test_up.py", str(on_bundled)
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "bare and not bare_only"]
     said = subprocess.run([*command, *modules], capture_output=True, text=True, check=True).stdout
     names = [line.partition("[")[0] for line in said.splitlines() if "::" in line]
     found = Counter(Path(name.partition("::")[0]).name for name in names)
     assert found[Path(__file__).name] == 1
     assert found["test_up.py"] > 1
+    assert found[on_bundled.name] == 0
     assert len(names) == len(set(names)), "the first case of each"
 
 

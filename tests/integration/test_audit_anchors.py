@@ -205,9 +205,8 @@ def test_a_witness_that_saw_the_log_before_this_store_knew_it_tells_its_size(aud
     assert [body.split(b"\n")[0] for body in own.requests] == [b"old 0", b"old 0", f"old {audited.size() - 3}".encode()]
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "expected"),
-    [
+def test_a_hostile_answer_of_a_witness_is_not_kept(audited: Audited, own: OwnWitness) -> None:
+    for status, body, expected in (
         (200, b"", "another key"),
         (200, b"\xff\x00<html>", "another key"),
         (200, "\N{EM DASH} stranger AAAAAAAAAAAA\n".encode(), "another key"),
@@ -222,16 +221,13 @@ def test_a_witness_that_saw_the_log_before_this_store_knew_it_tells_its_size(aud
         (422, b"", "cosigned another log of this name"),
         (409, b"999999\n", "an old backup was restored"),
         (500, b"", "HTTP 500"),
-    ],
-)
-def test_a_hostile_answer_of_a_witness_is_not_kept(
-    audited: Audited, own: OwnWitness, status: int, body: bytes | None, expected: str
-) -> None:
-    content = own.cosigned("another text\n").encode() if body is None else body
-    own.instead = lambda _: (status, content, "text/plain")
-    assert expected in audited.anchor(witnesses=own.setting).problems[0]
-    assert len(own.requests) <= 2
-    assert kept(audited) == []
+    ):
+        content = own.cosigned("another text\n").encode() if body is None else body
+        own.instead = lambda _, status=status, content=content: (status, content, "text/plain")
+        own.requests.clear()
+        assert expected in audited.anchor(witnesses=own.setting).problems[0]
+        assert len(own.requests) <= 2
+        assert kept(audited) == []
 
 
 def test_a_witness_that_never_ends_its_answer_is_left_after_the_time_out(audited: Audited, own: OwnWitness) -> None:
@@ -533,9 +529,8 @@ def test_each_checkpoint_is_a_file_of_the_directory_and_verify_compares_them(
     assert (done.returncode, b"is not compared" in done.stderr) == (0, True)
 
 
-@pytest.mark.parametrize("change", ["delete", "empty", "cut", "another size", "swap"])
 def test_a_file_of_the_directory_that_was_deleted_cut_or_replaced_is_a_mismatch(
-    audited: Audited, cli: Any, tmp_path: Path, change: str
+    audited: Audited, cli: Any, tmp_path: Path
 ) -> None:
     copies = tmp_path / "copies"
     copies.mkdir()
@@ -545,16 +540,15 @@ def test_a_file_of_the_directory_that_was_deleted_cut_or_replaced_is_a_mismatch(
     audited.anchor(anchor_directory=copies)
     second = copies / name_of(audited.size())
     assert cli("verify", anchor_directory=str(copies)).returncode == 0
-    note = first.read_text()
-    first.unlink()
-    if change != "delete":
-        first.write_text({"empty": "", "cut": note[:-20], "another size": second.read_text(), "swap": note}[change])
-    if change == "swap":
-        second.unlink()
-        second.write_text(note)
-    done = cli("verify", "--full", "--json", anchor_directory=str(copies))
-    kinds = {orjson.loads(line).get("kind") for line in done.stdout.splitlines()} - {None}
-    assert (done.returncode, kinds) == (1, {"anchor"}), done.stdout
+    one, two = first.read_text(), second.read_text()
+    for change in ((None, two), ("", two), (one[:-20], two), (two, two), (two, one)):
+        for path, text in zip((first, second), change, strict=True):
+            path.unlink(missing_ok=True)
+            if text is not None:
+                path.write_text(text)
+        done = cli("verify", "--full", "--json", anchor_directory=str(copies))
+        kinds = {orjson.loads(line).get("kind") for line in done.stdout.splitlines()} - {None}
+        assert (done.returncode, kinds) == (1, {"anchor"}), (change, done.stdout)
     assert cli("verify").returncode == 0  # elsewhere, without the directory
 
 
@@ -626,11 +620,18 @@ def test_the_service_anchors_while_it_writes_and_a_kill_at_any_time_loses_nothin
 # --- a time-stamp server
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[TimestampServer]:
-    found = TimestampServer(needed("openssl"), tmp_path / "tsa")
+@pytest.fixture(scope="module")
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TimestampServer]:
+    found = TimestampServer(needed("openssl"), tmp_path_factory.mktemp("tsa"))
     yield found
     found.close()
+
+
+@pytest.fixture
+def server(shared_server: TimestampServer) -> TimestampServer:
+    shared_server.requests.clear()
+    shared_server.instead = None
+    return shared_server
 
 
 def settings_for(server: TimestampServer, **settings: Any) -> dict[str, Any]:
@@ -671,13 +672,12 @@ def test_the_time_stamp_server_is_asked_again_only_after_its_pause(audited: Audi
     assert kept(audited)[-1] == (audited.size(), "timestamp")
 
 
-@pytest.mark.parametrize("hostile", ["html", "status", "empty", "refused", "replayed", "other root"])
 def test_a_time_stamp_that_does_not_verify_is_not_kept(
-    audited: Audited, server: TimestampServer, hostile: str, tmp_path: Path
+    audited: Audited, server: TimestampServer, tmp_path: Path
 ) -> None:
     other = TimestampServer(needed("openssl"), tmp_path / "other")
     try:
-        [earlier] = [server.reply(query)[1] for query in (request_for(b"another text"),)]
+        earlier = server.reply(request_for(b"another text"))[1]
         answers: dict[str, Callable[[bytes], tuple[int, bytes]]] = {
             "html": lambda _: (200, b"<html>"),
             "status": lambda _: (503, b""),
@@ -686,12 +686,13 @@ def test_a_time_stamp_that_does_not_verify_is_not_kept(
             "replayed": lambda _: (200, earlier),
             "other root": other.reply,
         }
-        server.instead = answers[hostile]
-        [problem] = audited.anchor(**settings_for(server)).problems
+        for hostile, answer in answers.items():
+            server.instead = answer
+            [problem] = audited.anchor(**settings_for(server)).problems
+            assert "the time-stamp server 127.0.0.1:" in problem, hostile
+            assert kept(audited) == [], hostile
     finally:
         other.close()
-    assert "the time-stamp server 127.0.0.1:" in problem
-    assert kept(audited) == []
 
 
 def request_for(content: bytes) -> bytes:

@@ -168,42 +168,36 @@ def test_the_two_orders_see_the_texts_swapped(rig: Rig) -> None:
     assert [(each["first"], each["second"]) for each in sent] == [(limit(5), limit(9)), (limit(9), limit(5))]
 
 
-@pytest.mark.parametrize(
-    ("words", "verdict", "positive"),
-    [
+def test_a_verdict_follows_from_both_orders_and_the_judges_own_answers(rig: Rig) -> None:
+    for words, verdict, positive in (
         ("plain", "contradiction", True),
         ("biased", "uncertain", False),
         ("unsure", "no_contradiction", False),
         ("elsewhere", "no_contradiction", False),
         ("earlier", "temporal_evolution", False),
         ("superseded", "temporal_supersession", False),
-    ],
-)
-def test_a_verdict_follows_from_both_orders_and_the_judges_own_answers(
-    rig: Rig, words: str, verdict: str, positive: bool
-) -> None:
-    report = rig.report(*rig.file(words), "--no-store", "--top-k", "2")
-    assert {name for name, count in report["verdict_breakdown"].items() if count} == {verdict}
-    assert report["rates"]["pairs"]["estimate"] == float(positive), "uncertain pairs are in the denominator"
-    assert report["rates"]["pairs"]["judged"] == 1
+    ):
+        report = rig.report(*rig.file(words), "--no-store", "--top-k", "2")
+        assert {name for name, count in report["verdict_breakdown"].items() if count} == {verdict}
+        assert report["rates"]["pairs"]["estimate"] == float(positive), "uncertain pairs are in the denominator"
+        assert report["rates"]["pairs"]["judged"] == 1
 
 
-@pytest.mark.parametrize(
-    ("words", "kind"),
-    [
+def test_a_pair_without_a_verdict_is_an_error_by_type_and_not_clean(rig: Rig) -> None:
+    for words, kind in (
         ("misquote", "quote_not_found"),
         ("[malformed]", "parse_fail"),
         ("[refuse]", "refusal"),
         ("[fail:500]", "api_unavailable"),
         ("[fail:400]", "rejected"),
-    ],
-)
-def test_a_pair_without_a_verdict_is_an_error_by_type_and_not_clean(rig: Rig, words: str, kind: str) -> None:
-    report = rig.report(*rig.file(f"a question {words}", "another that can be judged"), "--no-store", "--top-k", "2")
-    assert report["judge_errors"] == {"total": 1, kind: 1}
-    assert (report["pairs_judged"], report["pairs_intended"]) == (1, 2)
-    assert report["rates"]["pairs"]["estimate"] == 1.0
-    assert report["rates"]["pairs"]["coverage"] == 0.5
+    ):
+        report = rig.report(
+            *rig.file(f"a question {words}", "another that can be judged"), "--no-store", "--top-k", "2"
+        )
+        assert report["judge_errors"] == {"total": 1, kind: 1}
+        assert (report["pairs_judged"], report["pairs_intended"]) == (1, 2)
+        assert report["rates"]["pairs"]["estimate"] == 1.0
+        assert report["rates"]["pairs"]["coverage"] == 0.5
 
 
 def test_if_no_pair_was_judged_there_is_no_rate_and_the_exit_code_is_2(rig: Rig) -> None:
@@ -425,9 +419,8 @@ def test_pairs_are_stored_with_scrubbed_texts_by_an_identity_that_cannot_read_th
         client.query("SELECT texts FROM contradiction_pairs")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_a_usage_error_exits_with_2_and_asks_no_judge(rig: Rig) -> None:
+    for arguments, said in (
         ((), "name one source"),
         (("--from-capture", "--query", "x"), "name one source"),
         (("--query", "x"), "need --target"),
@@ -447,11 +440,9 @@ def test_pairs_are_stored_with_scrubbed_texts_by_an_identity_that_cannot_read_th
         (("--query", "x", "--target", "system_of_test:search", "--data", "elsewhere"), "; or pass --no-store"),
         (("--query", "x", "--target", "system_of_test:search", "--output", "x" * 254), "too long"),
         (("--query", "x", "--target", "system_of_test:search", "--concurrency", "0"), "--concurrency"),
-    ],
-)
-def test_a_usage_error_exits_with_2_and_asks_no_judge(rig: Rig, arguments: tuple[str, ...], said: str) -> None:
-    assert said in " ".join(rig.run("run", *arguments, code=2).output.split())
-    assert rig.asked == 0
+    ):
+        assert said in " ".join(rig.run("run", *arguments, code=2).output.split())
+        assert rig.asked == 0
 
 
 def test_findings_and_rates_exit_with_1_only_if_asked_to(rig: Rig) -> None:
@@ -769,9 +760,8 @@ def test_other_questions_are_another_series(rig: Rig) -> None:
     assert scope(*rig.file("how fast?", "how slow?")) != scope(*rig.file("how fast?", "how deep?"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_a_usage_error_of_trend_and_review_exits_with_2(rig: Rig) -> None:
+    for arguments, said in (
         (("review", "--confirm", "a", "--refute", "b"), "one label at a time"),
         (("review", "--confirm", "f" * 32), "no judged pair"),
         (("review", "--note", "why"), "--note needs"),
@@ -781,10 +771,8 @@ def test_other_questions_are_another_series(rig: Rig) -> None:
         (("review", "--since", "yesterday"), "--since"),
         (("trend", "--since", "yesterday"), "--since"),
         (("trend",), "no run of project default"),
-    ],
-)
-def test_a_usage_error_of_trend_and_review_exits_with_2(rig: Rig, arguments: tuple[str, ...], said: str) -> None:
-    assert said in rig.run(*arguments, code=2).output
+    ):
+        assert said in rig.run(*arguments, code=2).output
 
 
 def contradictions_check(rig: Rig) -> dict[str, str]:

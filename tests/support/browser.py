@@ -15,6 +15,9 @@ _OPTIONS = [
     "--disable-sync", "--disable-dev-shm-usage", "--disable-lcd-text", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 ]  # fmt: skip
 
+#: Lets a page count no seconds until it loads itself again. It looks as if it did, other than when it is paused.
+_STILL = "{ const every = window.setInterval; window.setInterval = (step, ms) => ms === 1000 ? 0 : every(step, ms); }"
+
 
 class Site(Protocol):
     """A console that runs: its address, and the header of a session with a role."""
@@ -51,15 +54,25 @@ class Window:
     dialogs: list[str] = field(default_factory=list)
 
     def renew(self, width: int = 1280, height: int = 800) -> None:
-        """Leave the page, forget what went wrong, and go back to light colours: the window is as good as a new one.
+        """Leave the page, and forget what it kept and what went wrong: the window is as good as a new one.
 
         A new one costs two seconds of CPU time, since it has a process and a cache to itself.
         """
+        if self.page.url.startswith(self.console.url):
+            self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
         self._go("about:blank")
-        self.page.set_viewport_size({"width": width, "height": height})
-        self.page.emulate_media(color_scheme="light")
+        self.look(width, height)
         for noted in (self.complaints, self.foreign, self.dialogs):
             noted.clear()
+
+    def look(self, width: int = 1280, height: int = 800, *, dark: bool = False, calm: bool = False) -> None:
+        """Change the size and the colours of what is shown. `calm`: without colours of the page, and without motion."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.emulate_media(
+            color_scheme="dark" if dark else "light",
+            forced_colors="active" if calm else "none",
+            reduced_motion="reduce" if calm else "no-preference",
+        )
 
     def open(self, path: str) -> "Page":
         """Open a page of the console and wait until it is loaded."""
@@ -88,9 +101,10 @@ def window(
     height: int = 800,
     dark: bool = False,
     scripts: bool = True,
+    still: bool = False,
     **options: Any,
 ) -> Iterator[Window]:
-    """Open a window that is signed in. A request to another host is refused and noted."""
+    """Open a window that is signed in. A request to another host is refused and noted. `still`: no page loads itself again."""
     context: BrowserContext = browser.new_context(
         viewport={"width": width, "height": height},
         color_scheme="dark" if dark else "light",
@@ -100,6 +114,8 @@ def window(
     context.set_default_timeout(60_000)
     name, value = console.session(role)["Cookie"].split("=", 1)
     context.add_cookies([{"name": name, "value": value, "url": console.url}])
+    if still:
+        context.add_init_script(_STILL)
     opened = Window(context.new_page(), console)
     host = urlsplit(console.url).netloc
 
