@@ -61,6 +61,7 @@ def fill(owner: Client, rows: int) -> None:
     lost = [failure(number, project=f"p{number % 5}", days_old=number * 2 / _FAILURES) for number in range(_FAILURES)]
     insert_json_rows(owner, "assay_base.capture_failures", lines(lost), len(lost))
     _audit(owner)
+    _count(owner)  # hours that two parts share, which one repair may leave to the next
     for view in ROLLUP_REFRESHES:
         owner.command(f"SYSTEM START VIEW assay_base.{view}")
     for view in ("rollup_minute", "rollup_hour", "rollup_day"):
