@@ -150,4 +150,4 @@ def test_the_last_events_are_there_and_loaded_again_by_a_link(opened: Window) ->
     page = opened.open("/live?kind=retrieval")
     page.get_by_role("link", name="Reload").click()
     assert asked(page) == {"kind": "retrieval"}
-    assert not page.locator("#live-pause").is_visible()
+    page.locator("#live-pause").wait_for(state="hidden")  # the stylesheet hides it, once it is there
