@@ -77,6 +77,8 @@ class Parameter:
     many: bool = False
     #: `name` is the beginning of the names of several parameters.
     prefix: bool = False
+    #: A person writes it: a page that refuses a form shows it again.
+    typed: bool = False
 
 
 @dataclass
