@@ -28,9 +28,7 @@ def settings(empty_store: StoreServer, redis_server: RedisServer, tmp_path: Path
     )
     own = empty_store.settings("console")
     redis = RedisSettings.model_validate({"url": redis_server.url})
-    return own.model_copy(
-        update={"redis": redis, "console": own.console.model_copy(update={"operator_config": file})}
-    )
+    return own.model_copy(update={"redis": redis, "console": own.console.model_copy(update={"operator_config": file})})
 
 
 @pytest.mark.parametrize(

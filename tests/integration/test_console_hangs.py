@@ -112,7 +112,7 @@ class Between(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_GET = do_POST
+    do_GET = do_POST  # noqa: N815
 
     def log_message(self, *_: object) -> None:
         pass
@@ -176,7 +176,9 @@ def test_pages_answer_while_the_store_hangs_and_come_back_with_it(store: StoreSe
             paths = ("/sessions?t=1h", "/events?t=1h", "/health", "/alerts", "/quality", "/arrivals")
             for path, page in zip(paths, await asyncio.gather(*(page_of(pages, path) for path in paths)), strict=True):
                 assert f"gave no answer within {ANSWER_S:g} s" in page or "he store does not answer" in page, path
-                assert not re.search(r"\b[Ss]tart it", page.partition("<main")[2]), f"{path} advises to start what hangs"
+                assert not re.search(r"\b[Ss]tart it", page.partition("<main")[2]), (
+                    f"{path} advises to start what hangs"
+                )
             for path in (*paths, "/"):  # also around an answer of some seconds ago, which the overview may still show
                 assert "▲ the store does not answer" in await page_of(pages, path), path
             os.kill(store.pid, signal.SIGCONT)

@@ -81,7 +81,9 @@ async def test_twenty_cases_saved_over_http_are_exported_and_gate_a_change(
     made = read_dataset(file.text)
     assert made.fingerprint == listed["fingerprint"]
     (tmp_path / "golden.jsonl").write_bytes(file.content)
-    (tmp_path / "target.py").write_text(f"{TARGET}\n\ndef worse(query):\n    return search(query) if 'x' in query else []\n")
+    (tmp_path / "target.py").write_text(
+        f"{TARGET}\n\ndef worse(query):\n    return search(query) if 'x' in query else []\n"
+    )
     cli = Cli(tmp_path, store_url=empty_store.url)
     printed = await asyncio.to_thread(cli.call, "dataset", "export", "golden", role="sre")
     assert printed.stdout == file.content

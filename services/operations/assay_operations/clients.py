@@ -131,7 +131,9 @@ def store_errors(settings: StoreSettings, *, answered: bool = True) -> Iterator[
 def _explained(error: Exception, settings: StoreSettings, answered: bool) -> str:
     code = getattr(error, "code", None)
     if code == STARTS_OR_STOPS:
-        return f"{settings.url} is starting or stopping; wait a moment, and see its log and `assay doctor` if that lasts"
+        return (
+            f"{settings.url} is starting or stopping; wait a moment, and see its log and `assay doctor` if that lasts"
+        )
     if hangs(error) and not answered:
         return (
             f"{settings.url} gave no answer within {settings.timeout_s:g} s: it hangs or is overloaded. See its "

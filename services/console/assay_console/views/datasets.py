@@ -75,7 +75,7 @@ async def read_one(ask: Ask) -> GoldenDataset:
     summary = await _summary(ask)
     cases = await ask.store(cases_of, summary.project, summary.name)
     enough = enough_of(cases)
-    # Null cases decide about a metric of their own, which takes as many.
+    # Null cases decide about another metric, which takes as many.
     is_small = enough.answerable < enough.needed or 0 < summary.null_cases < enough.needed
     file = f"{summary.name}.jsonl"
     # A run of another project would not find the questions of this one.

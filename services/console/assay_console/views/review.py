@@ -378,7 +378,9 @@ SAVE = Action(
         ),
         Parameter("null_case", "1: no document answers the question.", ("1",)),
         Parameter(
-            "expected_answer", "The answer that is right. Personal data is removed.", longest=2 * QUERY_MAX_CHARS,
+            "expected_answer",
+            "The answer that is right. Personal data is removed.",
+            longest=2 * QUERY_MAX_CHARS,
             typed=True,
         ),
         Parameter("base_version", "Version that the reviewer saw; 0 for a new case.", longest=9),
