@@ -42,7 +42,7 @@ class Sent:
 
 
 def problem(request: Request, settings: Settings, status: int, message: str, fix: str) -> Response:
-    """Answer with what happened and what helps, and with what a person wrote into a form that was not accepted.
+    """Answer with what happened, what helps, and what a person wrote into the refused form.
 
     Commands name the data directory that they need.
     """

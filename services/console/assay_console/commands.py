@@ -30,7 +30,10 @@ _IN_SENTENCE = re.compile(r"(?<=`)assay (?!up\b)[^`]+(?=`)|(?<=: )assay (?!up\b)
 
 
 def in_sentence(text: str, option: str) -> str:
-    """Return a sentence whose commands of Assay, between backticks or after a colon, end with an option. Pure."""
+    """Return a sentence whose commands of Assay end with an option. Pure.
+
+    They are between backticks, or after a colon.
+    """
     return _IN_SENTENCE.sub(lambda match: _command(match[0], option), text)
 
 

@@ -129,7 +129,7 @@ class Login:
 
     @property
     def how(self) -> str:
-        """How people sign in."""
+        """Advice to someone who is not signed in."""
         if self._proxy is None:
             return "open the link that this command prints: assay console url"
         where = self._settings.public_url or "the address of the proxy"

@@ -34,7 +34,7 @@ def environment() -> Environment:
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a page as HTML. Its commands name the data directory of `ask` or `settings`, if there is one."""
+    """Return a page as HTML. Its commands name the data directory of `ask` or `settings`, if any."""
     ask = values.get("ask")
     settings = ask.settings if isinstance(ask, Ask) else values.get("settings")
     option = _DATA_OPTION.set(data_option(settings) if isinstance(settings, Settings) else "")

@@ -1,4 +1,4 @@
-"""The pages that lead on from an error: the one that a form was sent from, and those around the address. Pure."""
+"""Pages that lead on from an error: the one of a refused form, and those around the address. Pure."""
 
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ def ways_out(request: Request) -> dict[str, str]:
     """Return titles of pages by their address, the nearest first."""
     is_form = request.method == "POST"
     found: dict[str, str] = {}
+    parents: dict[str, str] = {}
     if is_form and (before := _page_before(request)):
         found[before] = "Back to the page before"
     parts = request.scope["raw_path"].decode().split("/")[1:]
@@ -27,8 +28,8 @@ def ways_out(request: Request) -> dict[str, str]:
         if end < len(parts) or is_form:
             found.setdefault(path, page.title)
         if page.within:
-            found.setdefault(_BY_NAME[page.within].path, _BY_NAME[page.within].title)
-    return found | {"/": "Overview"}
+            parents[_BY_NAME[page.within].path] = _BY_NAME[page.within].title
+    return found | parents | {"/": "Overview"}
 
 
 def _page_before(request: Request) -> str:

@@ -15,7 +15,10 @@ def link(data: Path) -> str:
 
 
 def way_in_from_file(data: Path) -> str:
-    """Return how people open the console that `assay up` started: a link, or the address if they sign in at a proxy."""
+    """Return how people open the console that `assay up` started.
+
+    A link that signs in, or the address if people sign in at a proxy.
+    """
     from assay_runtime.config import load_settings
 
     settings = load_settings(secrets_file("console", data))

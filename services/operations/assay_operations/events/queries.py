@@ -56,7 +56,9 @@ class Queries:
     _counting: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def rows(self, sql: str, parameters: "Mapping[str, Any]", *, seconds: float | None = None) -> list[tuple[Any, ...]]:
-        """Return the rows of a query. Raises `OutOfTimeError` after `seconds`, else the driver's error (see `store_errors`).
+        """Return the rows of a query. Raises `OutOfTimeError` after `seconds`.
+
+        Any other error is the driver's: `store_errors` explains it.
 
         The limit is in whole seconds, from 1 to 5: the store accepts no shorter one, and no longer one than the user's.
         """
