@@ -160,7 +160,24 @@ def test_a_cookie_of_another_console_or_another_use_is_no_session(console: Conso
         assert console.get("/alerts", role=None, Cookie=f"{name}={good}").status == 401, name
 
 
+def test_a_link_leads_to_the_page_that_was_asked_for_before(console: Console) -> None:
+    asked = console.get("/events?q=a%26b&t=1h", role=None)
+    wanted = asked.headers["set-cookie"].partition(";")[0]
+    assert asked.status == 401
+    assert wanted.startswith(f"{console.cookie}_wanted=")
+    entered = console.get(console.link(), role=None, Cookie=wanted)
+    assert (entered.status, entered.headers["location"]) == (303, "/events?q=a%26b&t=1h")
+    assert console.get(f"{console.link()}&next=/alerts", role=None, Cookie=wanted).headers["location"] == "/alerts"
+    for other in ("//evil.example/", "https%3A//evil.example/", "/%5Cevil.example", "%0d%0aX: y"):
+        cookie = f"{console.cookie}_wanted={other}"
+        assert console.get(console.link(), role=None, Cookie=cookie).headers["location"] == "/"
+    for path in ("/", "/api/v1/events", "/static/../events"):
+        assert "set-cookie" not in console.get(path, role=None).headers
+    assert "set-cookie" not in console.post("/alerts/x/acknowledge", {}, role=None).headers
+
+
 def test_signing_out_removes_the_cookie(console: Console) -> None:
+    assert "Sign out" in console.get("/health").text
     answer = console.post("/logout", {})
     assert answer.status == 303
     assert "Max-Age=0" in answer.headers["set-cookie"]
@@ -330,6 +347,7 @@ def test_groups_decide_the_role(behind_proxy: Console, groups: str, role: str) -
     page = behind_proxy.get("/alerts", role=None, **named("jo@example.com", groups))
     assert page.status == 200
     assert f"jo@example.com, {role}" in page.text
+    assert "Sign out" not in page.text, "the proxy would sign them in again"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
@@ -352,7 +370,11 @@ def test_names_and_groups_with_umlauts_are_understood(behind_proxy: Console, enc
 def test_headers_without_the_secret_or_without_a_name_do_not_sign_in(
     behind_proxy: Console, headers: dict[str, str]
 ) -> None:
-    assert behind_proxy.get("/alerts", role=None, **headers).status == 401
+    page = behind_proxy.get("/alerts", role=None, **headers)
+    assert page.status == 401
+    assert "assay console url" not in page.text
+    assert "sign in at the proxy" in page.text
+    assert "console.proxy_secret" in page.text
 
 
 def test_behind_a_proxy_neither_links_nor_cookies_count(behind_proxy: Console) -> None:

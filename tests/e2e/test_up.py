@@ -317,6 +317,18 @@ def test_killed_it_leaves_nothing_behind_and_starts_again_with_the_same_data(tab
 
 
 @pytest.mark.bare_only
+def test_it_keeps_running_if_people_sign_in_at_a_proxy_and_prints_the_address(tables: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("a secret of at least thirty-two bytes\n")
+    proxy = ('auth = "proxy"', f'proxy_secret_file = "{tmp_path}/secret"', 'public_url = "https://assay.example.com"')
+    (tmp_path / "assay.toml").write_text("\n".join(["[console]", *proxy]))
+    with running(tmp_path, tables=tables) as up:
+        up.says("https://assay.example.com (people sign in at the proxy")
+        up.says("watermark")
+        up.process.terminate()
+        assert up.wait() == 0
+
+
+@pytest.mark.bare_only
 def test_it_stops_in_order_when_its_parent_dies(tables: Path, tmp_path: Path) -> None:
     parent = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
     with running(tmp_path, prefix=(sys.executable, "-c", parent), tables=tables) as up:

@@ -229,7 +229,7 @@ async def test_alerts_that_began_together_are_accepted_with_one_press(
         assert f'href="/alerts/{first}/together"' in listed
         document, page = await pages.json(f"/alerts/{first}/together"), await pages.html(f"/alerts/{first}/together")
         assert missing(document["incident"]["episodes"], page, "effect", "low", "high", "n", "evidence", "at") == []
-        assert all(f'name="episodes" value="{each}" checked' in page for each in ids)
+        assert all(f'name="episodes" value="{each}" aria-label' in page for each in ids), "none is chosen before"
         path = f"/alerts/{first}/together"
         await pages.post(path, 422, comment="none")
         await pages.post(path, 422, episodes="nonsense")

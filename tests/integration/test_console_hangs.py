@@ -2,8 +2,11 @@
 
 import asyncio
 import os
+import re
 import signal
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
 
@@ -98,6 +101,42 @@ def test_a_console_whose_first_read_hangs_finds_out_once(store: StoreServer) -> 
     asyncio.run(look())
 
 
+class Between(BaseHTTPRequestHandler):
+    """A store that is starting or stopping: a real one is so for too short a time to ask it."""
+
+    def do_POST(self) -> None:
+        body = b"Code: 236. DB::Exception: The store is stopping. (ABORTED)"
+        self.send_response(503)
+        self.send_header("X-ClickHouse-Exception-Code", "236")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_store_that_is_starting_or_stopping_is_away_until_it_answers(store: StoreServer) -> None:
+    async def look(port: int) -> None:
+        settings = store.settings("console").store
+        reads = Reads(settings.model_copy(update={"url": f"http://127.0.0.1:{port}"}), 1)
+        try:
+            with pytest.raises(OperationError, match="is starting or stopping; wait a moment"):
+                await reads.ask(one)
+            assert reads.away.endswith("is starting or stopping")
+            await asyncio.to_thread(reads._reach)
+            assert reads.away, "the probe takes it for one that answers"
+        finally:
+            reads.close()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Between) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        asyncio.run(look(server.server_port))
+        server.shutdown()
+
+
 def test_a_cancelled_read_says_nothing_about_the_store(store: StoreServer) -> None:
     async def look() -> None:
         reads = Reads(store.settings().store, 1)
@@ -134,9 +173,12 @@ def test_pages_answer_while_the_store_hangs_and_come_back_with_it(store: StoreSe
         async with console(of(store, redis_)) as pages:
             assert "the store does not answer" not in await pages.html("/")
             os.kill(store.pid, signal.SIGSTOP)
-            paths = ("/events?t=1h", "/health", "/alerts", "/quality", "/arrivals")
+            paths = ("/sessions?t=1h", "/events?t=1h", "/health", "/alerts", "/quality", "/arrivals")
             for path, page in zip(paths, await asyncio.gather(*(page_of(pages, path) for path in paths)), strict=True):
                 assert f"gave no answer within {ANSWER_S:g} s" in page or "he store does not answer" in page, path
+                assert not re.search(r"\b[Ss]tart it", page.partition("<main")[2]), (
+                    f"{path} advises to start what hangs"
+                )
             for path in (*paths, "/"):  # also around an answer of some seconds ago, which the overview may still show
                 assert "▲ the store does not answer" in await page_of(pages, path), path
             os.kill(store.pid, signal.SIGCONT)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from assay_access.console_links import RefusedLinkError, Signer
-from assay_operations.console_link import link
+from assay_operations.console_link import link, way_in_from_file
 from assay_operations.errors import OperationError
 
 KEY = "a key of forty bytes that only tests know"
@@ -43,11 +43,25 @@ def test_a_link_leads_to_the_address_that_browsers_use(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("lines", "way_in"),
+    [
+        ((f'session_key = "{KEY}"',), "http://127.0.0.1:9112/login?token="),
+        (('auth = "proxy"', "listen_port = 9999"), "http://127.0.0.1:9999 (people sign in at the proxy"),
+        (('auth = "proxy"', 'public_url = "https://assay.example.com/"'), "https://assay.example.com (people sign in"),
+    ],
+)
+def test_assay_up_says_how_people_open_the_console_whether_by_a_link_or_at_a_proxy(
+    tmp_path: Path, lines: tuple[str, ...], way_in: str
+) -> None:
+    assert way_in_from_file(data_with(tmp_path, *lines)).startswith(way_in)
+
+
+@pytest.mark.parametrize(
     ("lines", "help_"),
     [
         ((), "console.session_key_file"),
         (('session_key = "short"',), "console.session_key_file"),
-        ((f'session_key = "{KEY}"', 'auth = "proxy"'), "address of the proxy"),
+        ((f'session_key = "{KEY}"', 'auth = "proxy"'), "open http://127.0.0.1:9112"),
     ],
 )
 def test_without_a_key_in_common_the_error_names_the_setting(

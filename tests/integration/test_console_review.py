@@ -51,7 +51,7 @@ async def save(pages: Pages, event: str, status: int = 303, **fields: str) -> ht
     )
 
 
-async def test_twenty_cases_saved_over_http_are_exported_and_evaluated(
+async def test_twenty_cases_saved_over_http_are_exported_and_gate_a_change(
     settings: Settings, empty_store: StoreServer, owner: Client, tmp_path: Path
 ) -> None:
     captured(owner, *WORDS)
@@ -74,23 +74,35 @@ async def test_twenty_cases_saved_over_http_are_exported_and_evaluated(
         commands, page = await pages.json("/datasets/golden"), await pages.html("/datasets/golden")
         for name in ("export", "run", "run_change", "compare"):
             assert html.escape(commands[name]) in page
+        assert "a pass means only that, and a small loss can pass" in page
         file = await pages._client.get("/datasets/golden/export")
         assert file.headers["content-disposition"] == 'attachment; filename="golden-20.jsonl"'
         assert file.headers["content-type"] == "application/x-ndjson"
     made = read_dataset(file.text)
     assert made.fingerprint == listed["fingerprint"]
     (tmp_path / "golden.jsonl").write_bytes(file.content)
-    (tmp_path / "target.py").write_text(TARGET)
+    (tmp_path / "target.py").write_text(
+        f"{TARGET}\n\ndef worse(query):\n    return search(query) if 'x' in query else []\n"
+    )
     cli = Cli(tmp_path, store_url=empty_store.url)
     printed = await asyncio.to_thread(cli.call, "dataset", "export", "golden", role="sre")
     assert printed.stdout == file.content
-    for name, code in (("run", 0), ("run_change", 0), ("compare", 3)):  # 20 cases are too few for a verdict
-        words = commands[name].replace("MODULE:FUNCTION", "target:search").split()
+    strict = commands["compare"].removesuffix(" --inconclusive pass")
+    worse = {name: commands[name].replace("change", "worse") for name in ("run_change", "compare")}
+    for command, target, code in (
+        (commands["run"], "search", 0),
+        (commands["run_change"], "search", 0),
+        (commands["compare"], "", 0),
+        (strict, "", 3),  # 20 cases are too few to exclude a loss
+        (worse["run_change"], "worse", 0),
+        (worse["compare"], "", 1),
+    ):
+        words = command.replace("MODULE:FUNCTION", f"target:{target}").split()
         done = await asyncio.to_thread(cli.call, *words[1:], role="evaluator")
-        assert done.returncode == code, (name, done.stderr)
+        assert done.returncode == code, (command, done.stdout, done.stderr)
     async with console(settings) as pages:
         (group,) = (await pages.json("/runs?project=shop"))["runs"]["value"]["groups"]
-        assert sorted(each["name"] for each in group["runs"]) == ["change", "main"]
+        assert sorted(each["name"] for each in group["runs"]) == ["change", "main", "worse"]
         found = (await pages.json("/compare?base=main&change=change&project=shop"))["found"]
         assert found["verdict"] == "inconclusive"
     shown = await asyncio.to_thread(cli.call, "eval", "show", "main", "--json", role="sre")

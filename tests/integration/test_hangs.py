@@ -252,16 +252,16 @@ def test_commands_say_of_a_store_that_hangs_that_it_does(
     os.kill(store.pid, signal.SIGSTOP)
     found = doctor(cli, "")["store"]
     assert found["status"] == "fail"
-    assert "accepts connections but gave no answer within 5 s" in found["summary"]
+    assert "gave no answer within 5 s" in found["summary"]
     assert "restart it" in found["hint"]
     done = cli.call("query", "SELECT 1", role="sre", extra="timeout_s = 1\n")
     assert done.returncode == 2
-    assert b"accepts connections but gave no answer within 1 s" in done.stderr
+    assert b"gave no answer within 1 s" in done.stderr
     assert b"assay up" not in done.stderr
     # However long an answer to a question may take: the first answer of a store takes milliseconds.
     done = cli.run("query", "SELECT 1", role="sre", extra="timeout_s = 3600\n")
     assert done.returncode == 2
-    assert b"accepts connections but gave no answer within 10 s" in done.stderr
+    assert b"gave no answer within 10 s" in done.stderr
     assert b"assay doctor" in done.stderr
 
 

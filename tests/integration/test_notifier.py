@@ -2,8 +2,10 @@
 whatever dies in between."""
 
 import contextlib
+import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from assay_console.views.alerts import silence_of
 from assay_notifier import signing
 from assay_notifier.disarm import disarmed
 from assay_operations.doctor.probes import channels_of
@@ -140,6 +143,21 @@ def alertmanager(tmp_path: Path, receiver: Receiver) -> Iterator[AlertmanagerSer
     running = AlertmanagerServer(tmp_path, needed("prometheus-alertmanager"), f"{receiver.url}/alertmanager").start()
     yield running
     running.stop()
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_alertmanager_takes_the_silence_of_one_alert_or_of_several_that_the_console_prints(
+    alertmanager: AlertmanagerServer, several: bool
+) -> None:
+    ids = [uuid.UUID(int=1), uuid.UUID(int=2)][: 1 + several]
+    amtool = needed("amtool")
+    command, _ = silence_of(ids, alertmanager.url)
+    subprocess.run([amtool, *shlex.split(command)[1:], "--author=jo"], check=True, timeout=30)
+    listed = [amtool, "silence", "query", "--output=json", f"--alertmanager.url={alertmanager.url}"]
+    (silence,) = json.loads(subprocess.run(listed, check=True, capture_output=True, timeout=30).stdout)
+    (matcher,) = silence["matchers"]
+    assert (matcher["name"], matcher["value"]) == ("alert_id", "|".join(map(str, ids)))
+    assert (matcher["isRegex"], silence["comment"]) == (several, "being looked into")
 
 
 def test_whatever_dies_at_every_step_of_an_episode_each_transition_is_told_once(

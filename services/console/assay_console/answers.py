@@ -2,14 +2,19 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from assay_console.commands import data_option, in_sentence
 from assay_console.page import Ask, Document
+from assay_console.pages import PAGES
 from assay_console.rendering import render
+from assay_console.ways_out import ways_out
+from assay_schema.settings import Settings
 
 STATUS = {"unavailable": 503, "refused": 403, "not_found": 404, "invalid": 422, "conflict": 409}
 _TITLES = {
@@ -28,12 +33,38 @@ def is_api(request: Request) -> bool:
     return request.url.path.startswith("/api/")
 
 
-def problem(request: Request, status: int, message: str, fix: str) -> Response:
-    """Answer with what happened and what helps."""
+@dataclass(frozen=True)
+class Sent:
+    """The form that an action refused: its fields, and the names of those that a person wrote."""
+
+    fields: Mapping[str, str]
+    typed: tuple[str, ...]
+
+
+def problem(request: Request, settings: Settings, status: int, message: str, fix: str) -> Response:
+    """Answer with what happened, what helps, and what a person wrote into the refused form.
+
+    Commands name the data directory that they need.
+    """
     headers = {"www-authenticate": "Bearer"} if status == 401 else {}
     if is_api(request):
+        fix = in_sentence(fix, data_option(settings))
         return json_answer({"error": {"status": status, "message": message, "fix": fix}}, status, headers)
-    text = render("problem.html", status=status, title=_TITLES[status], message=message, fix=fix)
+    sent: Sent | None = getattr(request.state, "sent", None)
+    given = {*request.query_params, *(sent.fields if sent else ())}
+    text = render(
+        "problem.html",
+        settings=settings,
+        status=status,
+        title=_TITLES[status],
+        message=message,
+        is_about_a_field=message.partition(":")[0] in given,
+        fix=fix,
+        sent=sent if sent and any(sent.fields.get(name) for name in sent.typed) else None,
+        path=request.scope["raw_path"].decode(),
+        ways=ways_out(request) if status != 401 else {},
+        pages=PAGES,
+    )
     return HTMLResponse(text, status, headers)
 
 

@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from assay_console.answers import STATUS, is_api, json_answer, problem, timing
+from assay_console.answers import STATUS, Sent, is_api, json_answer, problem, timing
 from assay_console.attendance import ClientLeftError, while_there
-from assay_console.commands import data_option
 from assay_console.event_stream import stream
 from assay_console.frame import frame_of
 from assay_console.guard import Guard, from_own_page
@@ -161,6 +161,7 @@ class Console:
         async def answer(request: Request) -> Response:
             person = await self._person(request, action.role)
             body = await body_of(request)
+            request.state.sent = Sent(body, tuple(each.name for each in action.fields if each.typed))
             ask = self._asking(request, {}, scope_of({}, _now_ms()), person)
             try:
                 done = await action.apply(ask, checked_fields(action, body))
@@ -217,7 +218,9 @@ class Console:
             raise _NoPersonError
         if person.role < role:
             raise OperationError(
-                "refused", f"this needs the role {role.label}; yours is {person.role.label}", "see docs/console.md"
+                "refused",
+                f"this needs the role {role.label}; yours is {person.role.label}",
+                f"the groups of `console.{role.label}_groups` have it",
             )
         return person
 
@@ -245,25 +248,22 @@ class Console:
         """Turn errors into answers: their message, and what helps."""
 
         async def caught(request: Request) -> Response:
+            refused = partial(problem, request, self._settings)
             try:
                 return await answer(request)
             except _NoPersonError:
-                return problem(
-                    request,
-                    401,
-                    "you are not signed in",
-                    f"open the link that this command prints: assay console url{data_option(self._settings)}",
-                )
+                signed_out = refused(401, "you are not signed in", self._login.how)
+                return signed_out if is_api(request) else self._login.remember(request, signed_out)
             except ClientLeftError:
                 return Response(status_code=499)  # no client reads it
             except OperationError as error:
-                return problem(request, STATUS[error.kind], error.message, error.fix)
+                return refused(STATUS[error.kind], error.message, error.fix)
             except Exception as error:  # noqa: BLE001  # a page that fails must not show what it was working on
                 known = explain(error)
                 if known is None:
                     log.error("a page failed", extra={"error_class": type(error).__name__, "at": _place(error)})
-                    return problem(request, 500, f"the console failed ({type(error).__name__})", "see its log")
-                return problem(request, 503, known, "")
+                    return refused(500, f"the console failed ({type(error).__name__})", "see its log")
+                return refused(503, known, "")
 
         return caught
 

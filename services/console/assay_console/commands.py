@@ -1,5 +1,6 @@
 """Commands as a page prints them: with the data directory that they need."""
 
+import re
 import shlex
 from pathlib import Path
 
@@ -22,6 +23,18 @@ def with_option(text: str, option: str) -> str:
     A command that prints its help needs none.
     """
     return "\n".join(_command(line, option) for line in text.split("\n"))
+
+
+#: Commands between backticks or after a colon. `assay up` is none: it makes the directory.
+_IN_SENTENCE = re.compile(r"(?<=`)assay (?!up\b)[^`]+(?=`)|(?<=: )assay (?!up\b)[a-z][^;,(`]*?(?=\.?$|[;,]| \()")
+
+
+def in_sentence(text: str, option: str) -> str:
+    """Return a sentence whose commands of Assay end with an option. Pure.
+
+    They are between backticks, or after a colon.
+    """
+    return _IN_SENTENCE.sub(lambda match: _command(match[0], option), text)
 
 
 def _command(line: str, option: str) -> str:

@@ -4,12 +4,12 @@ import hmac
 import ipaddress
 import time
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import RedirectResponse, Response
 
-from assay_access.console_links import KEY_MIN_BYTES, NOTICE_S, RefusedLinkError, Signer
+from assay_access.console_links import KEY_MIN_BYTES, LINK_S, NOTICE_S, RefusedLinkError, Signer
 from assay_console.people import Person, Role
 from assay_operations.api_keys.reading import live_read_key
 from assay_operations.errors import OperationError
@@ -19,6 +19,8 @@ from assay_schema.settings import ConsoleSettings, SettingsError
 
 #: Longest name of a person, in characters.
 _NAME_MAX = 200
+#: Longest address of a page that is remembered until someone signs in, in characters.
+_WANTED_MAX = 1_000
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,26 @@ class Login:
         # Cookies do not know ports: two consoles on one host would end each other's sessions.
         self._cookie = f"assay_{settings.listen_port}"
         self._notice_cookie = f"{self._cookie}_notice"
+        self._wanted_cookie = f"{self._cookie}_wanted"
+
+    @property
+    def how(self) -> str:
+        """Advice to someone who is not signed in."""
+        if self._proxy is None:
+            return "open the link that this command prints: assay console url"
+        where = self._settings.public_url or "the address of the proxy"
+        return (
+            f"people sign in at the proxy: open {where}. If you run the proxy, it must send `{self._proxy.user_header}`, and "
+            "`console.proxy_secret` as `X-Assay-Proxy-Secret`, from an address in `console.trusted_proxies`"
+        )
+
+    def remember(self, request: Request, answer: Response) -> Response:
+        """Let the next link that signs in lead to the page that was asked for. Return the answer."""
+        path = request.scope["raw_path"].decode()
+        wanted = _within(f"{path}?{request.url.query}" if request.url.query else path)
+        if self._proxy is None and request.method == "GET" and 1 < len(wanted) <= _WANTED_MAX:
+            self._set(answer, self._wanted_cookie, quote(wanted, safe="/"), LINK_S)
+        return answer
 
     async def person(self, request: HTTPConnection) -> Person | None:
         """Return who asks; None if that is unknown. Raises `OperationError` if a key cannot be checked."""
@@ -160,7 +182,8 @@ class Login:
 
         A link that was used leads who has a session to the page.
         """
-        following = RedirectResponse(_within(request.query_params.get("next", "/")), 303)
+        wanted = unquote(request.cookies.get(self._wanted_cookie, "/"))
+        following = RedirectResponse(_within(request.query_params.get("next", wanted)), 303)
         if self._proxy is not None:
             raise OperationError("not_found", "people are named by the proxy in front of this console")
         try:
@@ -172,26 +195,20 @@ class Login:
             raise OperationError("refused", why, "make a new one: assay console url") from None
         person = Person("local", Role.OPERATOR)
         hours = self._settings.session_hours
-        following.set_cookie(
-            self._cookie,
-            self._signer.session(person.name, person.role.name, time.time(), hours),
-            max_age=round(hours * 3600),
-            httponly=True,
-            samesite="lax",
-            secure=(self._settings.public_url or "").startswith("https://"),
-        )
+        session = self._signer.session(person.name, person.role.name, time.time(), hours)
+        self._set(following, self._cookie, session, round(hours * 3600))
+        if self._wanted_cookie in request.cookies:
+            following.delete_cookie(self._wanted_cookie, httponly=True, samesite="lax")
         return following
+
+    def _set(self, answer: Response, name: str, value: str, seconds: int) -> None:
+        is_secure = (self._settings.public_url or "").startswith("https://")
+        answer.set_cookie(name, value, max_age=seconds, httponly=True, samesite="lax", secure=is_secure)
 
     def note(self, answer: Response, person: Person, path: str, text: str) -> None:
         """Let the page at `path` say a text to a person, once: a link alone cannot make it."""
-        answer.set_cookie(
-            self._notice_cookie,
-            self._signer.notice(text, person.name, urlsplit(path).path, time.time()),
-            max_age=NOTICE_S,
-            httponly=True,
-            samesite="lax",
-            secure=(self._settings.public_url or "").startswith("https://"),
-        )
+        notice = self._signer.notice(text, person.name, urlsplit(path).path, time.time())
+        self._set(answer, self._notice_cookie, notice, NOTICE_S)
 
     def noted(self, request: Request, person: Person) -> str:
         """Return what the page of a request says to a person; empty for nothing."""

@@ -77,6 +77,8 @@ class Parameter:
     many: bool = False
     #: `name` is the beginning of the names of several parameters.
     prefix: bool = False
+    #: A person writes it: a page that refuses a form shows it again.
+    typed: bool = False
 
 
 #: Fields of a form that keep the range of its page, for the way back.

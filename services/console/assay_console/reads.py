@@ -26,7 +26,7 @@ from urllib3.exceptions import HTTPError, NewConnectionError
 from urllib3.exceptions import TimeoutError as NoAnswerError
 
 from assay_console.running import Running, note_requests
-from assay_operations.clients import store_errors
+from assay_operations.clients import STARTS_OR_STOPS, store_errors
 from assay_operations.errors import OperationError
 from assay_runtime.store import Client, causes, connect
 from assay_schema.settings import StoreSettings
@@ -289,14 +289,14 @@ class Reads:
     def _reach(self) -> None:
         try:
             connect(self._settings.model_copy(update={"timeout_s": min(self._settings.timeout_s, _PROBE_S)})).close()
-        except Exception as error:  # noqa: BLE001 - one that is not of the network shows that the store answers
-            if _is_of_the_network(error):
+        except Exception as error:  # noqa: BLE001 - any other error shows that the store answers
+            if _is_away(error):
                 return
         self._away, self._hangs = "", False
 
     def _note(self, error: BaseException) -> None:
         """Remember that the store is away, if an error shows it."""
-        if _is_of_the_network(error):
+        if _is_away(error):
             # A refused connection is a `TimeoutError` of this library too.
             self._hangs = any(
                 isinstance(each, NoAnswerError) and not isinstance(each, NewConnectionError) for each in causes(error)
@@ -304,6 +304,8 @@ class Reads:
             self._away = (
                 f"store: {self._settings.url} gave no answer within {self._settings.timeout_s:g} s: it hangs or is overloaded"
                 if self._hangs
+                else f"store: {self._settings.url} is starting or stopping"
+                if _is_between(error)
                 else f"store: no answer at {self._settings.url}"
             )
 
@@ -350,9 +352,13 @@ class Reads:
             return self._client
 
 
-def _is_of_the_network(error: BaseException) -> bool:
-    """Return True if the store could not be reached, or did not answer."""
-    return any(isinstance(each, HTTPError) for each in causes(error))
+def _is_away(error: BaseException) -> bool:
+    """Return True if the store could not be reached, did not answer, or is starting or stopping."""
+    return _is_between(error) or any(isinstance(each, HTTPError) for each in causes(error))
+
+
+def _is_between(error: BaseException) -> bool:
+    return any(getattr(each, "code", None) == STARTS_OR_STOPS for each in causes(error))
 
 
 def size_of(value: object, most: int) -> int:

@@ -1,18 +1,18 @@
 """Tests of what the pages of alerts say."""
 
+import shlex
+from urllib.parse import unquote
 from uuid import UUID
 
 import pytest
-from pydantic import SecretStr
 
 from assay_console.rendering import environment
-from assay_console.views.alerts import lowest_of, silence_command
+from assay_console.views.alerts import lowest_of, silence_of
 from assay_console.views.patterns import PATTERNS
 from assay_operations.drift.episodes import Episode
-from assay_schema.settings import NotifierSettings
 
 CRITICAL, LATENCY, _, HALLUCINATION = PATTERNS.episodes
-ID = UUID(int=7)
+ID, OTHER = UUID(int=7), UUID(int=8)
 
 
 @pytest.mark.parametrize(
@@ -31,18 +31,31 @@ def test_the_name_of_a_metric_has_no_comma_that_would_make_two_of_one_in_a_list(
 
 
 @pytest.mark.parametrize(
-    ("urls", "end"),
+    ("url", "end"),
     [
         ("", '"being looked into"'),
-        ("http://alertmanager-1:9093, http://alertmanager-2:9093", "--alertmanager.url=http://alertmanager-1:9093"),
+        ("http://alertmanager-1:9093/", "--alertmanager.url=http://alertmanager-1:9093"),
         ("http://user:password@alertmanager:9093", '"being looked into"'),
         ("http://alertmanager:9093/$(id)", '"being looked into"'),
     ],
 )
-def test_the_silencing_command_has_a_plain_address_and_no_password(urls: str, end: str) -> None:
-    command = silence_command(ID, NotifierSettings(alertmanager_urls=SecretStr(urls)))
+def test_the_silencing_command_has_a_plain_address_and_no_password(url: str, end: str) -> None:
+    command, form = silence_of((ID,), url)
     assert command.startswith(f"amtool silence add alert_id={ID} --duration=2h ")
     assert command.endswith(end)
+    assert bool(form) == ("--alertmanager.url" in command)
+
+
+@pytest.mark.parametrize(("ids", "matcher"), [((ID,), f'alert_id="{ID}"'), ((ID, OTHER), f'alert_id=~"{ID}|{OTHER}"')])
+def test_the_link_to_the_form_of_a_silence_fills_in_the_matcher_and_the_comment(
+    ids: tuple[UUID, ...], matcher: str
+) -> None:
+    """The form reads percent-encoding, and no `+` for a blank, from the part of the address after `#`."""
+    command, form = silence_of(ids, "https://alerts.example/am/")
+    address, _, query = form.partition("?")
+    assert address == "https://alerts.example/am/#/silences/new"
+    assert [unquote(part) for part in query.split("&")] == [f"filter={{{matcher}}}", "comment=being looked into"]
+    assert shlex.split(command)[3] == matcher.replace('"', "")
 
 
 def test_a_number_in_the_list_of_events_has_the_name_of_its_metric() -> None:

@@ -139,7 +139,7 @@ def where_to_look(
     `program` calls Assay from the working directory; `python` is the interpreter with the SDK.
 
     `stopped`: for a system that does not keep running, the command that restarts it. `gateway_cert`: the certificate of a
-    gateway with TLS. `console`: the link to the console, which works once; empty: the command that makes one.
+    gateway with TLS. `console`: how people open the console; empty: the command that makes a link.
     """
     option = "" if data.resolve() == Path("data").resolve() else f" --data {shlex.quote(str(data))}"
     program, curl = shlex.quote(program), f"curl -s -K {shlex.quote(str(data / 'secrets/sre.curl'))}"

@@ -46,7 +46,7 @@ from assay_local.status_line import Status
 from assay_local.supervisor import Supervisor
 from assay_local.waits import until_accounted, until_met, until_watermark
 from assay_operations.channels import check_channels
-from assay_operations.console_link import link_from_file as console_link
+from assay_operations.console_link import way_in_from_file
 from assay_operations.errors import OperationError
 from assay_runtime.config import load_settings, settings_file
 
@@ -159,9 +159,9 @@ def _prepare(options: Options) -> LocalStack:
 
 def _where(system: LocalStack, stopped: str | None = None) -> RenderableType:
     shown = _shown(system.data)
-    link = "" if stopped else console_link(system.data)
+    console = "" if stopped else way_in_from_file(system.data)
     return where_to_look(
-        shown, system.ports, _program(), _python(), stopped=stopped, gateway_cert=system.gateway_cert, console=link
+        shown, system.ports, _program(), _python(), stopped=stopped, gateway_cert=system.gateway_cert, console=console
     )
 
 

@@ -38,7 +38,9 @@ def settings_of(scenario: Scenario | None, alertmanager_port: int | None) -> dic
         return {}
     sections = {name: dict(values) for name, values in _SETTINGS.items()}
     if alertmanager_port is not None:
-        sections["notifier"]["alertmanager_urls"] = f"http://127.0.0.1:{alertmanager_port}"
+        address = f"http://127.0.0.1:{alertmanager_port}"
+        sections["notifier"]["alertmanager_urls"] = address
+        sections["console"] = {"alertmanager_url": address}
     return sections
 
 

@@ -14,10 +14,12 @@ def test_a_scenario_goes_before_a_persons_settings_and_leaves_the_others() -> No
     changed = over({"judge": {"salt": "mine", "base_rate": 0.1}}, settings_of(Scenario.REGRESSION, 9107))
     assert changed["judge"] == {"salt": "mine", "base_rate": 1.0}
     assert changed["notifier"]["alertmanager_urls"] == "http://127.0.0.1:9107"
+    assert changed["console"]["alertmanager_url"] == "http://127.0.0.1:9107", "its pages print the command of a silence"
 
 
 def test_without_an_alertmanager_none_is_told() -> None:
-    assert "alertmanager_urls" not in settings_of(Scenario.REGRESSION, None)["notifier"]
+    changed = settings_of(Scenario.REGRESSION, None)
+    assert ("alertmanager_urls" in changed["notifier"], "console" in changed) == (False, False)
 
 
 def test_commands_in_notices_name_a_data_directory_that_is_not_the_default() -> None:

@@ -90,6 +90,8 @@ def secrets_file(identity: Identity, data: Path) -> Path:
 
 #: The engine's error codes for a missing table or database, for a refused user, and for a right that the user lacks.
 _NOT_MIGRATED, _REFUSED, _NO_RIGHT = {60, 81}, {192, 193, 194, 516}, 497
+#: The engine's error code while the store is starting or stopping.
+STARTS_OR_STOPS = 236
 
 
 #: Timeout of the store's first answer in seconds; it takes milliseconds. Later answers have `store.timeout_s`.
@@ -128,14 +130,18 @@ def store_errors(settings: StoreSettings, *, answered: bool = True) -> Iterator[
 
 def _explained(error: Exception, settings: StoreSettings, answered: bool) -> str:
     code = getattr(error, "code", None)
+    if code == STARTS_OR_STOPS:
+        return (
+            f"{settings.url} is starting or stopping; wait a moment, and see its log and `assay doctor` if that lasts"
+        )
     if hangs(error) and not answered:
         return (
-            f"{settings.url} accepts connections but gave no answer within {settings.timeout_s:g} s: it hangs or is overloaded. See its "
+            f"{settings.url} gave no answer within {settings.timeout_s:g} s: it hangs or is overloaded. See its "
             "log and `assay doctor`, restart it, or correct store.url (ASSAY_STORE_URL)"
         )
     if hangs(error):
         return (
-            f"{settings.url} accepts connections but gave no answer within {settings.timeout_s:g} s: it hangs or is overloaded (see its "
+            f"{settings.url} gave no answer within {settings.timeout_s:g} s: it hangs or is overloaded (see its "
             "log), or the query takes longer than store.timeout_s (ASSAY_STORE_TIMEOUT_S)"
         )
     if code is None and "Code: " not in str(error):

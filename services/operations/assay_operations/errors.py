@@ -46,11 +46,12 @@ def explain(error: BaseException) -> str | None:
 
 
 def hangs(error: BaseException | None) -> bool:
-    """Return True if a server accepted the connection but did not answer in time."""
+    """Return True if a server did not refuse the connection, and did not answer in time."""
     while error is not None:
-        if type(error).__name__ == "ReadTimeoutError" or str(error).startswith(
+        # urllib3, redis-py. A queue of connections that is full answers none: a refused connection is another error.
+        if type(error).__name__ in ("ReadTimeoutError", "ConnectTimeoutError") or str(error).startswith(
             "Timeout reading from"
-        ):  # urllib3, redis-py
+        ):
             return True
         error = error.__cause__ or error.__context__
     return False

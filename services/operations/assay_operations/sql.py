@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from assay_operations.clients import engine_message
+from assay_operations.clients import STARTS_OR_STOPS, engine_message
 from assay_operations.errors import OperationError
 from assay_operations.export.lines import BrokenAnswerError, Lines
 from assay_operations.query import names_a_format
@@ -129,8 +129,13 @@ def _lines(
         finally:
             stream.close()  # before the end, this cancels the query
     except ClickHouseError as error:
-        return error_of(str(error), sql, getattr(error, "code", None))
+        code = getattr(error, "code", None)
+        if code == STARTS_OR_STOPS or (code is None and not _CODE.search(str(error))):
+            raise  # the store is away: `store_errors` says how
+        return error_of(str(error), sql, code)
     except BrokenAnswerError as error:
+        if not _CODE.search(str(error)):
+            raise OperationError("unavailable", "the connection to the store broke off") from None
         return error_of(str(error), sql, None)
 
 
@@ -181,12 +186,8 @@ def _text(value: Any) -> str:
 
 
 def error_of(text: str, sql: str, code: int | None) -> SqlError:
-    """Return the engine's error of a text. Raises `OperationError` if it is not the engine's. Pure."""
+    """Return the engine's error of a text, with its code. Pure."""
     found = _CODE.search(text)
-    if found is None and code is None:
-        raise OperationError(
-            "unavailable", "the store does not answer", "start it, or correct store.url (ASSAY_STORE_URL)"
-        )
     names, place = _NAME.findall(text), _PLACE.search(text)
     line = column = None
     if place:

@@ -739,6 +739,12 @@ class ConsoleSettings(Section):
         examples=["https://grafana.example.com"],
         description="Address of Grafana with the dashboards of deploy/grafana: pages link to them. Empty: they do not.",
     )
+    alertmanager_url: str = Field(
+        "",
+        examples=["https://alertmanager.example.com"],
+        description="Address of Alertmanager for people: pages of alerts link to its form of a silence, and name it in the command. Empty: "
+        "they do not. A scenario of `assay up` sets it.",
+    )
     session_hours: float = Field(12.0, gt=0, le=720, description="Hours that a session lasts.")
     page_reads: int = Field(3, ge=1, le=32, description="Reads of the store for pages at the same time.")
     port: int = Field(9109, ge=0, le=65_535, description="Port of `/healthz`, `/readyz`, `/metrics`.")

@@ -18,6 +18,22 @@ addEventListener("pageshow", (event) => {
   if (event.persisted) for (const button of document.querySelectorAll("form[method=post] button")) button.disabled = false;
 });
 
+// A button that acts on what is chosen says how many that are, and waits until there is one.
+for (const button of document.querySelectorAll("button[data-counts]")) {
+  const boxes = [...button.form.elements].filter((each) => each.name === button.dataset.counts);
+  const all = button.form.querySelector("[data-all]");
+  const count = () => {
+    const chosen = boxes.filter((each) => each.checked).length;
+    button.textContent = button.dataset.text.replace("#", chosen);
+    button.disabled = !chosen;
+    all.checked = chosen === boxes.length;
+  };
+  all.addEventListener("change", () => { for (const each of boxes) each.checked = all.checked; });
+  button.form.addEventListener("change", count);
+  addEventListener("pageshow", count);
+  count();
+}
+
 // What scrolls sideways is reached by Tab, so that arrow keys can scroll it.
 for (const box of document.querySelectorAll(".wide, pre")) {
   if (box.scrollWidth > box.clientWidth && !box.hasAttribute("tabindex")) box.tabIndex = 0;

@@ -2,10 +2,12 @@
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 from uuid import UUID
 
 from assay_console.page import Action, Ask, Document, Done, Page, Panel, Parameter, redis_panel
@@ -35,11 +37,12 @@ from assay_operations.overview.frame import frame_facts
 from assay_schema.alert_actions import acknowledge_command, acknowledge_meaning, explain_command
 from assay_schema.alerts import AlertKind
 from assay_schema.scores import LOWER_IS_BETTER, SESSION_METRICS, Metric
-from assay_schema.settings import NotifierSettings
 from assay_schema.streams import EVENTS, SCORES
 
 #: Longest comment, as `assay drift acknowledge` takes it.
 _COMMENT_MAX = 500
+#: Comment of a silence.
+_LOOKED_INTO = "being looked into"
 #: Most episodes that are acknowledged with one press.
 _TOGETHER_MAX = 100
 
@@ -82,8 +85,10 @@ class Alert(Document):
     explain: str
     #: Empty if the episode cannot be acknowledged, or is over.
     acknowledge: str
-    #: Command that silences the alert in Alertmanager for two hours.
+    #: Command that silences the alert in Alertmanager for two hours, and the address of Alertmanager's form of that, filled in; empty if it
+    #: is not known.
     silence: str
+    silence_form: str
     #: Link to the answers that scored low, and up to which score of which metric; empty if the episode is not about their scores.
     worst: str
     worst_metric: str
@@ -144,6 +149,7 @@ async def read_one(ask: Ask) -> Alert:
     metric, below = lowest_of(episode)
     worst_of = {"project": episode.project, "from": iso(began), "to": iso(end)}
     command = "" if over else acknowledge_command(episode.alert_id, episode.kind)
+    silence, silence_form = silence_of((episode.alert_id,), ask.settings.console.alertmanager_url)
     return Alert(
         episode=episode,
         transitions=steps,
@@ -162,7 +168,8 @@ async def read_one(ask: Ask) -> Alert:
         together=len(incident.episodes) - 1 if incident else 0,
         explain=explain_command(episode.alert_id, episode.kind, episode.metric),
         acknowledge=command,
-        silence=silence_command(episode.alert_id, ask.settings.notifier),
+        silence=silence,
+        silence_form=silence_form,
         meaning=acknowledge_meaning(episode.kind),
         may_acknowledge=bool(command) and _may_acknowledge(ask),
     )
@@ -182,15 +189,21 @@ def _rows_of(episode: Episode) -> dict[str, str]:
     return {"kind": "retrieval" if retrieval else "answer"} if episode.kind != AlertKind.FAILURES else {}
 
 
-def silence_command(alert_id: UUID, notifier: NotifierSettings) -> str:
-    """Return the command that silences an alert in Alertmanager, with its address if it is known. Pure.
+def silence_of(alert_ids: Sequence[UUID], alertmanager_url: str) -> tuple[str, str]:
+    """Return the command that silences alerts in Alertmanager, and the address of its form. Pure.
 
     An address with a password, or one that a shell would read otherwise, is left out: `amtool` then takes the one of its configuration.
     """
-    address = notifier.alertmanager_urls.get_secret_value().split(",")[0].strip()
-    plain = re.fullmatch(r"https?://[A-Za-z0-9.:/_-]+", address, re.ASCII)
-    at = f" --alertmanager.url={address}" if plain else ""
-    return f'amtool silence add alert_id={alert_id} --duration=2h --comment="being looked into"{at}'
+    address = alertmanager_url.rstrip("/")
+    if not re.fullmatch(r"https?://[A-Za-z0-9.:/_\[\]-]+", address, re.ASCII):
+        address = ""
+    operator, value = ("=", str(alert_ids[0])) if len(alert_ids) == 1 else ("=~", "|".join(map(str, alert_ids)))
+    at = f" --alertmanager.url={shlex.quote(address)}" if address else ""
+    matcher = shlex.quote(f"alert_id{operator}{value}")
+    quoted = f'{{alert_id{operator}"{value}"}}'
+    filled = f"filter={quote(quoted, safe='')}&comment={quote(_LOOKED_INTO)}"
+    command = f'amtool silence add {matcher} --duration=2h --comment="{_LOOKED_INTO}"{at}'
+    return command, f"{address}/#/silences/new?{filled}" if address else ""
 
 
 def lowest_of(episode: Episode) -> tuple[str, str]:
@@ -220,8 +233,25 @@ async def acknowledge(ask: Ask, fields: Mapping[str, str]) -> Done:
     def run() -> bool:
         return apply(plan_acknowledge(data_of(file), alert_id, file), _actor(ask, fields))
 
-    taken = await asyncio.to_thread(run)
+    try:
+        taken = await asyncio.to_thread(run)
+    except OperationError as refused:
+        if refused.kind not in ("conflict", "not_found"):
+            raise
+        raise await _closed(ask, alert_id) or refused from None
     return Done(f"/alerts/{alert_id}", "taken" if taken else "noted")
+
+
+async def _closed(ask: Ask, alert_id: str) -> OperationError | None:
+    """Return who closed an episode, and when; None if that is not stored yet, or it is open."""
+    try:
+        episode, _ = await ask.store(transitions, alert_id)
+    except OperationError:
+        return None
+    if episode.open:
+        return None
+    how = f"was accepted as normal by {episode.accepted_by}" if episode.accepted_by else "is closed"
+    return OperationError("conflict", f"this alert {how} already, at {iso(round(episode.at.timestamp() * 1000))}")
 
 
 def _operator_file(ask: Ask, alert_id: str) -> Path:
@@ -246,6 +276,9 @@ class Together(Document):
     now: dict[str, Present]
     #: Commands that acknowledge the episodes one by one.
     commands: tuple[str, ...]
+    #: As of one alert, for all of them; empty without an incident.
+    silence: str
+    silence_form: str
     may_acknowledge: bool
 
 
@@ -254,11 +287,15 @@ async def read_together(ask: Ask) -> Together:
     alert_id = str(episode_named(ask.path["alert_id"]))
     found = (await ask.store(listed, project=ask.scope.project)).rows
     incident = _incident_of(alert_id, found)
+    ids = [each.alert_id for each in incident.episodes] if incident else []
+    silence, silence_form = silence_of(ids, ask.settings.console.alertmanager_url) if ids else ("", "")
     return Together(
         alert_id=alert_id,
         incident=incident,
         now=await _present(ask, incident.episodes if incident else ()),
         commands=tuple(acknowledge_command(each.alert_id, each.kind) for each in incident.episodes) if incident else (),
+        silence=silence,
+        silence_form=silence_form,
         may_acknowledge=_may_acknowledge(ask),
     )
 
@@ -340,7 +377,7 @@ ACKNOWLEDGE = Action(
     "Accept the level of an episode as the new baseline, and close the episode.",
     Role.OPERATOR,
     acknowledge,
-    (Parameter("comment", "Why, for the audit record.", longest=_COMMENT_MAX),),
+    (Parameter("comment", "Why, for the audit record.", longest=_COMMENT_MAX, typed=True),),
 )
 TOGETHER = Page(
     "together",
@@ -359,6 +396,6 @@ ACKNOWLEDGE_TOGETHER = Action(
     acknowledge_together,
     (
         Parameter("episodes", "Ids of episodes, separated by commas.", longest=40 * _TOGETHER_MAX),
-        Parameter("comment", "Why, for the audit record.", longest=_COMMENT_MAX),
+        Parameter("comment", "Why, for the audit record.", longest=_COMMENT_MAX, typed=True),
     ),
 )

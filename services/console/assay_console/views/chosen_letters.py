@@ -12,7 +12,7 @@ from assay_operations.operator_config import data_of
 
 P = TypeVar("P")
 
-COMMENT = Parameter("comment", "Why, for the audit record.", longest=500)
+COMMENT = Parameter("comment", "Why, for the audit record.", longest=500, typed=True)
 EXPECTED = Parameter("expected", "The `digest` that was shown; other letters are refused.", longest=64)
 
 

@@ -60,6 +60,8 @@ class GoldenDataset(Document):
     run: str
     run_change: str
     compare: str
+    #: True if there are too few cases for a pass that excludes a loss: `compare` then passes what shows no significant one.
+    is_small: bool
     may_retire: bool
 
 
@@ -72,17 +74,21 @@ async def read_one(ask: Ask) -> GoldenDataset:
     """Read one dataset."""
     summary = await _summary(ask)
     cases = await ask.store(cases_of, summary.project, summary.name)
+    enough = enough_of(cases)
+    # Null cases decide about another metric, which takes as many.
+    is_small = enough.answerable < enough.needed or 0 < summary.null_cases < enough.needed
     file = f"{summary.name}.jsonl"
     # A run of another project would not find the questions of this one.
     run = f"assay eval run --dataset {file} --target MODULE:FUNCTION --project {summary.project} --store"
     return GoldenDataset(
         summary=summary,
         cases=tuple(case_of(each) for each in sorted(cases, key=lambda case: case.at, reverse=True)[:SHOWN_MAX]),
-        enough=enough_of(cases),
+        enough=enough,
         export=f"assay dataset export {summary.name} --project {summary.project} > {file}",
         run=f"{run} --name main",
         run_change=f"{run} --name change",
-        compare="assay eval compare main change",
+        compare=f"assay eval compare main change{' --inconclusive pass' if is_small else ''}",
+        is_small=is_small,
         may_retire=ask.person.role >= Role.LABELLER,
     )
 

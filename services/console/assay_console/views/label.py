@@ -271,7 +271,7 @@ LABEL = Action(
         Parameter(
             "label_id", "Idempotency key, a UUIDv7: a label sent twice with the same one counts once.", longest=36
         ),
-        Parameter("note", "Why. Personal data is removed.", longest=NOTE_CHARS),
+        Parameter("note", "Why. Personal data is removed.", longest=NOTE_CHARS, typed=True),
     ),
 )
 UNDO = Action("/labels/undo", "Take your label on an answer back.", Role.LABELLER, take_back, _OF)

@@ -383,10 +383,15 @@ SAVE = Action(
         Parameter("project", "Project of the retrieval.", longest=64),
         Parameter("event_id", "The retrieval.", longest=36),
         Parameter("ranks", "Ranks of expected documents in the retrieved list, separated by commas.", longest=100_000),
-        Parameter("documents", "Expected documents that were not retrieved, one in a line.", longest=500_000),
+        Parameter(
+            "documents", "Expected documents that were not retrieved, one in a line.", longest=500_000, typed=True
+        ),
         Parameter("null_case", "1: no document answers the question.", ("1",)),
         Parameter(
-            "expected_answer", "The answer that is right. Personal data is removed.", longest=2 * QUERY_MAX_CHARS
+            "expected_answer",
+            "The answer that is right. Personal data is removed.",
+            longest=2 * QUERY_MAX_CHARS,
+            typed=True,
         ),
         Parameter("base_version", "Version that the reviewer saw; 0 for a new case.", longest=9),
         Parameter("inclusion_probability", "Probability with which the question was drawn.", longest=40),

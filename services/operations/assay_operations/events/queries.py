@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import orjson
 
-from assay_operations.clients import engine_message
 from assay_operations.errors import OperationError
 
 if TYPE_CHECKING:
@@ -57,7 +56,9 @@ class Queries:
     _counting: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def rows(self, sql: str, parameters: "Mapping[str, Any]", *, seconds: float | None = None) -> list[tuple[Any, ...]]:
-        """Return the rows of a query. Raises `OutOfTimeError` after `seconds`, else `OperationError`.
+        """Return the rows of a query. Raises `OutOfTimeError` after `seconds`.
+
+        Any other error is the driver's: `store_errors` explains it.
 
         The limit is in whole seconds, from 1 to 5: the store accepts no shorter one, and no longer one than the user's.
         """
@@ -95,7 +96,8 @@ class Queries:
         try:
             answer = self.client.query(sql, parameters=dict(parameters), settings=dict(settings or {}))
         except ClickHouseError as error:
-            raise _failed(error) from error
+            _raise_if_out_of_time(error)
+            raise
         with self._counting:
             self.rows_read += int(answer.summary.get("read_rows", 0))
         return answer
@@ -108,7 +110,8 @@ class Queries:
         try:
             answer = self.client.raw_query(sql, parameters=dict(parameters), settings=settings, fmt="JSONEachRow")
         except ClickHouseError as error:
-            raise _failed(error) from error
+            _raise_if_out_of_time(error)
+            raise
         return [orjson.loads(line) for line in answer.splitlines() if line]
 
     def threads(self) -> ThreadPoolExecutor:
@@ -126,12 +129,6 @@ class _Threads(ThreadPoolExecutor):
         return super().submit(partial(copy_context().run, function, *arguments, **options))
 
 
-def _failed(error: Exception) -> Exception:
-    code = getattr(error, "code", None)
-    if code == _TIMEOUT or f"Code: {_TIMEOUT}." in str(error):
-        return OutOfTimeError()
-    if code is None and "Code: " not in str(error):
-        return OperationError(
-            "unavailable", "the store does not answer", "start it, or correct store.url (ASSAY_STORE_URL)"
-        )
-    return OperationError("unavailable", f"store: {engine_message(str(error))}")
+def _raise_if_out_of_time(error: Exception) -> None:
+    if getattr(error, "code", None) == _TIMEOUT or f"Code: {_TIMEOUT}." in str(error):
+        raise OutOfTimeError from error
