@@ -17,6 +17,7 @@ from assay_access.console_links import KEY_MIN_BYTES, Signer
 from assay_console.application import Console
 from assay_console.login import Login, proxy_of
 from assay_console.reads import KEPT_BYTES, Reads
+from assay_console.rendering import environment
 from assay_console.stream_reads import LOOK_BACK_BYTES
 from assay_runtime import memory
 from assay_runtime.config import secret
@@ -72,7 +73,7 @@ class Service:
             asyncio.create_task(pages.serve(sockets=[outer])),
         ]
         gc.freeze()
-        tidying = asyncio.create_task(_give_back())
+        chores = [asyncio.create_task(_give_back()), asyncio.create_task(_compile_templates())]
         log.info("listening on %s:%d", console.listen_host, console.listen_port)
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait({stopped, *tasks}, return_when=asyncio.FIRST_COMPLETED)
@@ -81,8 +82,9 @@ class Service:
         await self._console.close()
         pages.should_exit = health.should_exit = True
         stopped.cancel()
-        tidying.cancel()
-        await asyncio.gather(*tasks, stopped, tidying, return_exceptions=True)
+        for chore in chores:
+            chore.cancel()
+        await asyncio.gather(*tasks, stopped, *chores, return_exceptions=True)
         self._reads.close()
         await self._redis.aclose()
         log.info("stopped")
@@ -122,6 +124,13 @@ async def _give_back() -> None:
     while True:
         await asyncio.sleep(_GIVE_BACK_EVERY_S)
         memory.give_back()
+
+
+async def _compile_templates(after_s: float = 20.0) -> None:
+    """Compile the templates one by one when the system has started, so that no first visit of a page waits for it."""
+    await asyncio.sleep(after_s)
+    for name in environment().list_templates(["html"]):
+        await asyncio.to_thread(environment().get_template, name)
 
 
 async def _serve(settings: Settings) -> int:
