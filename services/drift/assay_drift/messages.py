@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from assay_schema.alerts import AlertKind, AlertState, one_line
 from assay_schema.scores import ABSTAINED, CHECK_FAILED, NO_CONTEXT, is_amount, is_lower_better, is_of_answers
+from assay_ui.formats import counted
 
 if TYPE_CHECKING:
     from assay_drift.alerts import Measurements, Subject
@@ -110,8 +111,7 @@ def _failures(subject: "Subject", state: AlertState, measured: "Measurements") -
     if _is_over(state):
         return f"no event of {subject.project} was lost in a day"
     count = int(measured.value or 0)
-    lost = "1 event was" if count == 1 else f"{count:,} events were"
-    return f"{lost} lost in a day, of {subject.project}"
+    return f"{counted(count, 'event was', 'events were')} lost in a day, of {subject.project}"
 
 
 def _lag(subject: "Subject", state: AlertState, measured: "Measurements") -> str:

@@ -28,6 +28,7 @@ from assay_operations.doctor.checks import age
 from assay_operations.errors import OperationError
 from assay_operations.events.filters import Range
 from assay_schema.settings import AuditorSettings
+from assay_ui.formats import counted
 
 if TYPE_CHECKING:
     from assay_runtime.store import Client
@@ -366,11 +367,7 @@ def _since(found: Standing) -> str:
         return ""
     if found.only_verifications:
         return f" Since then only {'that check was' if found.since_verified == 1 else 'checks were'} recorded."
-    return f" {_rows(found.since_verified)} written since."
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} {'row was' if count == 1 else 'rows were'}"
+    return f" {counted(found.since_verified, 'row was', 'rows were')} written since."
 
 
 # --- rows

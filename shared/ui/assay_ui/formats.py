@@ -25,6 +25,11 @@ def number(value: float | None, digits: int | None = None) -> str:
     return f"{value:,.{digits}f}".replace("-", _MINUS)
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """Format a number of things with their noun. `many` is its plural if that is not formed with an s."""
+    return f"{number(count)} {one if count == 1 else many or f'{one}s'}"
+
+
 def signed(value: float | None, digits: int = 3) -> str:
     """Format a difference: its sign is always there."""
     shown = number(value, digits)

@@ -25,8 +25,8 @@ def templates(package: str, folder: str = "templates") -> Environment:
         lstrip_blocks=True,
     )
     for function in (
-        *(formats.number, formats.share, formats.interval, formats.milliseconds, formats.duration, formats.moment),
-        *(formats.captured, formats.visible, formats.short_id, formats.evidence, formats.probability),
+        *(formats.number, formats.counted, formats.share, formats.interval, formats.milliseconds, formats.duration),
+        *(formats.moment, formats.captured, formats.visible, formats.short_id, formats.evidence, formats.probability),
         *(formats.measured, formats.measured_interval, formats.signed, formats.coded, formats.sentence, formats.drawn),
     ):
         found.filters[function.__name__] = function

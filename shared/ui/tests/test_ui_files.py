@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET  # reads what the project itself wrote
 import pytest
 
 from assay_ui.charts import BandPoint, Shade, band_marks
-from assay_ui.formats import captured, probability, signed
+from assay_ui.formats import captured, counted, probability, signed
 from assay_ui.picture import picture
 from assay_ui.rendering import file_templates
 
@@ -59,3 +59,17 @@ def test_a_difference_has_its_sign(value: float | None, shown: str) -> None:
 )
 def test_a_p_value_is_never_printed_as_0(p: float | None, shown: str) -> None:
     assert probability(p) == shown
+
+
+@pytest.mark.parametrize(
+    ("count", "nouns", "shown"),
+    [
+        (0, ["row"], "0 rows"),
+        (1, ["row"], "1 row"),
+        (1_234, ["row"], "1,234 rows"),
+        (1, ["entry waits", "entries wait"], "1 entry waits"),
+        (2, ["entry waits", "entries wait"], "2 entries wait"),
+    ],
+)
+def test_a_number_of_things_has_their_noun_in_the_right_form(count: int, nouns: list[str], shown: str) -> None:
+    assert counted(count, *nouns) == shown

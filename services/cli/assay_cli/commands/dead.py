@@ -19,10 +19,11 @@ from assay_operations.clients import DEFAULT_DATA, run_with_redis
 from assay_operations.dead_letters.choose import Choice, called, matching, the_one
 from assay_operations.dead_letters.drop import apply as apply_drop
 from assay_operations.dead_letters.drop import plan_drop
-from assay_operations.dead_letters.letters import Name, by_stream, counted, filter_of, name_of, tally
+from assay_operations.dead_letters.letters import Name, by_stream, filter_of, name_of, tally
 from assay_operations.dead_letters.requeue import Requeued, plan_requeue
 from assay_operations.dead_letters.requeue import apply as apply_requeue
 from assay_schema.settings import Settings
+from assay_ui.formats import counted
 
 if TYPE_CHECKING:
     from assay_runtime.connection import Client
@@ -78,7 +79,7 @@ def list_letters(
         total = counts.total()
         if total > len(rows) and not as_json:
             echo(f"only the first {_ROWS} of {total:,} are shown; --json prints all", err=True)
-        echo(f"{counted(total)}{': ' if total else ''}{tally(counts)}", err=as_json)
+        echo(f"{counted(total, 'dead letter')}{': ' if total else ''}{tally(counts)}", err=as_json)
 
     with ends_quietly():
         run_with_redis("operator", data, work)
@@ -171,7 +172,7 @@ def drop(
 
     with ends_quietly():
         plan = plan_drop(data, chosen)
-        summary = f"{counted(len(plan.names))}{f': {plan.tally}' if plan.tally else ''}"
+        summary = f"{counted(len(plan.names), 'dead letter')}{f': {plan.tally}' if plan.tally else ''}"
         if dry_run:
             echo(f"would drop {summary}")
         else:
@@ -179,9 +180,9 @@ def drop(
             if plan.names and not agreed(show, "Drop them permanently?", yes=yes, undone="dropped"):
                 return
             dropped = apply_drop(plan, actor)
-            echo(f"dropped {counted(dropped)}")
+            echo(f"dropped {counted(dropped, 'dead letter')}")
             if gone := len(plan.names) - dropped:
-                echo(f"{counted(gone)} gone meanwhile: requeued, dropped or expired", err=True)
+                echo(f"{counted(gone, 'dead letter')} gone meanwhile: requeued, dropped or expired", err=True)
         if _tell_missing(plan.missing):
             raise typer.Exit(FINDING)
 

@@ -12,6 +12,7 @@ from assay_cli.output.terminal import emit, ends_quietly, printable
 from assay_operations.clients import DEFAULT_DATA
 from assay_operations.doctor.checks import Finding, Status
 from assay_operations.doctor.examine import examine
+from assay_ui.formats import counted
 
 
 def doctor(
@@ -53,5 +54,4 @@ def _print(findings: list[Finding]) -> None:
     console = Console()
     console.print(table)
     counts = {status: sum(finding.status is status for finding in findings) for status in Status}
-    warnings = f"{counts[Status.WARN]} warning{'' if counts[Status.WARN] == 1 else 's'}"
-    console.print(f"{counts[Status.OK]} ok, {warnings}, {counts[Status.FAIL]} failed")
+    console.print(f"{counts[Status.OK]} ok, {counted(counts[Status.WARN], 'warning')}, {counts[Status.FAIL]} failed")

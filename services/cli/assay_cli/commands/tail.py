@@ -19,6 +19,7 @@ from assay_operations.clients import DEFAULT_DATA, settings_for
 from assay_operations.tail import follow
 from assay_operations.time_bounds import duration_ms
 from assay_schema.fields import Kind
+from assay_ui.formats import counted
 
 #: Characters of text per line if stdout is not a terminal.
 _TEXT_CHARS = 80
@@ -153,7 +154,7 @@ def _text(kind: str, payload: Mapping[str, Any]) -> str:
 def _hits(payload: Mapping[str, Any], fields: Sequence[str]) -> str:
     """Return the number of results: the length of the longest list of them. Empty without any list."""
     found = [len(value) for name in fields if isinstance(value := payload.get(name), list)]
-    return f"{max(found)} hit{'s' if max(found) != 1 else ''}" if found else ""
+    return counted(max(found), "hit") if found else ""
 
 
 def _clock(created_at: str) -> str:

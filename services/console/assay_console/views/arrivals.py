@@ -12,7 +12,7 @@ from assay_operations.arrivals import SINCE_MAX_MS, Arrival, Producer, clock_not
 from assay_operations.failures import Failures, failures
 from assay_operations.overview.flow import Hop, hops
 from assay_operations.turned_away import GatewayRefusals, Refusal, gateway_refusals, refused_logins
-from assay_ui.formats import duration
+from assay_ui.formats import counted, duration
 
 #: Seconds without an event after which events no longer count as arriving.
 QUIET_S = 300
@@ -162,7 +162,7 @@ def told_outside(found: Sequence[Refused]) -> str:
     counts: dict[str, int] = {}
     for each in found:
         counts[each.of.what] = counts.get(each.of.what, 0) + each.of.count
-    parts = [f"{count:,} {what}{'' if count == 1 else 's'}" for what, count in counts.items()]
+    parts = [counted(count, what) for what, count in counts.items()]
     words = " and ".join(", ".join(parts).rsplit(", ", 1))
     more = "; more are being refused now" if _rises(found) else ""
     return (

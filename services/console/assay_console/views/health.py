@@ -8,6 +8,7 @@ from assay_console.page import Ask, Document, Page, Panel, redis_panel
 from assay_console.views.overview import Service, services_of
 from assay_operations.doctor.checks import Finding, Status, transport
 from assay_operations.doctor.partial import CHECKS_S, redis_findings, store_findings, waiting_of
+from assay_ui.formats import counted
 
 #: What only a process on the host, or with more rights, can see.
 _NOT_HERE = (
@@ -60,14 +61,10 @@ def summary(findings: list[Finding], panels: list[Panel[list[Finding]]], service
     failed += sum(each.state == "bad" for each in services)
     warned = sum(each.status is Status.WARN for each in findings)
     if failed:
-        return "bad", f"{_count(failed, 'check')} failed" + (f", {_count(warned, 'warning')}." if warned else ".")
+        return "bad", f"{counted(failed, 'check')} failed" + (f", {counted(warned, 'warning')}." if warned else ".")
     if warned:
-        return "warn", f"No check failed, {_count(warned, 'warning')}."
+        return "warn", f"No check failed, {counted(warned, 'warning')}."
     return "good", f"All {len(findings)} checks passed."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 PAGE = Page(

@@ -24,6 +24,7 @@ from assay_operations.overview.stored import (
     traffic,
 )
 from assay_operations.overview.verdict import Facts, Verdict, verdict
+from assay_ui.formats import counted
 
 #: Services with a page of health, in the order of the data.
 _SERVICES = ("gateway", "assembler", "scrubber", "writer", "judge", "drift", "notifier", "otlp_exporter")
@@ -153,7 +154,7 @@ def row(each: Traffic, judged: Quality | None, opened: Open | None, lost: dict[s
     why = [
         *([f"{critical} critical"] if critical else []),
         *([f"{gone:,} lost"] if gone else []),
-        *([f"{warnings} warning{'s' if warnings > 1 else ''}"] if warnings else []),
+        *([counted(warnings, "warning")] if warnings else []),
         *(["silent for an hour"] if silent else []),
     ]
     state = "bad" if critical or gone else "warn" if warnings or silent else "good" if seen else "off"

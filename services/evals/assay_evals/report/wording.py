@@ -46,7 +46,7 @@ def shown_metric(paired: PairedRuns) -> str | None:
 
 def cases(count: int) -> str:
     """Count cases in words."""
-    return f"{count:,} case{'' if count == 1 else 's'}"
+    return formats.counted(count, "case")
 
 
 def number(value: float | None, metric: str = "") -> str:

@@ -24,6 +24,7 @@ from assay_schema.ids import entry_parts
 from assay_schema.printable import printable
 from assay_schema.streams import ALERTS, CAPTURE, EVENTS, FAILURES, FIELD, SCORES, SPANS, STREAMS, Stream
 from assay_schema.validation import InvalidEvent, identity_of, parse_failure
+from assay_ui.formats import counted
 
 #: The `policy` of events stored while scrubbing was off: their text is raw, like that of `capture`.
 _UNSCRUBBED = "off"
@@ -216,15 +217,10 @@ def filter_of(reason: str | None, stage: str | None, since: str | None) -> Filte
     return Filter(reason, stage, None if since is None else max(0, moment_ms(since, now_ms, "--since")))
 
 
-def counted(count: int) -> str:
-    """Return a number of dead letters in words."""
-    return f"{count:,} dead letter{'' if count == 1 else 's'}"
-
-
 def by_stream(streams: Counter[str]) -> str:
     """Return the number of dead letters by stream in words."""
     where = ", ".join(f"{count:,} to {stream}" for stream, count in sorted(streams.items()))
-    return f"{counted(streams.total())}{f': {where}' if where else ''}"
+    return f"{counted(streams.total(), 'dead letter')}{f': {where}' if where else ''}"
 
 
 def digest(names: Iterable[Name]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay_schema.settings import DeliverySettings, Settings
 from assay_schema.streams import DEAD
+from assay_ui.formats import counted
 
 if TYPE_CHECKING:
     from assay_sessions.readers import Problem
@@ -184,7 +185,7 @@ def sessions(
     from assay_sessions.readers.explained import fixes, in_words
 
     latest = "" if imported_s_ago is None else f", the latest {age(imported_s_ago)} ago"
-    said = [f"{_count(in_a_week, 'session', 'sessions') if in_a_week else 'none'} imported in a week{latest}"]
+    said = [f"{counted(in_a_week, 'session') if in_a_week else 'none'} imported in a week{latest}"]
     hints: list[str] = []
     if incomplete:
         said.append(f"{incomplete:,} not complete: parts are missing")
@@ -215,7 +216,7 @@ def operations(unended: Sequence[tuple[str, str, float]] | None, waiting: int, f
         problems.append(f"{len(killed)} started and never ended, the latest: {operation} by {actor}, {age(ago)} ago")
         hints.append("if it was killed, run it again; see: assay operations list")
     if waiting:
-        problems.append(f"{_count(waiting, 'audit record is', 'audit records are')} not in the store, but in {folder}")
+        problems.append(f"{counted(waiting, 'audit record is', 'audit records are')} not in the store, but in {folder}")
         hints.append("to send those that wait: assay operations list; see docs/operations.md")
     if problems:
         return Finding(name, Status.WARN, "; ".join(problems), "; ".join(hints))
@@ -388,12 +389,12 @@ def stream(facts: StreamFacts, settings: DeliverySettings) -> Finding:
             return Finding(
                 check,
                 Status.FAIL if full else Status.WARN,
-                f"{_count(facts.length, 'dead letter', 'dead letters')}{room}"
+                f"{counted(facts.length, 'dead letter')}{room}"
                 + ("; no room for more (delivery.dead_bytes)" if full else ""),
                 "list them: assay dead list; fix the cause, then: assay dead requeue --all",
             )
         return Finding(check, Status.OK, "empty")
-    parts, statuses, hints = [_count(facts.length, "entry", "entries")], [Status.OK], []
+    parts, statuses, hints = [counted(facts.length, "entry", "entries")], [Status.OK], []
     for name in facts.expected:
         group = next((group for group in facts.groups if group.name == name), None)
         if group is None and name in facts.optional:
@@ -475,7 +476,7 @@ def watermark(place: int, moved_s_ago: float, waiting: int | None) -> Finding:
         return Finding(
             "watermark",
             Status.WARN,
-            f"{moved}, while {_count(waiting, 'entry waits', 'entries wait')}",
+            f"{moved}, while {counted(waiting, 'entry waits', 'entries wait')}",
             "see the logs and /readyz of the scrubber and the writer; exports wait for them",
         )
     return Finding("watermark", Status.OK, moved if waiting else f"{moved}; nothing waits")
@@ -697,7 +698,7 @@ def audit_log(
     if problems:
         return Finding(name, Status.WARN, f"{summary}; {'; '.join(problems)}", hint)
     if overdue:
-        what = f"{summary}; {_count(overdue, 'row is', 'rows are')} a week or more older than retention.audit_days"
+        what = f"{summary}; {counted(overdue, 'row is', 'rows are')} a week or more older than retention.audit_days"
         return Finding(name, Status.WARN, what, "run assay audit expire, and let a timer run it")
     return Finding(name, Status.OK, summary)
 
@@ -721,7 +722,7 @@ def audit_verification(first_s: float | None, last: tuple[str, int, float] | Non
         )
     outcome, mismatches, ago_s = last
     if outcome != "done":
-        found = _count(mismatches, "mismatch", "mismatches") if mismatches else "a mismatch"
+        found = counted(mismatches, "mismatch", "mismatches") if mismatches else "a mismatch"
         what = f"the last one found {found} {age(ago_s)} ago: the log was changed, or a part of it was lost"
         return Finding(name, Status.FAIL, what, "run assay audit verify --full; see docs/audit.md")
     if ago_s > UNVERIFIED_S:
@@ -822,7 +823,3 @@ def age(seconds: float) -> str:
 
 def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:2] if part.isdigit())
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from assay_operations.doctor.checks import Finding, Status, StreamFacts
 from assay_schema.streams import SPANS, unassembled_key
+from assay_ui.formats import counted
 
 if TYPE_CHECKING:
     from assay_runtime.connection import Client as Redis
@@ -45,7 +46,7 @@ def finding(
     """Return the finding. `streams` are the facts of all streams. Pure."""
     waiting = sum(_unread(facts, visibility_timeout_s) for facts in streams if facts.name == SPANS.name)
     if waiting:
-        batches = "1 batch of spans waits" if waiting == 1 else f"{waiting:,} batches of spans wait"
+        batches = counted(waiting, "batch of spans waits", "batches of spans wait")
         summary = f"{batches}, and no assembler is running"
         return Finding(_CHECK, Status.FAIL, summary, "start the assembler (assay up starts one), or see its log")
     if not by_project:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from assay_ui.formats import counted
+
 State = Literal["good", "warn", "bad"]
 
 #: Usual events in ten minutes from which ten minutes without any are worth a warning.
@@ -63,22 +65,22 @@ def verdict(facts: Facts) -> Verdict:
     if facts.ever is False and not broken:
         return Verdict("warn", "Waiting for the first event: everything runs, and nothing was captured yet.")
     urgent = [
-        *([f"{_count(facts.lost, 'event')} lost in 24 h"] if facts.lost else []),
-        *([f"{_count(facts.critical, 'critical alert')} open{_worst(facts)}"] if facts.critical else []),
+        *([f"{counted(facts.lost, 'event')} lost in 24 h"] if facts.lost else []),
+        *([f"{counted(facts.critical, 'critical alert')} open{_worst(facts)}"] if facts.critical else []),
     ]
     silent = facts.events == 0 and (facts.usual or 0) >= SILENCE_LEAST
     mild = [
         *facts.slow,
         *([f"no event in 10 min, usual are {facts.usual:,.0f}"] if silent else []),
-        *([f"{_count(facts.warnings, 'warning')} open"] if facts.warnings else []),
+        *([f"{counted(facts.warnings, 'warning')} open"] if facts.warnings else []),
         *([f"not known now: {' and '.join(facts.unknown)}"] if facts.unknown else []),
     ]
     fine = [
-        *([f"{_count(facts.events, 'event')} in 10 min"] if facts.events is not None and not silent else []),
+        *([f"{counted(facts.events, 'event')} in 10 min"] if facts.events is not None and not silent else []),
         *([f"newest stored {age(facts.newest_age_s)} ago"] if facts.newest_age_s is not None else []),
         *(["none lost in 24 h"] if facts.lost == 0 else []),
         *(["no alert on quality"] if facts.judged and facts.quality_alerts == 0 else []),
-        *([f"{_count(facts.accepted, 'alert')} accepted as normal in 24 h"] if facts.accepted else []),
+        *([f"{counted(facts.accepted, 'alert')} accepted as normal in 24 h"] if facts.accepted else []),
         *(["no open alert"] if facts.critical == facts.warnings == 0 and facts.store_away_s is None else []),
     ]
     head, state = _head(broken, urgent, mild)
@@ -101,10 +103,6 @@ def _worst(facts: Facts) -> str:
 
 def _since(seconds: float | None) -> str:
     return f", for {age(seconds)} now" if seconds else ""
-
-
-def _count(number: int | None, noun: str) -> str:
-    return f"{number or 0:,} {noun}{'' if number == 1 else 's'}"
 
 
 def age(seconds: float) -> str:

@@ -20,6 +20,7 @@ from assay_operations.sessions.watching import Watch
 from assay_operations.time_bounds import moment_ms
 from assay_sessions.readers import READERS, other_reader
 from assay_sessions.readers.explained import fixes, in_words
+from assay_ui.formats import counted
 
 #: Seconds between looks with --watch, and how far each goes back before the last one.
 _WATCH_S = 2.0
@@ -107,7 +108,7 @@ def _once(
         nonlocal shown
         if not quiet and time.monotonic() - shown > 1:
             shown = time.monotonic()
-            echo(f"{_count(done.found.total(), 'session')} read, {done.sent.total():,} new", err=True)
+            echo(f"{counted(done.found.total(), 'session')} read, {done.sent.total():,} new", err=True)
 
     looked_for = () if paths else agents  # a folder that was named says nothing about the usual places
     import_sessions(
@@ -119,7 +120,7 @@ def _once(
     _not_read(done)
     if done.not_stored:
         echo(
-            f"{_count(done.not_stored, 'session')} not stored after a minute; see assay doctor and assay query failures",
+            f"{counted(done.not_stored, 'session')} not stored after a minute; see assay doctor and assay query failures",
             err=True,
         )
     return done
@@ -145,13 +146,9 @@ def _nothing(agents: Sequence[str], paths: Sequence[Path]) -> None:
 
 def _summary(done: Imported) -> str:
     agents = ", ".join(f"{count:,} {agent}" for agent, count in sorted(done.found.items()))
-    text = f"{_count(done.found.total(), 'session')} found{f' ({agents})' if agents else ''}: "
+    text = f"{counted(done.found.total(), 'session')} found{f' ({agents})' if agents else ''}: "
     text += f"{done.sent.total():,} new or changed, {done.unchanged.total():,} already stored"
-    return text + (f"; {_count(done.parts, 'part')}, {done.size / 1024 / 1024:.1f} MiB" if done.parts else "")
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+    return text + (f"; {counted(done.parts, 'part')}, {done.size / 1024 / 1024:.1f} MiB" if done.parts else "")
 
 
 def _moment(since: str) -> datetime:
