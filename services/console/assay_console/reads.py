@@ -28,7 +28,8 @@ from urllib3.exceptions import TimeoutError as NoAnswerError
 from assay_console.running import Running, note_requests
 from assay_operations.clients import STARTS_OR_STOPS, store_errors
 from assay_operations.errors import OperationError
-from assay_runtime.store import Client, causes, connect
+from assay_runtime.causes import causes
+from assay_runtime.store import Client, connect
 from assay_schema.settings import StoreSettings
 
 T = TypeVar("T")

@@ -5,6 +5,7 @@ import sys
 from typing import Literal
 
 from assay_access.errors import AccessError
+from assay_runtime.causes import causes
 from assay_schema.settings import SettingsError
 
 #: Kind of error, for programs: a command exits with 2 on each, a web server answers 503, 403, 404, 422 or 409.
@@ -47,14 +48,12 @@ def explain(error: BaseException) -> str | None:
 
 def hangs(error: BaseException | None) -> bool:
     """Return True if a server did not refuse the connection, and did not answer in time."""
-    while error is not None:
-        # urllib3, redis-py. A queue of connections that is full answers none: a refused connection is another error.
-        if type(error).__name__ in ("ReadTimeoutError", "ConnectTimeoutError") or str(error).startswith(
-            "Timeout reading from"
-        ):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    # urllib3, redis-py. A queue of connections that is full answers none: a refused connection is another error.
+    return any(
+        type(each).__name__ in ("ReadTimeoutError", "ConnectTimeoutError")
+        or str(each).startswith("Timeout reading from")
+        for each in causes(error)
+    )
 
 
 def _store_problem(error: BaseException) -> str:

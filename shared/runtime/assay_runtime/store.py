@@ -15,6 +15,7 @@ from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError
 from urllib3.exceptions import HTTPError
 
+from assay_runtime.causes import causes
 from assay_runtime.config import secret
 from assay_runtime.store_errors import HTTP_STATUS, REASONS
 from assay_schema.failures import Reason
@@ -111,15 +112,6 @@ def insert_json_rows(client: Client, table: str, payload: bytes, rows: int, colu
             f"{table}: sent {rows} rows, the store reports {summary.written_rows}; nothing of the batch is acknowledged. "
             "This also happens if a proxy between Assay and the store drops the X-ClickHouse-Summary header."
         )
-
-
-def causes(error: BaseException | None) -> list[BaseException]:
-    """Return an error and the errors behind it, the nearest first."""
-    chain: list[BaseException] = []
-    while error is not None and error not in chain:
-        chain.append(error)
-        error = error.__cause__ or error.__context__
-    return chain
 
 
 def reason_of(error: BaseException) -> Reason:
