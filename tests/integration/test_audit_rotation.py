@@ -19,7 +19,7 @@ from assay_auditor.keys import KEY_FILE, NEXT_FILE, PUBLIC_FILE, ROTATION_FILE, 
 from assay_auditor.notes import Checkpoint, Signer, Verifier
 from assay_auditor.rotation import OPERATION, target_of
 from assay_operations import audit_expire
-from assay_operations.audit_reads import standing
+from assay_operations.audit_reads.standing import standing
 from assay_runtime.store import connect
 from assay_schema.settings import Settings
 from tests.support.audited import ORIGIN, TABLES, Audited, operation

@@ -20,7 +20,7 @@ from assay_auditor.notes import Checkpoint
 from assay_auditor.rows import record_id
 from assay_console.people import Role
 from assay_operations.audit_log import AuditLog
-from assay_operations.audit_reads import standing
+from assay_operations.audit_reads.standing import standing
 from assay_operations.doctor import probes
 from assay_runtime.store import connect
 from assay_schema.ids import new_event_id
@@ -293,7 +293,7 @@ async def test_filters_must_all_hold(log: Log, asked: str, rows: int) -> None:
 async def test_a_filter_that_did_not_look_for_every_row_says_it_is_not_complete(
     log: Log, monkeypatch: pytest.MonkeyPatch, asked: str, most: int, rows: int, left_out: str
 ) -> None:
-    monkeypatch.setattr("assay_operations.audit_reads.NAMED_MAX", most)
+    monkeypatch.setattr("assay_operations.audit_reads.row_pages.NAMED_MAX", most)
     async with console(log.settings()) as pages:
         document, page = await both(pages, f"/audit?{asked}")
         listed = document["listed"]["value"]
@@ -303,7 +303,7 @@ async def test_a_filter_that_did_not_look_for_every_row_says_it_is_not_complete(
 
 @pytest.mark.parametrize("asked", ["", "kind=tool_call&", "actor=other-bot&"])
 async def test_pages_have_every_row_once_from_the_newest(log: Log, monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
-    monkeypatch.setattr("assay_operations.audit_reads.PARTS", (3, 5, 9))
+    monkeypatch.setattr("assay_operations.audit_reads.row_pages.PARTS", (3, 5, 9))
     monkeypatch.setattr("assay_console.views.audit.LIMIT", 7)
     wanted = {"": log.audited.size(), "kind=tool_call&": 61, "actor=other-bot&": 60}[asked]
     async with console(log.settings()) as pages:

@@ -158,7 +158,8 @@ def list_rows(
     """
     from assay_operations.audit_log import opened_log
     from assay_operations.audit_proofs import whole_rows
-    from assay_operations.audit_reads import KINDS, RowFilter, listed
+    from assay_operations.audit_reads.row_pages import RowFilter, listed
+    from assay_operations.audit_reads.rows import KINDS
     from assay_operations.events.filters import Range
 
     if kind and kind not in KINDS:

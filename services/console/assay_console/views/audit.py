@@ -3,18 +3,10 @@
 import asyncio
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter
-from assay_operations.audit_reads import (
-    KINDS,
-    OUTCOMES,
-    OneRow,
-    RowFilter,
-    Rows,
-    Standing,
-    log_rows,
-    one_row,
-    standing,
-    with_key,
-)
+from assay_operations.audit_reads.one_row import OneRow, one_row
+from assay_operations.audit_reads.row_pages import RowFilter, Rows, log_rows
+from assay_operations.audit_reads.rows import KINDS, OUTCOMES
+from assay_operations.audit_reads.standing import Standing, standing, with_key
 from assay_operations.errors import OperationError
 from assay_operations.events.filters import Range
 from assay_schema.settings import AuditorSettings

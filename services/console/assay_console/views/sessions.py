@@ -10,7 +10,7 @@ from pydantic import Field
 
 from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.pieces import Text, text_of
-from assay_operations.audit_reads import InLog, in_log
+from assay_operations.audit_reads.rows import InLog, in_log
 from assay_operations.errors import OperationError
 from assay_operations.events.rows import EventRow
 from assay_operations.sessions.captured import captured_events

@@ -8,7 +8,7 @@ import pytest
 
 from assay_auditor.notes import Checkpoint, Signer
 from assay_operations.actor import Actor
-from assay_operations.audit_reads import Place, Signed, Standing, place_of_file, with_key, with_sentence
+from assay_operations.audit_reads.standing import Place, Signed, Standing, place_of_file, with_key, with_sentence
 from assay_operations.audit_verification import Result
 from assay_operations.audit_verified import Verified, record_verification, verified_of
 from assay_schema.settings import AuditorSettings
