@@ -16,7 +16,7 @@ import pytest
 from assay_console.live import Live
 from assay_console.passing import Wanted
 from assay_console.reads import ANSWER_S, Reads
-from assay_operations.doctor.checks import Status
+from assay_operations.doctor.finding import Status
 from assay_operations.doctor.partial import redis_findings, store_findings
 from assay_operations.errors import OperationError
 from assay_runtime.connection import connect as connect_redis

@@ -17,7 +17,7 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 
 from assay_access.api_keys import KeyKind
-from assay_operations.doctor import checks as doctor_checks
+from assay_operations.doctor import host_checks
 from assay_operations.doctor.probes import state_of
 from assay_schema.ids import new_event_id
 from assay_schema.streams import CAPTURE
@@ -329,8 +329,8 @@ def test_doctor_says_whether_the_gateway_accepts_events(gateway: Gateway) -> Non
     assert state_of("127.0.0.1", gateway.health_port) == ([], [])
     with pytest.raises(OSError, match="refused"):
         state_of("127.0.0.1", free_port())
-    assert doctor_checks.gateway([]).status == "ok"
-    found = doctor_checks.gateway(["redis does not answer"])
+    assert host_checks.gateway([]).status == "ok"
+    found = host_checks.gateway(["redis does not answer"])
     assert (found.status, found.summary) == ("fail", "redis does not answer")
 
 

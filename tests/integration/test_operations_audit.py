@@ -25,7 +25,7 @@ from assay_operations.audit import COLUMNS, Trail, redis_user
 from assay_operations.dead_letters import drop, requeue
 from assay_operations.dead_letters.choose import Choice
 from assay_operations.dead_letters.letters import Filter
-from assay_operations.doctor.checks import OPERATION_S
+from assay_operations.doctor.audit_checks import OPERATION_S
 from assay_operations.errors import OperationError
 from assay_operations.evaluations import baselines
 from assay_operations.prune import apply as apply_prune

@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 import pytest
 
-from assay_operations.doctor import checks
-from assay_operations.doctor.checks import Status
+from assay_operations.doctor import host_checks
+from assay_operations.doctor.finding import Status
 from assay_operations.doctor.probes import state_of
 from assay_schema.ids import new_event_id
 from assay_schema.published import examples
@@ -179,7 +179,7 @@ def test_a_backend_that_refuses_the_key_is_waited_for_and_the_setting_is_named(
     until(lambda: "otlp_exporter.headers" in exporter.notes())
     state = state_of("127.0.0.1", exporter.health_port)
     assert state
-    found = checks.otlp_exporter(*state)  # as `assay doctor` does
+    found = host_checks.otlp_exporter(*state)  # as `assay doctor` does
     assert (found.status, "otlp_exporter.headers" in found.summary) == (Status.WARN, True)
     assert deliveries(redis) == {1}
     backend.answer = lambda _: 200
@@ -187,7 +187,7 @@ def test_a_backend_that_refuses_the_key_is_waited_for_and_the_setting_is_named(
     assert backend.times_taken() == dict.fromkeys(expected, 1)
     until(lambda: exporter.health("/readyz")[0] == 200)
     assert "otlp_exporter.headers" not in exporter.notes()
-    assert checks.otlp_exporter([], []).status is Status.OK
+    assert host_checks.otlp_exporter([], []).status is Status.OK
     assert KEY not in exporter.log() + exporter.notes() + exporter.health("/metrics")[1]
     assert SECRET not in exporter.log()
 

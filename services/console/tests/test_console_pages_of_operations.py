@@ -13,7 +13,7 @@ from assay_console.views.health import summary
 from assay_console.views.overview import Service
 from assay_console.views.quality import Watched, blind, detector_of, why_nothing
 from assay_operations.arrivals import Arrival, Producer
-from assay_operations.doctor.checks import Finding, Status
+from assay_operations.doctor.finding import Finding, Status
 from assay_operations.failures import Failures, Group
 from assay_operations.judging.quality import Calibration, Day, Judged, Metric, Spell
 from assay_operations.overview.flow import Hop

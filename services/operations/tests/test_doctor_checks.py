@@ -4,17 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from assay_operations.doctor import checks as checks
-from assay_operations.doctor.checks import (
-    FailureFacts,
-    Finding,
-    GroupFacts,
-    MemoryFacts,
-    RedisFacts,
-    SpoolFacts,
-    Status,
-    StreamFacts,
+from assay_operations.doctor import (
+    audit_checks,
+    clock_checks,
+    finding,
+    host_checks,
+    quality_checks,
+    redis_checks,
+    store_checks,
 )
+from assay_operations.doctor.finding import Finding, Status
+from assay_operations.doctor.host_checks import MemoryFacts, SpoolFacts
+from assay_operations.doctor.redis_checks import GroupFacts, RedisFacts, StreamFacts
+from assay_operations.doctor.store_checks import FailureFacts
 from assay_schema.settings import DeliverySettings
 from assay_sessions.readers import Problem
 from assay_store.account import Reason
@@ -36,7 +38,7 @@ GIB = 1024**3
     [("7.0.0", Status.OK), ("7.2.4", Status.OK), ("8.10.0", Status.OK), ("6.2.21", Status.FAIL), ("5.0", Status.FAIL)],
 )
 def test_redis_before_7_0_fails_and_the_hint_says_what_to_install(version: str, status: Status) -> None:
-    finding = checks.redis_version(replace(HEALTHY, version=version))
+    finding = redis_checks.redis_version(replace(HEALTHY, version=version))
     assert finding.status is status
     assert ("upgrade the server to Redis 7.0 or newer, or Valkey" in finding.hint) is (status is Status.FAIL)
 
@@ -46,7 +48,10 @@ def test_redis_before_7_0_fails_and_the_hint_says_what_to_install(version: str, 
     [(True, True, Status.OK), (False, True, Status.FAIL), (True, False, Status.FAIL)],
 )
 def test_redis_without_a_working_append_only_file_fails(append_only: bool, written: bool, status: Status) -> None:
-    assert checks.redis_persistence(replace(HEALTHY, append_only=append_only, last_write_ok=written)).status is status
+    assert (
+        redis_checks.redis_persistence(replace(HEALTHY, append_only=append_only, last_write_ok=written)).status
+        is status
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +68,7 @@ def test_redis_without_a_working_append_only_file_fails(append_only: bool, writt
 def test_redis_memory_warns_before_it_is_full_and_eviction_fails(
     memory: int, limit: int, eviction: str, status: Status
 ) -> None:
-    finding = checks.redis_memory(replace(HEALTHY, memory=memory, memory_limit=limit, eviction=eviction))
+    finding = redis_checks.redis_memory(replace(HEALTHY, memory=memory, memory_limit=limit, eviction=eviction))
     assert finding.status is status
     assert bool(finding.hint) is (status is not Status.OK)
 
@@ -157,7 +162,7 @@ EVENTS = StreamFacts("events", 0, 10, ("writer",), (READ,))
     ],
 )
 def test_a_stream_is_well_while_its_group_keeps_up(facts: StreamFacts, status: Status, said: str) -> None:
-    finding = checks.stream(facts, DeliverySettings())
+    finding = redis_checks.stream(facts, DeliverySettings())
     assert finding.status is status
     assert said in finding.summary
     assert bool(finding.hint) is (status is not Status.OK)
@@ -178,7 +183,7 @@ def test_a_stream_is_well_while_its_group_keeps_up(facts: StreamFacts, status: S
 def test_nights_that_did_not_pass_or_were_missed_are_warned_of(
     configured: bool, outcomes: list[tuple[str, float, str]], status: str, words: str
 ) -> None:
-    found = checks.nightly_evaluation(configured, outcomes)
+    found = quality_checks.nightly_evaluation(configured, outcomes)
     assert (found.status.value, words in found.summary) == (status, True)
 
 
@@ -193,20 +198,22 @@ def test_nights_that_did_not_pass_or_were_missed_are_warned_of(
 def test_high_contradictions_and_failed_judges_are_warned_of(
     failed: bool, rate: float | None, high: int, status: str, words: str
 ) -> None:
-    found = checks.contradictions([checks.ContradictionsFacts("shop", failed, rate, 0.01, 0.04, 3.2, high)])
+    found = quality_checks.contradictions(
+        [quality_checks.ContradictionsFacts("shop", failed, rate, 0.01, 0.04, 3.2, high)]
+    )
     assert (found.status.value, words in found.summary) == (status, True)
     assert "--project shop" in found.hint or not high
-    assert checks.contradictions([]).status is Status.OK
+    assert quality_checks.contradictions([]).status is Status.OK
 
 
 def test_shards_after_the_first_are_named() -> None:
-    assert checks.stream(EVENTS, DeliverySettings()).check == "stream events"
-    assert checks.stream(replace(EVENTS, shard=3), DeliverySettings()).check == "stream events (shard 3)"
+    assert redis_checks.stream(EVENTS, DeliverySettings()).check == "stream events"
+    assert redis_checks.stream(replace(EVENTS, shard=3), DeliverySettings()).check == "stream events (shard 3)"
 
 
 @pytest.mark.parametrize(("applied", "status"), [(2, Status.OK), (1, Status.FAIL), (0, Status.FAIL), (3, Status.FAIL)])
 def test_the_schema_must_be_the_one_this_version_works_with(applied: int, status: Status) -> None:
-    assert checks.schema(applied, 2).status is status
+    assert store_checks.schema(applied, 2).status is status
 
 
 @pytest.mark.parametrize(
@@ -214,7 +221,7 @@ def test_the_schema_must_be_the_one_this_version_works_with(applied: int, status
     [(True, True, Status.OK), (False, False, Status.OK), (False, True, Status.OK), (True, False, Status.FAIL)],
 )
 def test_reading_with_skip_indexes_needs_exact_mode(skip_indexes: bool, exact: bool, status: Status) -> None:
-    assert checks.final_reads(skip_indexes, exact).status is status
+    assert store_checks.final_reads(skip_indexes, exact).status is status
 
 
 @pytest.mark.parametrize(
@@ -224,18 +231,18 @@ def test_reading_with_skip_indexes_needs_exact_mode(skip_indexes: bool, exact: b
 def test_a_watermark_that_stands_still_matters_only_while_entries_wait(
     moved_s_ago: float, waiting: int, status: Status
 ) -> None:
-    assert checks.watermark(7, moved_s_ago, waiting).status is status
+    assert store_checks.watermark(7, moved_s_ago, waiting).status is status
 
 
 def test_failures_are_counted_by_reason_most_first_with_dead_letters_and_what_was_stored_since() -> None:
-    assert checks.failures([]) == Finding("failures in 24 h", Status.OK, "none")
-    finding = checks.failures([FailureFacts("other", 3, given_up=3, recovered=2), FailureFacts("db_down", 1_200)])
+    assert store_checks.failures([]) == Finding("failures in 24 h", Status.OK, "none")
+    finding = store_checks.failures([FailureFacts("other", 3, given_up=3, recovered=2), FailureFacts("db_down", 1_200)])
     assert finding.status is Status.WARN
     assert finding.summary == "db_down 1,200, other 3 (3 dead letters, 2 stored since)"
 
 
 def test_failures_of_events_that_were_all_stored_since_are_no_warning() -> None:
-    finding = checks.failures([FailureFacts("other", 3, given_up=3, recovered=3)])
+    finding = store_checks.failures([FailureFacts("other", 3, given_up=3, recovered=3)])
     assert (finding.status, finding.hint) == (Status.OK, "")
 
 
@@ -250,11 +257,11 @@ def test_failures_of_events_that_were_all_stored_since_are_no_warning() -> None:
     ],
 )
 def test_a_spool_that_does_not_empty_warns_and_a_full_one_fails(spools: list[SpoolFacts], status: Status) -> None:
-    assert checks.spool(spools, "redis-a", 100).status is status
+    assert host_checks.spool(spools, "redis-a", 100).status is status
 
 
 def test_a_spool_for_another_redis_is_named_with_the_setting_that_sends_it() -> None:
-    finding = checks.spool([SpoolFacts("redis-a", 10, 5.0), SpoolFacts("unnamed", 10, 7_300.0)], "redis-a", 100)
+    finding = host_checks.spool([SpoolFacts("redis-a", 10, 5.0), SpoolFacts("unnamed", 10, 7_300.0)], "redis-a", 100)
     assert finding.status is Status.WARN
     assert "unnamed (10 B, 2 h)" in finding.summary
     assert "capture.spool_adopt" in finding.hint
@@ -262,7 +269,7 @@ def test_a_spool_for_another_redis_is_named_with_the_setting_that_sends_it() -> 
 
 @pytest.mark.parametrize(("free", "status"), [(50 * GIB, Status.OK), (GIB, Status.WARN), (10 * 1024**2, Status.FAIL)])
 def test_a_disk_warns_before_it_is_full(free: int, status: Status) -> None:
-    assert checks.disk(free, 100 * GIB, "/data").status is status
+    assert host_checks.disk(free, 100 * GIB, "/data").status is status
 
 
 @pytest.mark.parametrize(
@@ -275,7 +282,7 @@ def test_a_disk_warns_before_it_is_full(free: int, status: Status) -> None:
     ],
 )
 def test_clocks_may_differ_by_less_than_a_second(ahead_s: float, status: Status, said: str) -> None:
-    finding = checks.clock("redis", ahead_s)
+    finding = clock_checks.clock("redis", ahead_s)
     assert finding.status is status
     assert said in finding.summary
 
@@ -285,7 +292,7 @@ def test_clocks_may_differ_by_less_than_a_second(ahead_s: float, status: Status,
     [(-1_795_000_000.0, Status.OK), (-0.1, Status.OK), (0.5, Status.OK), (2.0, Status.WARN), (86_400.0, Status.FAIL)],
 )
 def test_stream_ids_may_not_run_ahead_of_the_clock(ahead_s: float, status: Status) -> None:
-    finding = checks.stream_ids(ahead_s)
+    finding = clock_checks.stream_ids(ahead_s)
     assert finding.status is status
     assert bool(finding.hint) is (status is not Status.OK)
 
@@ -294,18 +301,18 @@ def test_stream_ids_may_not_run_ahead_of_the_clock(ahead_s: float, status: Statu
     ("mode", "status"), [(0o600, Status.OK), (0o400, Status.OK), (0o640, Status.FAIL), (0o604, Status.FAIL)]
 )
 def test_secrets_that_others_may_read_fail_by_name(mode: int, status: Status) -> None:
-    finding = checks.secrets([("a.toml", 0o600), ("b.toml", mode)])
+    finding = host_checks.secrets([("a.toml", 0o600), ("b.toml", mode)])
     assert finding.status is status
     assert ("b.toml" in finding.hint) is (status is Status.FAIL)
 
 
 def test_no_secrets_on_this_host_is_well() -> None:
-    assert checks.secrets([]).status is Status.OK
+    assert host_checks.secrets([]).status is Status.OK
 
 
 def test_the_worst_of_several_decides() -> None:
-    assert checks.worst(Status.OK, Status.FAIL, Status.WARN) is Status.FAIL
-    assert checks.worst() is Status.OK
+    assert finding.worst(Status.OK, Status.FAIL, Status.WARN) is Status.FAIL
+    assert finding.worst() is Status.OK
 
 
 @pytest.mark.parametrize(
@@ -339,7 +346,7 @@ def test_the_worst_of_several_decides() -> None:
 def test_sessions_that_are_not_complete_or_not_read_are_a_warning(
     facts: tuple[int, int, float | None, dict[str, list[Problem]]], status: Status, said: str
 ) -> None:
-    finding = checks.sessions(*facts)
+    finding = store_checks.sessions(*facts)
     assert (finding.status, said in finding.summary) == (status, True), finding
     assert bool(finding.hint) is (status is not Status.OK)
     assert ("parts are missing" in finding.summary) is ("assay query failures" in finding.hint)
@@ -347,8 +354,8 @@ def test_sessions_that_are_not_complete_or_not_read_are_a_warning(
 
 
 def test_open_alerts_are_a_warning_that_says_where_to_look() -> None:
-    assert checks.open_alerts({}).status == Status.OK
-    found = checks.open_alerts({"warn": 2, "critical": 1})
+    assert quality_checks.open_alerts({}).status == Status.OK
+    found = quality_checks.open_alerts({"warn": 2, "critical": 1})
     assert (found.status, found.summary, found.hint) == (Status.WARN, "1 critical, 2 warn open", "assay alerts list")
 
 
@@ -363,7 +370,7 @@ def test_open_alerts_are_a_warning_that_says_where_to_look() -> None:
     ],
 )
 def test_the_memory_of_a_service_is_shown_against_its_bound(held: int, peak: int, status: Status, said: str) -> None:
-    found = checks.memory("writer", MemoryFacts(held << 20, 150 << 20, peak << 20))
+    found = host_checks.memory("writer", MemoryFacts(held << 20, 150 << 20, peak << 20))
     assert (found.check, found.status, found.summary) == ("memory of the writer", status, said)
 
 
@@ -380,24 +387,24 @@ def test_the_memory_of_a_service_is_shown_against_its_bound(held: int, peak: int
 def test_a_store_that_the_kernel_does_not_confine_is_a_warning(
     keeps_from: dict[str, bool], status: Status, said: str
 ) -> None:
-    found = checks.wall(keeps_from)
+    found = store_checks.wall(keeps_from)
     assert (found.status, said in found.summary) == (status, True)
 
 
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_why_the_store_has_no_uid_of_its_own_is_told(reason: Reason) -> None:
-    found = checks.wall({"files": False, "closed_files": False, "network": False}, reason.value)
+    found = store_checks.wall({"files": False, "closed_files": False, "network": False}, reason.value)
     assert (found.status, "no Landlock; no separate uid: " in found.summary) == (Status.WARN, True)
     assert ("warning in its log" in found.hint) == (reason is not Reason.NOT_ROOT)
 
 
 def test_the_wall_of_a_newer_store_that_gives_another_reason_is_told_too() -> None:
-    assert checks.wall({"files": False}, "some_day").summary.endswith("(no Landlock)")
+    assert store_checks.wall({"files": False}, "some_day").summary.endswith("(no Landlock)")
 
 
 def test_parts_that_could_not_be_read_are_named_by_table_as_a_warning() -> None:
-    assert checks.broken_parts({}).status is Status.OK
-    found = checks.broken_parts({"assay_base.scores": 1, "assay_base.answers": 2})
+    assert store_checks.broken_parts({}).status is Status.OK
+    found = store_checks.broken_parts({"assay_base.scores": 1, "assay_base.answers": 2})
     assert (found.status, found.summary.partition(": ")[2]) == (
         Status.WARN,
         "2 of assay_base.answers, 1 of assay_base.scores",
@@ -415,7 +422,7 @@ def test_parts_that_could_not_be_read_are_named_by_table_as_a_warning() -> None:
 def test_a_channel_that_refuses_notices_fails_and_none_at_all_is_a_warning(
     is_up: dict[str, bool], status: Status, said: str
 ) -> None:
-    found = checks.channels(is_up, ["other", "webhook-1 does not accept notices: HTTP 500"])
+    found = host_checks.channels(is_up, ["other", "webhook-1 does not accept notices: HTTP 500"])
     assert found.status is status
     assert said in found.summary
     assert "other" not in found.summary
@@ -436,7 +443,7 @@ def test_a_channel_that_refuses_notices_fails_and_none_at_all_is_a_warning(
 def test_an_audit_log_that_lags_or_is_not_signed_is_a_warning(
     facts: tuple[int, int, float, float, bool], status: Status, words: str
 ) -> None:
-    found = checks.audit_log(*facts)
+    found = audit_checks.audit_log(*facts)
     assert (found.status, words in found.summary, bool(found.hint)) == (status, True, status is Status.WARN), found
 
 
@@ -444,10 +451,10 @@ def test_an_audit_log_that_lags_or_is_not_signed_is_a_warning(
     ("first_s", "last", "status", "words"),
     [
         (None, None, Status.OK, "none yet"),
-        (checks.UNVERIFIED_S, None, Status.OK, "none yet"),
-        (checks.UNVERIFIED_S + 1, None, Status.WARN, "the log is 7 d old, and no verification"),
-        (9e6, ("done", 0, checks.UNVERIFIED_S), Status.OK, "intact 7 d ago"),
-        (9e6, ("done", 0, checks.UNVERIFIED_S + 1), Status.WARN, "the last one of all rows was 7 d ago"),
+        (audit_checks.UNVERIFIED_S, None, Status.OK, "none yet"),
+        (audit_checks.UNVERIFIED_S + 1, None, Status.WARN, "the log is 7 d old, and no verification"),
+        (9e6, ("done", 0, audit_checks.UNVERIFIED_S), Status.OK, "intact 7 d ago"),
+        (9e6, ("done", 0, audit_checks.UNVERIFIED_S + 1), Status.WARN, "the last one of all rows was 7 d ago"),
         (9e6, ("failed", 1, 60.0), Status.FAIL, "found 1 mismatch 60 s ago"),
         (60.0, ("failed", 2, 9e6), Status.FAIL, "found 2 mismatches"),
         (60.0, ("failed", 0, 1.0), Status.FAIL, "found a mismatch"),
@@ -456,13 +463,13 @@ def test_an_audit_log_that_lags_or_is_not_signed_is_a_warning(
 def test_a_verification_that_failed_is_a_failure_and_one_that_is_due_a_warning(
     first_s: float | None, last: tuple[str, int, float] | None, status: Status, words: str
 ) -> None:
-    found = checks.audit_verification(first_s, last)
+    found = audit_checks.audit_verification(first_s, last)
     assert (found.status, words in found.summary, bool(found.hint)) == (status, True, status is not Status.OK), found
 
 
 def test_rows_of_the_audit_log_that_should_have_expired_are_a_warning() -> None:
-    assert checks.audit_log(5, 5, 0.0, 0.0, False, overdue=0).status is Status.OK
-    found = checks.audit_log(5, 5, 0.0, 0.0, False, overdue=3)
+    assert audit_checks.audit_log(5, 5, 0.0, 0.0, False, overdue=0).status is Status.OK
+    found = audit_checks.audit_log(5, 5, 0.0, 0.0, False, overdue=3)
     assert (found.status, "3 rows are" in found.summary) == (Status.WARN, True)
     assert "assay audit expire" in found.hint
 
@@ -482,7 +489,7 @@ def test_rows_of_the_audit_log_that_should_have_expired_are_a_warning() -> None:
 def test_an_anchor_that_lacks_the_newest_checkpoint_is_a_warning(
     found: list[tuple[str, int, float]], status: Status, words: str
 ) -> None:
-    finding = checks.audit_anchors(found, checks.UNANCHORED_S)
+    finding = audit_checks.audit_anchors(found, audit_checks.UNANCHORED_S)
     assert (finding.status, words in finding.summary, bool(finding.hint)) == (status, True, status is Status.WARN), (
         finding
     )

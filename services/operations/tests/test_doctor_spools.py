@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from assay_operations.doctor import checks, probes
+from assay_operations.doctor import host_checks, probes
 from assay_schema.settings import CaptureSettings
 
 
@@ -22,7 +22,7 @@ def test_the_spool_of_a_producer_without_the_directory_setting_is_found_and_name
     default, own = spooled(tmp_path / "state" / "assay-spool", "redis-a"), tmp_path / "own"
     found = probes.spool_facts(*probes.spool_directories(CaptureSettings(spool_dir=own)))
     assert [(each.destination, each.directory) for each in found] == [("redis-a", str(default))]
-    assert str(default) in checks.spool(found, "redis-a", 1_000).summary
+    assert str(default) in host_checks.spool(found, "redis-a", 1_000).summary
     spooled(own, "redis-a")
     both = probes.spool_facts(*probes.spool_directories(CaptureSettings(spool_dir=own)))
     assert [each.directory for each in both] == [str(own), str(default)]

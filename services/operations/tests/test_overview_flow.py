@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay_operations.doctor.checks import GroupFacts
+from assay_operations.doctor.redis_checks import GroupFacts
 from assay_operations.overview.flow import FlowHistory, judged_state
 from assay_operations.overview.stored import usual
 from assay_schema.settings import DeliverySettings

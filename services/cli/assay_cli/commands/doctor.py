@@ -10,8 +10,8 @@ from assay_cli.exit_codes import FINDING
 from assay_cli.options import DataDirectory
 from assay_cli.output.terminal import emit, ends_quietly, printable
 from assay_operations.clients import DEFAULT_DATA
-from assay_operations.doctor.checks import Finding, Status
 from assay_operations.doctor.examine import examine
+from assay_operations.doctor.finding import Finding, Status
 from assay_ui.formats import counted
 
 

@@ -6,7 +6,8 @@ from importlib.metadata import version
 
 from assay_console.page import Ask, Document, Page, Panel, redis_panel
 from assay_console.views.overview import Service, services_of
-from assay_operations.doctor.checks import Finding, Status, transport
+from assay_operations.doctor.finding import Finding, Status
+from assay_operations.doctor.host_checks import transport
 from assay_operations.doctor.partial import CHECKS_S, redis_findings, store_findings, waiting_of
 from assay_ui.formats import counted
 

@@ -14,7 +14,7 @@ from assay_auditor.rotation import KeyChain
 from assay_operations.audit_log import AuditLog
 from assay_operations.audit_reads.rows import EVENT_TABLES, utc
 from assay_operations.audit_verified import Verified, verified_of
-from assay_operations.doctor.checks import age
+from assay_operations.doctor.finding import age
 from assay_schema.settings import AuditorSettings
 from assay_ui.formats import counted
 

@@ -15,8 +15,19 @@ from assay_operations.audit import Trail
 from assay_operations.audit_log import AuditLog
 from assay_operations.channels import check_channels, own_settings, unused_channels
 from assay_operations.clients import open_store, settings_and_source
-from assay_operations.doctor import checks, policy, probes, spans
-from assay_operations.doctor.checks import Finding, Status, StreamFacts, worst
+from assay_operations.doctor import (
+    audit_checks,
+    clock_checks,
+    host_checks,
+    policy,
+    probes,
+    quality_checks,
+    redis_checks,
+    spans,
+    store_checks,
+)
+from assay_operations.doctor.finding import Finding, Status, worst
+from assay_operations.doctor.redis_checks import StreamFacts
 from assay_operations.errors import OperationError, explain, hangs
 from assay_operations.sessions.last_import import not_read
 from assay_schema.settings import AuditorSettings, Settings, SettingsError, StoreSettings
@@ -40,7 +51,7 @@ def examine(data: Path) -> list[Finding]:
         return [Finding("secrets", Status.FAIL, error.message, "until then no other check can be made")]
     patient = Examination()
     patient.add(Finding("configuration", Status.OK, f"valid, from {source}"))
-    patient.add(*checks.transport(settings))
+    patient.add(*host_checks.transport(settings))
     streams = asyncio.run(_redis(settings, patient))
     _store(settings, data, patient, streams)
     if not any(finding.check == "operations" for finding in patient.findings):  # records wait while the store is away
@@ -121,23 +132,27 @@ async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts] 
         findings = []
         for shard, one in enumerate(masters := servers(client)):
             facts = await probes.redis_facts(one)
-            of_one = [checks.redis_version(facts), checks.redis_persistence(facts), checks.redis_memory(facts)]
+            of_one = [
+                redis_checks.redis_version(facts),
+                redis_checks.redis_persistence(facts),
+                redis_checks.redis_memory(facts),
+            ]
             if settings.redis.mode != "standalone":
-                of_one.append(checks.redis_replicas(facts, settings.redis.replicas))
+                of_one.append(redis_checks.redis_replicas(facts, settings.redis.replicas))
             of = f" of shard {shard}" if len(masters) > 1 else ""
             findings += [dataclasses.replace(finding, check=f"{finding.check}{of}") for finding in of_one]
         return findings
 
     async def clock() -> list[Finding]:
-        return [checks.clock("redis", await probes.redis_ahead_s(client))]
+        return [clock_checks.clock("redis", await probes.redis_ahead_s(client))]
 
     async def flow() -> list[Finding]:
         facts = await probes.stream_facts(client, settings.redis.shards)
-        findings = [checks.stream(shard, settings.delivery) for shard in facts]
+        findings = [redis_checks.stream(shard, settings.delivery) for shard in facts]
         if worst(*(finding.status for finding in findings)) is Status.FAIL:  # entries may have arrived this moment
             await asyncio.sleep(_SECOND_LOOK_S)
             facts = await probes.stream_facts(client, settings.redis.shards)
-            findings = [checks.stream(shard, settings.delivery) for shard in facts]
+            findings = [redis_checks.stream(shard, settings.delivery) for shard in facts]
         streams.extend(facts)
         return findings
 
@@ -146,7 +161,7 @@ async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts] 
         return [spans.finding(found, streams, settings.delivery.visibility_timeout_s)]
 
     async def ids() -> list[Finding]:
-        return [checks.stream_ids(await probes.ids_ahead_s(client, settings.redis.shards))]
+        return [clock_checks.stream_ids(await probes.ids_ahead_s(client, settings.redis.shards))]
 
     hurry = min(settings.redis.command_timeout_s, _FIRST_ANSWER_S)
     client: Redis = connect(settings.redis.model_copy(update={"command_timeout_s": hurry}), attempts=0)
@@ -181,10 +196,10 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
         if not patient.check("store", reach, _STORE_HINT):
             return
         (client,) = clients
-        patient.check("store's process", lambda: checks.wall(*probes.wall_of(names.url)), "")
+        patient.check("store's process", lambda: store_checks.wall(*probes.wall_of(names.url)), "")
         patient.check(
             "store's parts",
-            lambda: checks.broken_parts(probes.broken_parts(client)),
+            lambda: store_checks.broken_parts(probes.broken_parts(client)),
             "doctor needs the credentials of `owner`",
         )
         if not patient.check("schema", lambda: _schema(client, names.base_database), "run: assay migrate"):
@@ -204,22 +219,22 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
         )
         hint = "run: assay migrate; doctor needs the credentials of `owner`"
         patient.check(
-            "watermark", lambda: checks.watermark(*probes.watermark_place(client, names.database), waiting), hint
+            "watermark", lambda: store_checks.watermark(*probes.watermark_place(client, names.database), waiting), hint
         )
-        patient.check("views", lambda: checks.final_reads(*probes.final_settings(client)), hint)
+        patient.check("views", lambda: store_checks.final_reads(*probes.final_settings(client)), hint)
         patient.check("failures in 24 h", lambda: _failures(names), hint)
         patient.check("judging", lambda: _judging(names), hint)
         patient.check("sessions", lambda: _sessions(names, data), hint)
         patient.check("alerts", lambda: _alerts(names), hint)
         patient.check(
             "nightly evaluation",
-            lambda: checks.nightly_evaluation(
+            lambda: quality_checks.nightly_evaluation(
                 settings.has_nightly_evaluation, probes.nightly_outcomes(client, names.database)
             ),
             hint,
         )
         patient.check(
-            "contradictions", lambda: checks.contradictions(probes.contradictions(client, names.database)), hint
+            "contradictions", lambda: quality_checks.contradictions(probes.contradictions(client, names.database)), hint
         )
         patient.check(
             "operations",
@@ -228,7 +243,7 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
         )
         patient.check(
             "audit log",
-            lambda: checks.audit_log(
+            lambda: audit_checks.audit_log(
                 *probes.audit_log(client, names.database, settings.auditor.origin),
                 overdue=probes.overdue_audit_rows(
                     client, names.database, settings.auditor.origin, settings.retention.audit_days
@@ -238,7 +253,7 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
         )
         patient.check(
             "audit verification",
-            lambda: checks.audit_verification(
+            lambda: audit_checks.audit_verification(
                 *probes.audit_verification(client, names.database, settings.auditor.origin)
             ),
             hint,
@@ -246,12 +261,12 @@ def _store(settings: Settings, data: Path, patient: Examination, streams: list[S
         own = settings.auditor
         if own.witnesses.strip() or own.timestamp_url or own.anchor_directory:
             patient.check("audit anchors", lambda: _anchors(client, own), hint)
-        patient.check("clock of the store", lambda: checks.clock("the store", probes.store_ahead_s(client)), hint)
+        patient.check("clock of the store", lambda: clock_checks.clock("the store", probes.store_ahead_s(client)), hint)
 
 
 def _operations(settings: Settings, data: Path, unended: list[tuple[str, str, float]] | None) -> Finding:
     trail = Trail(data, settings.store)
-    return checks.operations(unended, trail.waiting(), trail.file.parent)
+    return audit_checks.operations(unended, trail.waiting(), trail.file.parent)
 
 
 def _anchors(client: "Store", own: AuditorSettings) -> Finding:
@@ -260,49 +275,51 @@ def _anchors(client: "Store", own: AuditorSettings) -> Finding:
     except SettingsError as error:
         return Finding("audit anchors", Status.FAIL, str(error), "correct the settings in [auditor]; see docs/audit.md")
     late = probes.late_anchors(AuditLog(client, own), configured)
-    return checks.audit_anchors(late, checks.UNANCHORED_S + max((each.every_s for each in configured), default=0))
+    return audit_checks.audit_anchors(
+        late, audit_checks.UNANCHORED_S + max((each.every_s for each in configured), default=0)
+    )
 
 
 def _schema(client: "Store", database: str) -> Finding:
     from assay_runtime.migrate import migrations, schema_version
 
-    return checks.schema(schema_version(client, database), migrations()[-1].version)
+    return store_checks.schema(schema_version(client, database), migrations()[-1].version)
 
 
 def _judging(settings: StoreSettings) -> Finding:
     with open_store(settings) as client:
-        return checks.judging(*probes.judged_lately(client))
+        return quality_checks.judging(*probes.judged_lately(client))
 
 
 def _sessions(settings: StoreSettings, data: Path) -> Finding:
     with open_store(settings) as client:
-        return checks.sessions(*probes.imported_sessions(client, checks.INCOMPLETE_S), not_read(data))
+        return store_checks.sessions(*probes.imported_sessions(client, store_checks.INCOMPLETE_S), not_read(data))
 
 
 def _alerts(settings: StoreSettings) -> Finding:
     with open_store(settings) as client:
-        return checks.open_alerts(probes.open_alerts(client))
+        return quality_checks.open_alerts(probes.open_alerts(client))
 
 
 def _failures(settings: StoreSettings) -> Finding:
     with open_store(settings) as client:
-        return checks.failures(probes.failures_by_reason(client))
+        return store_checks.failures(probes.failures_by_reason(client))
 
 
 def _host(settings: Settings, data: Path, patient: Examination) -> None:
     def spool() -> Finding:
         found = probes.spool_facts(*probes.spool_directories(settings.capture))
-        return checks.spool(found, destination(settings.redis), settings.capture.spool_bytes)
+        return host_checks.spool(found, destination(settings.redis), settings.capture.spool_bytes)
 
     def disk() -> Finding:
         where = data if data.is_dir() else Path.cwd()
         usage = shutil.disk_usage(where)
-        return checks.disk(usage.free, usage.total, str(where))
+        return host_checks.disk(usage.free, usage.total, str(where))
 
     patient.check("spool", spool, "give this user the right to read capture.spool_dir (ASSAY_CAPTURE_SPOOL_DIR)")
     patient.check("disk", disk, "name the data directory with --data")
     patient.check(
-        "secrets", lambda: checks.secrets(probes.secret_modes(data)), "run this as the user who ran `assay up`"
+        "secrets", lambda: host_checks.secrets(probes.secret_modes(data)), "run this as the user who ran `assay up`"
     )
 
 
@@ -315,11 +332,11 @@ def _memory(settings: Settings, patient: Examination, streams: list[StreamFacts]
             found = probes.memory_of(host, port)
         except OSError as error:
             if isinstance(getattr(error, "reason", error), TimeoutError):
-                return checks.no_memory(service, f"{host}:{port}", "accepts connections but does not answer")
+                return host_checks.no_memory(service, f"{host}:{port}", "accepts connections but does not answer")
             if _runs_here(service, streams):
-                return checks.no_memory(service, f"{host}:{port}", "does not answer")
+                return host_checks.no_memory(service, f"{host}:{port}", "does not answer")
             return None  # it may run elsewhere
-        return None if found is None else checks.memory(service, found)
+        return None if found is None else host_checks.memory(service, found)
 
     with ThreadPoolExecutor() as threads:
         patient.add(
@@ -357,7 +374,7 @@ def _channels(settings: Settings, data: Path, patient: Examination) -> None:
         return
     with contextlib.suppress(OSError):  # it may run elsewhere; the memory check names one that should answer here
         if found := probes.channels_of(settings.telemetry.host, settings.notifier.port):
-            patient.add(checks.channels(*found))
+            patient.add(host_checks.channels(*found))
 
 
 def _optional(settings: Settings, patient: Examination) -> None:
@@ -365,10 +382,10 @@ def _optional(settings: Settings, patient: Examination) -> None:
     host = settings.telemetry.host
     with contextlib.suppress(OSError):
         if (state := probes.state_of(host, settings.gateway.port)) is not None:
-            patient.add(checks.gateway(state[0]))
+            patient.add(host_checks.gateway(state[0]))
     with contextlib.suppress(OSError):
         if (state := probes.state_of(host, settings.otlp_exporter.port)) is not None:
-            patient.add(checks.otlp_exporter(*state))
+            patient.add(host_checks.otlp_exporter(*state))
 
 
 def _runs_here(service: str, streams: list[StreamFacts]) -> bool:

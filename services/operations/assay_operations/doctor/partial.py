@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import wait
 from typing import TYPE_CHECKING
 
-from assay_operations.doctor import checks, probes
-from assay_operations.doctor.checks import Finding, Status, StreamFacts
+from assay_operations.doctor import audit_checks, clock_checks, probes, quality_checks, redis_checks, store_checks
 from assay_operations.doctor.examine import Examination
+from assay_operations.doctor.finding import Finding, Status
+from assay_operations.doctor.redis_checks import StreamFacts
 from assay_operations.events.queries import Queries
 from assay_schema.settings import Settings
 from assay_schema.streams import DEAD
@@ -41,19 +42,23 @@ async def redis_findings(client: "Redis", settings: Settings, seconds: float = C
         found: list[Finding] = []
         for one in servers(client):
             facts = await probes.redis_facts(one)
-            found += [checks.redis_version(facts), checks.redis_persistence(facts), checks.redis_memory(facts)]
+            found += [
+                redis_checks.redis_version(facts),
+                redis_checks.redis_persistence(facts),
+                redis_checks.redis_memory(facts),
+            ]
             if settings.redis.mode != "standalone":
-                found.append(checks.redis_replicas(facts, settings.redis.replicas))
+                found.append(redis_checks.redis_replicas(facts, settings.redis.replicas))
         return found
 
     async def flow() -> list[Finding]:
-        return [checks.stream(each, settings.delivery) for each in await probes.stream_facts(client, shards)]
+        return [redis_checks.stream(each, settings.delivery) for each in await probes.stream_facts(client, shards)]
 
     async def clock() -> list[Finding]:
-        return [checks.clock("redis", await probes.redis_ahead_s(client))]
+        return [clock_checks.clock("redis", await probes.redis_ahead_s(client))]
 
     async def ids() -> list[Finding]:
-        return [checks.stream_ids(await probes.ids_ahead_s(client, shards))]
+        return [clock_checks.stream_ids(await probes.ids_ahead_s(client, shards))]
 
     async def made(name: str, probe: Callable[[], Awaitable[list[Finding]]]) -> list[Finding]:
         patient = Examination()
@@ -92,16 +97,18 @@ def store_findings(
 
     client.query("SELECT 1")
     probed: dict[str, Callable[[], Finding]] = {
-        "schema": lambda: checks.schema(probes.schema_of_views(client), migrations()[-1].version),
-        "watermark": lambda: checks.watermark(*probes.watermark_place(client, database), waiting),
-        "views": lambda: checks.final_reads(*probes.final_settings(client)),
-        "failures in 24 h": lambda: checks.failures(probes.failures_by_reason(client)),
-        "judging": lambda: checks.judging(*probes.judged_lately(client)),
-        "sessions": lambda: checks.sessions(*probes.imported_sessions(client, checks.INCOMPLETE_S), {}),
-        "alerts": lambda: checks.open_alerts(probes.open_alerts(client)),
-        "nightly evaluation": lambda: checks.nightly_evaluation(nightly, probes.nightly_outcomes(client, database)),
-        "operations": lambda: checks.unended(probes.unended_operations(client, database)),
-        "clock of the store": lambda: checks.clock("the store", probes.store_ahead_s(client)),
+        "schema": lambda: store_checks.schema(probes.schema_of_views(client), migrations()[-1].version),
+        "watermark": lambda: store_checks.watermark(*probes.watermark_place(client, database), waiting),
+        "views": lambda: store_checks.final_reads(*probes.final_settings(client)),
+        "failures in 24 h": lambda: store_checks.failures(probes.failures_by_reason(client)),
+        "judging": lambda: quality_checks.judging(*probes.judged_lately(client)),
+        "sessions": lambda: store_checks.sessions(*probes.imported_sessions(client, store_checks.INCOMPLETE_S), {}),
+        "alerts": lambda: quality_checks.open_alerts(probes.open_alerts(client)),
+        "nightly evaluation": lambda: quality_checks.nightly_evaluation(
+            nightly, probes.nightly_outcomes(client, database)
+        ),
+        "operations": lambda: audit_checks.unended(probes.unended_operations(client, database)),
+        "clock of the store": lambda: clock_checks.clock("the store", probes.store_ahead_s(client)),
     }
 
     def made(name: str, probe: Callable[[], Finding]) -> Finding:

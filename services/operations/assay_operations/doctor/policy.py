@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay_operations.doctor import probes
-from assay_operations.doctor.checks import Finding, Status
+from assay_operations.doctor.finding import Finding, Status
 from assay_schema.settings import Settings, SettingsError
 
 _CHECK = "scrubbing policy"

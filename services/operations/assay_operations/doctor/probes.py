@@ -17,16 +17,10 @@ from assay_auditor.last_verification import last_verification
 from assay_auditor.rows import PRESENT_SQL
 from assay_operations.audit_anchors import newest_sizes
 from assay_operations.audit_log import AuditLog
-from assay_operations.doctor.checks import (
-    JUDGED_LATELY,
-    ContradictionsFacts,
-    FailureFacts,
-    GroupFacts,
-    MemoryFacts,
-    RedisFacts,
-    SpoolFacts,
-    StreamFacts,
-)
+from assay_operations.doctor.host_checks import MemoryFacts, SpoolFacts
+from assay_operations.doctor.quality_checks import JUDGED_LATELY, ContradictionsFacts
+from assay_operations.doctor.redis_checks import GroupFacts, RedisFacts, StreamFacts
+from assay_operations.doctor.store_checks import FailureFacts
 from assay_schema.failures import GIVEN_UP
 from assay_schema.settings import FILE_VARIABLE, CaptureSettings
 from assay_schema.streams import DEAD, STREAMS, Stream

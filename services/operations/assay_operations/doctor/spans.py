@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from assay_operations.doctor.checks import Finding, Status, StreamFacts
+from assay_operations.doctor.finding import Finding, Status
+from assay_operations.doctor.redis_checks import StreamFacts
 from assay_schema.streams import SPANS, unassembled_key
 from assay_ui.formats import counted
 

@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from assay_operations.doctor.checks import GroupFacts, StreamFacts, unread
+from assay_operations.doctor.redis_checks import GroupFacts, StreamFacts, unread
 from assay_schema.settings import DeliverySettings
 from assay_schema.streams import ALERTS, CAPTURE, EVENTS, SCORES, Stream
 

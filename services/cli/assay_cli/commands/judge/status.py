@@ -10,7 +10,7 @@ from assay_cli.options import AsJson, DataDirectory
 from assay_cli.output.rows import show_rows
 from assay_cli.output.terminal import echo, emit
 from assay_operations.clients import DEFAULT_DATA, settings_for
-from assay_operations.doctor.checks import JUDGE_ERRORS_MOST
+from assay_operations.doctor.quality_checks import JUDGE_ERRORS_MOST
 from assay_operations.judging.answer import judged_answer
 from assay_operations.judging.status import COST, STATUS, rows_since
 
