@@ -131,14 +131,7 @@ async def _redis(settings: Settings, patient: Examination) -> list[StreamFacts] 
     async def server() -> list[Finding]:
         findings = []
         for shard, one in enumerate(masters := servers(client)):
-            facts = await probes.redis_facts(one)
-            of_one = [
-                redis_checks.redis_version(facts),
-                redis_checks.redis_persistence(facts),
-                redis_checks.redis_memory(facts),
-            ]
-            if settings.redis.mode != "standalone":
-                of_one.append(redis_checks.redis_replicas(facts, settings.redis.replicas))
+            of_one = redis_checks.server(await probes.redis_facts(one), settings.redis)
             of = f" of shard {shard}" if len(masters) > 1 else ""
             findings += [dataclasses.replace(finding, check=f"{finding.check}{of}") for finding in of_one]
         return findings

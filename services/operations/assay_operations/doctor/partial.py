@@ -41,14 +41,7 @@ async def redis_findings(client: "Redis", settings: Settings, seconds: float = C
     async def server() -> list[Finding]:
         found: list[Finding] = []
         for one in servers(client):
-            facts = await probes.redis_facts(one)
-            found += [
-                redis_checks.redis_version(facts),
-                redis_checks.redis_persistence(facts),
-                redis_checks.redis_memory(facts),
-            ]
-            if settings.redis.mode != "standalone":
-                found.append(redis_checks.redis_replicas(facts, settings.redis.replicas))
+            found += redis_checks.server(await probes.redis_facts(one), settings.redis)
         return found
 
     async def flow() -> list[Finding]:

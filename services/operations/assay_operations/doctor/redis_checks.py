@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from assay_operations.doctor.finding import Finding, Status, age, size, worst
-from assay_schema.settings import DeliverySettings
+from assay_schema.settings import DeliverySettings, RedisSettings
 from assay_schema.streams import DEAD
 from assay_ui.formats import counted
 
@@ -25,6 +25,12 @@ class RedisFacts:
 
 
 MEMORY_WARN, MEMORY_FAIL = 0.75, 0.95
+
+
+def server(facts: RedisFacts, settings: RedisSettings) -> list[Finding]:
+    """Make all checks of one server."""
+    found = [redis_version(facts), redis_persistence(facts), redis_memory(facts)]
+    return found if settings.mode == "standalone" else [*found, redis_replicas(facts, settings.replicas)]
 
 
 def redis_version(facts: RedisFacts) -> Finding:
