@@ -14,12 +14,13 @@ from itertools import islice
 from redis.exceptions import RedisError
 
 from assay_console.passing import Entry, Passing, Wanted
-from assay_console.stream_position import StreamPosition, order
+from assay_console.stream_position import StreamPosition
 from assay_console.stream_reads import entries_between, is_trimmed, look_back, new_entries
 from assay_console.viewer import Update, Viewer
 from assay_operations.errors import OperationError
 from assay_runtime.connection import Client as Redis
 from assay_runtime.connection import connect
+from assay_schema.ids import entry_parts
 from assay_schema.settings import RedisSettings
 
 log = logging.getLogger(__name__)
@@ -130,7 +131,7 @@ class Live:
                 continue
             skipped, viewer.skipped = viewer.skipped, 0
             entry = viewer.queue.popleft()
-            if order(entry.entry_id) <= order(seen[entry.shard]):
+            if entry_parts(entry.entry_id) <= entry_parts(seen[entry.shard]):
                 continue  # the gap was read up to here
             if skipped:
                 yield Update(",".join(seen), skipped=skipped)
@@ -167,7 +168,7 @@ class Live:
                 yield Update(",".join(seen), trimmed=True)
             compared = True
             if not found:
-                if all(order(mine) >= order(theirs) for mine, theirs in zip(seen, self._last, strict=True)):
+                if all(entry_parts(mine) >= entry_parts(theirs) for mine, theirs in zip(seen, self._last, strict=True)):
                     viewer.queue.clear()
                     viewer.skipped = 0
                     return

@@ -2,6 +2,8 @@
 
 import re
 
+from assay_schema.ids import entry_parts
+
 _ID = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 #: Redis refuses ids with a larger number.
 _NUMBER_MAX = 2**64 - 1
@@ -13,10 +15,4 @@ def parse_stream_position(text: str, shards: int) -> StreamPosition | None:
     ids = tuple(text.split(","))
     if len(ids) != shards or not all(_ID.fullmatch(each) for each in ids):
         return None
-    return ids if max(max(order(each)) for each in ids) <= _NUMBER_MAX else None
-
-
-def order(entry_id: str) -> tuple[int, int]:
-    """Return the key that sorts ids of entries."""
-    ms, _, sequence = entry_id.partition("-")
-    return int(ms), int(sequence)
+    return ids if max(max(entry_parts(each)) for each in ids) <= _NUMBER_MAX else None

@@ -5,8 +5,9 @@ import heapq
 from collections.abc import Sequence
 
 from assay_console.passing import Entry, Wanted, entry_of
-from assay_console.stream_position import StreamPosition, order
+from assay_console.stream_position import StreamPosition
 from assay_runtime.connection import Client as Redis
+from assay_schema.ids import entry_parts
 from assay_schema.streams import EVENTS
 
 #: Entries of one read. An entry may have some hundred KiB.
@@ -38,7 +39,7 @@ async def look_back(
             end = f"({found[-1].entry_id}"
         last.append(found[0].entry_id if found else "0-0")
         lists.append(found[::-1])
-    return list(heapq.merge(*lists, key=lambda each: order(each.entry_id))), tuple(last)
+    return list(heapq.merge(*lists, key=lambda each: entry_parts(each.entry_id))), tuple(last)
 
 
 async def entries_between(redis: Redis, seen: list[str], until: Sequence[str]) -> list[Entry]:
@@ -48,20 +49,20 @@ async def entries_between(redis: Redis, seen: list[str], until: Sequence[str]) -
     """
     found: list[Entry] = []
     for shard, last in enumerate(until):
-        if order(seen[shard]) >= order(last):
+        if entry_parts(seen[shard]) >= entry_parts(last):
             continue
         page = await redis.xrange(EVENTS.key(shard), f"({seen[shard]}", last, count=_READ)
         if not page:  # trimmed since
             seen[shard] = last
         found += [entry_of(shard, _id(name), fields) for name, fields in page]
-    return sorted(found, key=lambda each: order(each.entry_id))
+    return sorted(found, key=lambda each: entry_parts(each.entry_id))
 
 
 async def is_trimmed(redis: Redis, seen: Sequence[str]) -> bool:
     """Return True if a stream begins after the position."""
     for shard, last in enumerate(seen):
         first = await redis.xrange(EVENTS.key(shard), "-", "+", count=1)
-        if first and (0, 0) < order(last) < order(_id(first[0][0])):
+        if first and (0, 0) < entry_parts(last) < entry_parts(_id(first[0][0])):
             return True
     return False
 
