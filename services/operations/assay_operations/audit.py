@@ -28,6 +28,7 @@ from assay_access.errors import AccessError
 from assay_operations.actor import NAME_CHARS, Actor
 from assay_operations.append_only import append_line, lines_of, locked
 from assay_operations.errors import OperationError
+from assay_operations.time_bounds import iso
 from assay_schema.ids import new_event_id
 from assay_schema.printable import printable
 from assay_schema.settings import RedisSettings, StoreSettings
@@ -268,7 +269,7 @@ class Attempt:
 
 
 def _row_of(facts: Record, outcome: str, *, changed: int, error_kind: str) -> Record:
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    now = iso(datetime.now(UTC))
     return facts | {"outcome": outcome, "at": now, "changed": changed, "error_kind": error_kind}
 
 

@@ -63,6 +63,11 @@ def utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+def iso(moment: datetime, precision: str = "milliseconds") -> str:
+    """Return a time as rows of the store have it: ISO 8601 in UTC, with a Z. Pure."""
+    return utc(moment).isoformat(timespec=precision).replace("+00:00", "Z")
+
+
 def bound(text: str, now_ms: int, option: str) -> Bound:
     """Return the edge of a window: digits alone are a cursor, else a time of arrival (`created_at`).
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
@@ -10,6 +10,7 @@ import orjson
 
 from assay_auditor.rows import record_id
 from assay_operations.audit_log import AuditLog
+from assay_operations.time_bounds import utc
 from assay_schema.settings import AuditorSettings
 
 if TYPE_CHECKING:
@@ -196,8 +197,3 @@ def in_log(client: "Client", own: AuditorSettings, events: Sequence[str]) -> InL
         ids=list(events),
     )[0][0]
     return InLog(len(events), int(rows), int(covered), int(refused))
-
-
-def utc(at: datetime) -> datetime:
-    """Return a time of the store in UTC."""
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

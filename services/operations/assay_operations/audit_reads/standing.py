@@ -12,9 +12,10 @@ from assay_auditor.last_verification import OPERATION as VERIFIED
 from assay_auditor.notes import Checkpoint, NoteError, Verifier, key_names
 from assay_auditor.rotation import KeyChain
 from assay_operations.audit_log import AuditLog
-from assay_operations.audit_reads.rows import EVENT_TABLES, utc
+from assay_operations.audit_reads.rows import EVENT_TABLES
 from assay_operations.audit_verified import Verified, verified_of
 from assay_operations.doctor.finding import age
+from assay_operations.time_bounds import utc
 from assay_schema.settings import AuditorSettings
 from assay_ui.formats import counted
 

@@ -16,7 +16,7 @@ import orjson
 from pydantic import ValidationError
 
 from assay_operations.errors import OperationError
-from assay_operations.time_bounds import moment_ms
+from assay_operations.time_bounds import iso, moment_ms
 from assay_schema.alerts import Alert
 from assay_schema.events import Scrubbed
 from assay_schema.failures import Reason
@@ -105,8 +105,8 @@ class DeadLetter:
         return {
             "id": self.id,
             "shard": self.shard,
-            "buried_at": _iso(buried),
-            "expires_at": _iso(buried + kept),
+            "buried_at": iso(buried),
+            "expires_at": iso(buried + kept),
             "stream": self.stream,
             "entry_id": self.entry_id,
             "stage": self.stage,
@@ -150,10 +150,6 @@ def _object(data: bytes) -> dict[str, Any] | None:
     except orjson.JSONDecodeError:
         return None
     return value if isinstance(value, dict) else None
-
-
-def _iso(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(frozen=True)

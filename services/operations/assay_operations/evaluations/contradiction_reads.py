@@ -15,6 +15,7 @@ from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
 from assay_operations.evaluations.contradiction_store import MISSED
 from assay_operations.events.filters import OPEN_END_MS
+from assay_operations.time_bounds import iso
 from assay_schema.ids import new_event_id
 
 if TYPE_CHECKING:
@@ -417,16 +418,12 @@ def label_pair(
         "run_id": pair["run_id"],
         "project": project,
         "pair_id": pair_id,
-        "created_at": _iso(datetime.fromtimestamp(pair["created"] / 1000, UTC), "milliseconds"),
+        "created_at": iso(datetime.fromtimestamp(pair["created"] / 1000, UTC)),
         "label": label,
         "probability": probability,
         "labeller": actor.name,
-        "labelled_at": _iso(datetime.now(UTC), "microseconds"),
+        "labelled_at": iso(datetime.now(UTC), "microseconds"),
         "note": scrubbed_words(note)[:NOTE_CHARS],
     }
     with open_store(settings) as client:
         insert_json_rows(client, f"{settings.base_database}.contradiction_labels", orjson.dumps(row), 1)
-
-
-def _iso(time: datetime, precision: str) -> str:
-    return time.isoformat(timespec=precision).replace("+00:00", "Z")

@@ -13,6 +13,7 @@ import orjson
 
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
+from assay_operations.time_bounds import iso
 
 if TYPE_CHECKING:
     from assay_evals.contradictions.findings import History, State
@@ -163,8 +164,8 @@ def _pair_row(
         "result_id": str(result_id(facts.run_id, pair.pair_id)),
         "run_id": facts.run_id,
         "project": facts.project,
-        "started_at": _iso(facts.started_at),
-        "created_at": _iso(captured_at.get(pair.query, facts.started_at)),
+        "started_at": iso(facts.started_at),
+        "created_at": iso(captured_at.get(pair.query, facts.started_at)),
         "place": place,
         "pair_id": pair.pair_id,
         "pair_key": pair.key,
@@ -197,8 +198,8 @@ def _run_row(facts: "Facts", results: "Sequence[Result]", report: Mapping[str, A
         "schema_version": 1,
         "run_id": facts.run_id,
         "project": facts.project,
-        "started_at": _iso(facts.started_at),
-        "completed_at": _iso(facts.completed_at),
+        "started_at": iso(facts.started_at),
+        "completed_at": iso(facts.completed_at),
         "status": report["run_status"],
         "prompt": facts.series.prompt,
         "model": facts.series.model,
@@ -217,10 +218,6 @@ def _run_row(facts: "Facts", results: "Sequence[Result]", report: Mapping[str, A
 
 def _stored(text: str) -> str:
     return text.encode(errors="replace").decode()  # a lone surrogate, which the store cannot contain
-
-
-def _iso(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _moment(ms: int) -> datetime:

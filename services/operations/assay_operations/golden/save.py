@@ -10,6 +10,7 @@ import orjson
 from assay_operations.errors import OperationError
 from assay_operations.golden.datasets import SavedCase, latest_version
 from assay_operations.labelling.queues import checked_event, checked_labeller, checked_name
+from assay_operations.time_bounds import iso
 from assay_schema.limits import NAME_MAX_CHARS, QUERY_MAX_CHARS
 from assay_schema.settings import StoreSettings
 
@@ -172,7 +173,7 @@ def _insert(store: "Store", settings: StoreSettings, case: SavedCase) -> SavedCa
     """Store a version, and return it. Raises `OperationError` if another reviewer's row of the same version was first."""
     from assay_runtime.store import insert_json_rows
 
-    at = case.at.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    at = iso(case.at, "microseconds")
     row = {name: getattr(case, name) for name in case.__dataclass_fields__} | {"schema_version": 1, "at": at}
     insert_json_rows(store, f"{settings.base_database}.dataset_cases", orjson.dumps(row), 1)
     found = latest_version(store, case.project, case.dataset, case.case_id)

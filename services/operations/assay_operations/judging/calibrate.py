@@ -15,6 +15,7 @@ from assay_operations.actor import Actor
 from assay_operations.audit import Attempt, Trail
 from assay_operations.clients import open_store, settings_for
 from assay_operations.errors import OperationError
+from assay_operations.time_bounds import iso
 from assay_schema.scores import Metric, things_of
 from assay_schema.settings import DriftSettings, Settings
 from assay_schema.streams import PREFIX, calibration_key
@@ -197,7 +198,7 @@ def _calibration_row(
 
     return {
         "calibration_id": str(uuid.uuid4()),
-        "calibrated_at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "calibrated_at": iso(datetime.now(UTC)),
         "project": project,
         "metric": metric.value,
         "fingerprint": fingerprint,

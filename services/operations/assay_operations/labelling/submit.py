@@ -9,6 +9,7 @@ import orjson
 from assay_operations.actor import scrubbed_words
 from assay_operations.errors import OperationError
 from assay_operations.labelling.queues import Queue, checked_event, checked_labeller, label_of, newest_labels
+from assay_operations.time_bounds import iso
 from assay_schema.ids import new_event_id
 from assay_schema.settings import StoreSettings
 
@@ -107,11 +108,7 @@ def _insert(store: "Store", settings: StoreSettings, label: Label) -> None:
         )
     row = {name: getattr(label, name) for name in label.__dataclass_fields__} | {
         "schema_version": 1,
-        "created_at": _iso(datetime.fromtimestamp(found[0][0] / 1000, UTC), "milliseconds"),
-        "labelled_at": _iso(datetime.now(UTC), "microseconds"),
+        "created_at": iso(datetime.fromtimestamp(found[0][0] / 1000, UTC)),
+        "labelled_at": iso(datetime.now(UTC), "microseconds"),
     }
     insert_json_rows(store, f"{settings.base_database}.labels", orjson.dumps(row), 1)
-
-
-def _iso(time: datetime, precision: str) -> str:
-    return time.isoformat(timespec=precision).replace("+00:00", "Z")
