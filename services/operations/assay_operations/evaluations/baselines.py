@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from assay_operations import audit
 from assay_operations.actor import Actor
 from assay_operations.errors import OperationError, explain
-from assay_operations.evaluations.files import captured_of, lines_of
+from assay_operations.evaluations.files import captured_of, expect_file, lines_of
 from assay_operations.numbers import a_number
 from assay_schema.ids import new_event_id
 
@@ -128,8 +128,7 @@ def _publish(plan: Plan) -> tuple[dict[str, Any], int, int, int]:
     source, to = plan.source, plan.to
     if _digest(to) != plan.replaces:
         raise OperationError("conflict", f"--to: {to} was changed meanwhile; run this again to replace it")
-    if to.is_dir() or not to.parent.is_dir():
-        raise OperationError("invalid", f"--to: {to} is a folder" if to.is_dir() else f"--to: no folder {to.parent}")
+    expect_file(to, "--to")
     rows = list(captured_of(source, "--from"))
     asked = [row for row in rows if skip_reason(row) is None]
     chosen = list(baselines.deduplicate(asked)) if plan.deduplicate else asked

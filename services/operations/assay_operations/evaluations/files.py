@@ -48,13 +48,29 @@ def rows_of(files: Iterable[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
                     raise OperationError("invalid", f"--from: {path}: {error}") from None
 
 
+def expect_file(path: Path, option: str) -> None:
+    """Raise `OperationError` if an option names a folder, or a file in a folder that does not exist."""
+    if path.is_dir():
+        raise OperationError("invalid", f"{option}: {path} is a folder")
+    if not path.parent.is_dir():
+        raise OperationError("invalid", f"{option}: no folder {path.parent}")
+
+
+def expect_resumable(path: Path, resume: bool) -> None:
+    """Raise `OperationError` unless the file of `--output` can be begun, or continued with `--resume`."""
+    expect_file(path, "--output")
+    if path.exists() and not resume:
+        raise OperationError(
+            "conflict", f"--output: {path} already exists: continue it with --resume, or choose another file"
+        )
+
+
 def expect_output(path: Path | None) -> None:
     """Raise `OperationError` unless the file of `--output` can be written, before a run costs money."""
     if path is None:
         return
     try:
-        if path.is_dir() or not path.parent.is_dir():
-            raise OperationError("invalid", f"--output: {path} is a folder, or in a folder that does not exist")
+        expect_file(path, "--output")
         probe = path.with_name(f"{path.name}.part")  # as `write_whole` writes it first
         probe.unlink(missing_ok=True)
         os.close(opener(str(probe), os.O_WRONLY | os.O_CREAT | os.O_EXCL))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from assay_operations.errors import OperationError
+from assay_operations.evaluations.files import expect_resumable
 from assay_runtime.private import opener, write_whole
 
 if TYPE_CHECKING:
@@ -50,14 +51,7 @@ class Output:
         self._lock = -1
         if path is None:
             return
-        if path.is_dir() or not path.parent.is_dir():
-            raise OperationError(
-                "invalid", f"--output: {path} is a folder" if path.is_dir() else f"--output: no folder {path.parent}"
-            )
-        if path.exists() and not resume:
-            raise OperationError(
-                "conflict", f"--output: {path} already exists: continue it with --resume, or choose another file"
-            )
+        expect_resumable(path, resume)
         try:
             self._open(path, begun_with, seals)
         except OSError as error:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO, cast
 
 from assay_operations.errors import OperationError
+from assay_operations.evaluations.files import expect_resumable
 from assay_runtime.private import opener, write_whole
 
 if TYPE_CHECKING:
@@ -64,14 +65,7 @@ class ResultsFile:
         path = self._path
         if path is None:
             return self
-        if path.exists() and not self._resume:
-            raise OperationError(
-                "conflict", f"--output: {path} already exists: continue it with --resume, or choose another file"
-            )
-        if path.is_dir() or not path.parent.is_dir():
-            raise OperationError(
-                "invalid", f"--output: {path} is a folder" if path.is_dir() else f"--output: no folder {path.parent}"
-            )
+        expect_resumable(path, self._resume)
         now, run_file = begun_with(self._against, self._target, self._k), path.with_name(path.name + ".run.json")
         if not path.exists():
             self._part.unlink(missing_ok=True)  # its file was deleted
