@@ -6,16 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
-from assay_cli.main import app
 from tests.support.anthropic_server import KEY, AnthropicServer
+from tests.support.assay_command import Assay, assay_in
 
 CASES = 30
 BUDGET = 0.0055
@@ -37,21 +35,14 @@ def api() -> Iterator[AnthropicServer]:
 
 
 @pytest.fixture
-def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, api: AnthropicServer) -> Callable[..., Result]:
-    monkeypatch.chdir(tmp_path)
+def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, api: AnthropicServer) -> Assay:
     (tmp_path / "budget_target.py").write_text(TARGET)
     cases = [{"id": f"q{n}", "query": f"v{n}", "expected_ids": [f"v{n}"]} for n in range(CASES)]
     (tmp_path / "golden.json").write_text(json.dumps({"version": "1", "cases": cases}))
     (tmp_path / "judge.toml").write_text(f'[judge]\napi_key = "{KEY}"\nbase_url = "{api.url}"\n')
     (tmp_path / "judge.toml").chmod(0o600)
     monkeypatch.setenv("ASSAY_CONFIG", str(tmp_path / "judge.toml"))
-
-    def run(*arguments: str, code: int = 0) -> Result:
-        found = CliRunner().invoke(app, list(arguments))
-        assert found.exit_code == code, found.output
-        return found
-
-    return run
+    return assay_in(tmp_path, monkeypatch)
 
 
 def judged() -> int:
@@ -62,7 +53,7 @@ def judged() -> int:
 
 
 def test_a_run_that_goes_on_never_spends_more_than_its_budget_and_more_money_judges_the_rest(
-    assay: Callable[..., Result], api: AnthropicServer
+    assay: Assay, api: AnthropicServer
 ) -> None:
     first = assay(*RUN, "--judge-budget", str(BUDGET))
     before, asked = judged(), api.nano
@@ -81,9 +72,7 @@ def test_a_run_that_goes_on_never_spends_more_than_its_budget_and_more_money_jud
     assert shown["metrics"]["coverage"]["mean"] == 1.0
 
 
-def test_a_run_that_is_killed_has_its_budget_all_the_same(
-    assay: Callable[..., Result], api: AnthropicServer, tmp_path: Path
-) -> None:
+def test_a_run_that_is_killed_has_its_budget_all_the_same(assay: Assay, api: AnthropicServer, tmp_path: Path) -> None:
     api.latency_s = 0.05
     command = [str(Path(sys.executable).parent / "assay"), *RUN, "--judge-budget", str(BUDGET)]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
@@ -106,7 +95,7 @@ def test_a_run_that_is_killed_has_its_budget_all_the_same(
     assert judged() == CASES
 
 
-def test_what_cannot_be_read_of_the_spending_stops_the_run(assay: Callable[..., Result]) -> None:
+def test_what_cannot_be_read_of_the_spending_stops_the_run(assay: Assay) -> None:
     assay(*RUN, "--judge-budget", str(BUDGET))
     for damaged in ("{]\n", "7\n", '{"nano": "x"}\n', '{"skipped": "q1"}\n'):
         Path("runs/night/judge.ndjson").write_text(damaged)

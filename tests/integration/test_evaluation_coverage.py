@@ -1,16 +1,14 @@
 """A system that stops answering fails the gate, as an engineer would hold it: run, change, compare."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
-from assay_cli.main import app
 from tests.support.anthropic_server import KEY, AnthropicServer
+from tests.support.assay_command import Assay, assay_in
 
 TARGET = """\
 def _answer(query, text, contexts=True):
@@ -53,21 +51,13 @@ def misnamed(query):
 def search(query):
     return _answer(query, None)["results"]
 """
-Assay = Callable[..., Result]
 
 
 @pytest.fixture
 def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Assay:
     """The command in a folder with a target and a dataset of 60 answerable questions, 20 of them asked for what nobody knows."""
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "covered_target.py").write_text(TARGET)
-
-    def run(*arguments: str, code: int = 0) -> Result:
-        found = CliRunner().invoke(app, list(arguments))
-        assert found.exit_code == code, found.output
-        return found
-
-    return run
+    return assay_in(tmp_path, monkeypatch)
 
 
 def dataset(answerable: int = 60, unanswerable: int = 0) -> str:

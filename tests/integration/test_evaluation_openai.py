@@ -1,18 +1,16 @@
 """Runs and cases judged by an API that speaks OpenAI's chat completions, over a real socket: budget, prices, refusals, failures."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
-from assay_cli.main import app
 from assay_operations.evaluations import paid_calls
 from tests.integration.test_evaluation_generate import PASSAGES, TOPICS, reply
 from tests.support.anthropic_server import KEY
+from tests.support.assay_command import Assay, assay_in
 from tests.support.openai_server import OpenAiServer, settings_toml
 from tests.support.ports import free_port
 
@@ -22,7 +20,6 @@ def find(query, limit=10):
     context = {"id": query, "text": f"The valve {query} opens at noon."}
     return {"results": [query], "answer": context["text"], "contexts": [context], "latency_ms": 1.0}
 """
-Assay = Callable[..., Result]
 
 
 @pytest.fixture
@@ -35,17 +32,10 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAiServer]:
 
 @pytest.fixture
 def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, api: OpenAiServer) -> Assay:
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "openai_target.py").write_text(TARGET)
     dataset(tmp_path)
     configure(tmp_path, monkeypatch, settings_toml(api.url, KEY))
-
-    def run(*arguments: str, code: int = 0) -> Result:
-        found = CliRunner().invoke(app, list(arguments))
-        assert found.exit_code == code, found.output
-        return found
-
-    return run
+    return assay_in(tmp_path, monkeypatch)
 
 
 def dataset(directory: Path, mark: str = "") -> None:

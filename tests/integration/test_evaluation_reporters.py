@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
-from assay_cli.main import app
 from assay_evals.reporters import ReporterError, open_reporter
 from assay_evals.reporters.api import TRIES, Api
+from tests.support.assay_command import Assay, assay_in
 from tests.support.tracker_server import Answer, Asked, TrackerServer
 
-Assay = Callable[..., Result]
 QUESTION, EXPECTED = "what is the secret of soup?", "salt"
 TARGET = """
 def search(query):
@@ -36,7 +33,7 @@ KEYS = {
 @pytest.fixture
 def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Assay:
     """The command, in a folder of its own with a finished run `one`; `code` is the exit code that is expected."""
-    monkeypatch.chdir(tmp_path)
+    run = assay_in(tmp_path, monkeypatch)
     for name, key in KEYS.items():
         monkeypatch.setenv(name, key)
     for name in ("MLFLOW_TRACKING_URI", "LANGFUSE_HOST", "BRAINTRUST_API_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"):
@@ -48,11 +45,6 @@ def assay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Assay:
         {"id": "c3", "query": "what fails?", "expected_ids": ["b"]},
     ]
     Path("golden.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
-
-    def run(*arguments: str, code: int = 0) -> Result:
-        found = CliRunner().invoke(app, list(arguments))
-        assert found.exit_code == code, found.output
-        return found
 
     run(
         "eval",
