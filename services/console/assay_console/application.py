@@ -113,7 +113,11 @@ class Console:
             if ask.person.project is not None:  # the frame of a page names all projects
                 raise OperationError("refused", "a key reads documents, not pages", f"GET {page.api_path}")
             ask.notice = self._login.noted(request, ask.person)
-            return await self._rendered(request, page, ask, ask.read_or_last(page))
+            try:
+                return await self._rendered(request, page, ask, ask.read_or_last(page))
+            except OperationError as error:
+                around = {"page": page, "ask": ask, "frame": await frame_of(ask), **shell_of(page, ask)}
+                return problem(request, self._settings, STATUS[error.kind], error.message, error.fix, around)
 
         return answer
 
