@@ -175,7 +175,7 @@ async def read_one(ask: Ask) -> Alert:
     )
 
 
-def _incident_of(alert_id: str, episodes: Iterable[Episode]) -> Incident | None:
+def _incident_of(alert_id: str, episodes: Sequence[Episode]) -> Incident | None:
     """Return the incident that an episode belongs to; None if it began alone. Pure."""
     return next(
         (of for of in incidents(episodes) if alert_id in {str(each.alert_id) for each in of.episodes}),
