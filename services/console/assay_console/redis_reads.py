@@ -1,4 +1,7 @@
-"""Reads of Redis for pages: after one without an answer in time, reads are refused at once until Redis answers again."""
+"""Reads of Redis for pages: refused at once while it hangs.
+
+After a read without an answer in time, no page waits for Redis until it answers again.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable

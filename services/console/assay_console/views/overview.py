@@ -98,9 +98,7 @@ async def read(ask: Ask) -> Overview:
         ask.panel(quality),
         ask.panel(open_by_project),
         ask.panel(lost_by_project),
-        asyncio.gather(
-            ask.redis_panel(hops, ask.settings.redis.shards, ask.settings.delivery), ask.panel(counted_to)
-        ),
+        asyncio.gather(ask.redis_panel(hops, ask.settings.redis.shards, ask.settings.delivery), ask.panel(counted_to)),
         services_of(ask),
     )
     now_s = time.time()
