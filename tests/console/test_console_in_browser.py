@@ -186,6 +186,14 @@ def test_an_empty_page_says_why_and_is_accessible(empty_window: Window, name: st
     assert empty_window.foreign == []
 
 
+def test_links_in_an_answer_are_as_high_as_a_finger_needs_on_a_phone(browser: "Browser", shop: Shop) -> None:
+    with window(browser, shop.console, width=390, height=844) as phone:
+        links = phone.open(path_of("event", shop.rows)).locator(":is(.answer, .claims, .passage) a")
+        heights = links.evaluate_all("all => all.map(e => [e.textContent, e.getBoundingClientRect().height])")
+        assert len(heights) >= 3
+        assert [(text, height) for text, height in heights if height < 24] == []
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_works_without_scripts(shop: Shop, shop_window_without_scripts: Window, name: str) -> None:
     page = shop_window_without_scripts.open(path_of(name, shop.rows))

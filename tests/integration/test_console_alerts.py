@@ -71,7 +71,7 @@ async def test_the_list_has_one_line_for_each_episode_and_its_filters(empty_stor
 
 async def test_a_level_that_an_operator_accepted_is_told_from_one_that_recovered(empty_store: StoreServer) -> None:
     now = datetime.now(UTC)
-    said = "faithfulness of shop acknowledged by ana (new model): the baseline is now 31.0%, learned from the samples since the change"
+    said = "faithfulness of shop acknowledged by ana (new model): the baseline is now 0.310, learned from the samples since the change"
     put(
         empty_store,
         *episode(at=now),
@@ -81,6 +81,9 @@ async def test_a_level_that_an_operator_accepted_is_told_from_one_that_recovered
         page = shown(await pages.html("/alerts?state=resolved&t=30d"))
         assert page.count("accepted by") == 1
         assert "accepted by ana (new model)" in page
+        alone = shown(await pages.html(f"/alerts/{OTHER}"))
+        assert "faithfulness of shop accepted as normal: the baseline is now 0.310, learned from the samples" in alone
+        assert alone.index("the baseline is now 0.310") < alone.index("By ana (new model)"), "the comment may be long"
         assert "1 alert accepted as normal in 24 h" in shown(await pages.html("/"))
         assert "accepted as normal" not in shown(await pages.html("/?project=books"))
 
@@ -172,7 +175,7 @@ async def test_an_operator_acknowledges_an_episode_after_a_second_page(
         assert "This will accept the current level as the new baseline." in asked
         now = (await pages.json(path))["now"]
         assert now["n"] != alert.n, "samples came after the last transition"
-        assert f"The level is {measured(now['value'], 'share')} now (n = {now['n']}) and was " in asked
+        assert f"The level is {measured(now['value'], 'score')} now (n = {now['n']}) and was " in asked
         assert f'<form method="post" action="{path}/acknowledge"' in asked
         submitted = asyncio.create_task(pages.post(f"{path}/acknowledge", comment="new model"))
         async with AsyncRedis(port=redis_server.port) as client:
@@ -276,8 +279,8 @@ async def test_a_resolved_episode_shows_the_level_it_was_raised_against(empty_st
         document, page = await pages.json(f"/alerts/{EPISODE}"), await pages.html(f"/alerts/{EPISODE}")
         assert document["episode"]["baseline"] == 0.123
         assert document["baseline"] == opened.baseline
-        assert f"{100 * (opened.baseline or 0):.1f}\N{NO-BREAK SPACE}%" in page
-        assert "12.3\N{NO-BREAK SPACE}%" not in page
+        assert f">{opened.baseline:.3f}<" in page
+        assert ">0.123<" not in page
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.LABELLER])

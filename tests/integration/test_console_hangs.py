@@ -16,9 +16,11 @@ import pytest
 from assay_console.live import Live
 from assay_console.passing import Wanted
 from assay_console.reads import ANSWER_S, Reads
+from assay_console.redis_reads import RedisReads
 from assay_operations.doctor.finding import Status
 from assay_operations.doctor.partial import redis_findings, store_findings
 from assay_operations.errors import OperationError
+from assay_runtime.connection import Client as Redis
 from assay_runtime.connection import connect as connect_redis
 from assay_runtime.store import Client, connect
 from assay_schema.settings import RedisSettings, Settings
@@ -246,6 +248,39 @@ def test_checks_of_redis_end_while_it_hangs(redis_: RedisServer) -> None:
             with pytest.raises(TimeoutError):
                 await redis_findings(client, settings, 0.5)
         finally:
+            await client.aclose()
+
+    asyncio.run(look())
+
+
+def test_after_one_page_without_an_answer_of_redis_no_other_page_waits_until_it_answers(redis_: RedisServer) -> None:
+    asked = list[str]()
+
+    async def noted(redis: Redis, name: str) -> bool:
+        asked.append(name)
+        return bool(await redis.ping())
+
+    async def look() -> None:
+        client = connect_redis(RedisSettings.model_validate({"url": redis_.url}), attempts=0)
+        reads = RedisReads(client)
+        try:
+            assert await reads.ask_within(2.0, noted, "first")
+            redis_.kill(signal.SIGSTOP)
+            for name in ("second", "third"):
+                with pytest.raises(TimeoutError):
+                    await reads.ask_within(0.5, noted, name)
+            assert asked == ["first", "second"], "a read was let through to a Redis that hangs"
+            redis_.kill(signal.SIGCONT)
+
+            async def is_back() -> bool:
+                try:
+                    return await reads.ask_within(2.0, noted, "fourth")
+                except TimeoutError:
+                    return False
+
+            await until_async(is_back, "the probe does not see that Redis answers")
+        finally:
+            reads.close()
             await client.aclose()
 
     asyncio.run(look())

@@ -17,6 +17,7 @@ from assay_console.frame import Frame, frame_of
 from assay_console.page import Ask, Panel
 from assay_console.people import Person, Role
 from assay_console.reads import KEPT_ANSWER_BYTES, KEPT_BYTES, WAITING_MAX, Reads, size_of
+from assay_console.redis_reads import RedisReads
 from assay_console.running import Running, note_requests
 from assay_console.scope import Scope
 from assay_operations.errors import OperationError
@@ -150,7 +151,7 @@ def test_the_size_of_an_answer_has_all_texts_within_it() -> None:
 
 def asking(reads: Reads, settings: Settings, scope: str, project: str | None, redis: Any = None) -> Ask:
     return Ask(
-        {"a": "b"}, {}, Scope(scope, 0, 1, "24h"), Person("k", Role.VIEWER, project), settings, reads, redis,
+        {"a": "b"}, {}, Scope(scope, 0, 1, "24h"), Person("k", Role.VIEWER, project), settings, reads, RedisReads(redis),
         cast("Any", None), reads, FlowHistory(),
     )  # fmt: skip
 

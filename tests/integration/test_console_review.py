@@ -72,6 +72,9 @@ async def test_twenty_cases_saved_over_http_are_exported_and_gate_a_change(
             assert (await pages.json(path))["enough"] == {"answerable": 20, "needed": 72, "threshold": 0.05}
             assert "20 cases with expected documents. A comparison usually needs 72 or more" in await pages.html(path)
         commands, page = await pages.json("/datasets/golden"), await pages.html("/datasets/golden")
+        assert "compare main change --html report.html --dataset golden.jsonl" in commands["compare"], (
+            "the report names questions"
+        )
         for name in ("export", "run", "run_change", "compare"):
             assert html.escape(commands[name]) in page
         assert "a pass means only that, and a small loss can pass" in page
@@ -137,7 +140,12 @@ async def test_a_case_is_ticked_completed_changed_and_retired(settings: Settings
     async with console(settings) as pages:
         for _ in range(2):  # the form is sent twice
             answered = await save(
-                pages, first, ranks="2", documents="doc/by-hand\r\n\r\n doc/other ", expected_answer="So."
+                pages,
+                first,
+                ranks="2",
+                documents="doc/by-hand\r\n\r\n doc/other ",
+                expected_answer="So.",
+                unretrieved="1",
             )
             assert answered.headers["location"] == "/review?project=shop"
             assert f"event={first}" in await pages.html("/review?project=shop"), "what was saved can be changed"
@@ -273,21 +281,26 @@ async def test_a_refused_decision_is_shown_again_with_what_was_entered(settings:
         assert "What you entered" not in (await save(pages, "nonsense", 422)).text, "no page has this event"
 
 
-async def test_a_document_that_no_retrieval_returned_is_saved_with_a_warning(settings: Settings, owner: Client) -> None:
+async def test_a_document_that_no_retrieval_returned_is_asked_about_before_it_is_saved(
+    settings: Settings, owner: Client
+) -> None:
     first, second, third = captured(owner, *WORDS[:3])
     async with console(settings, Role.LABELLER) as pages:
-        await save(pages, first, documents=f"docs/mistyped\n{slug(WORDS[1])}\n<b>x</b>\n")
-        page = await pages.html("/review?project=shop")
-        assert "that no captured retrieval of this project returned" in page
-        assert "docs/mistyped" in page
-        assert "&lt;b&gt;x&lt;/b&gt;" in page
-        assert slug(WORDS[1]) not in page.partition("Is the name right?")[0].partition("returned:")[2]
+        typed = f"docs/mistyped\n{slug(WORDS[1])}\n<b>x</b>"
+        page = (await save(pages, first, 422, documents=typed, t="24h")).text
+        asked = page.partition('id="refused"')[2].partition("</p>")[0]
+        assert "no captured retrieval of shop returned docs/mistyped, &lt;b&gt;x&lt;/b&gt;." in asked
+        assert 'value="1" checked' in page
+        assert ">docs/mistyped\n" in page
+        assert '<button name="unretrieved" value="1">' in page, "without scripts too"
+        assert cases_of(owner, "shop", "golden") == []
+        await save(pages, first, documents=typed, unretrieved="1")
+        assert "● Saved." in await pages.html("/review?project=shop")
+        page = (await save(pages, second, documents="doc/b, c", ranks="9", status=422)).text
+        assert '<button name="unretrieved"' not in page, "this one was retrieved"
         await save(pages, second, documents="doc/b, c")
-        page = await pages.html("/review?project=shop")
-        assert "● Saved." in page
-        assert "that no captured retrieval" not in page
-        await save(pages, third, documents="\n".join(f"docs/{number} {'n' * 900}" for number in range(40)))
-        assert "and 35 more" in await pages.html("/review?project=shop")
+        many = "\n".join(f"docs/{number} {'n' * 900}" for number in range(40))
+        assert "and 35 more" in (await save(pages, third, 422, documents=many)).text
     [case] = [each for each in cases_of(owner, "shop", "golden") if each.event_id == first]
     assert case.expected_slugs == (slug(WORDS[0]), "docs/mistyped", slug(WORDS[1]), "<b>x</b>")
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import pytest
 
@@ -459,9 +460,15 @@ def test_a_store_that_is_away_is_said(empty_store: StoreServer, redis_server: Re
 
     async def look(pages: Pages) -> None:
         assert (await pages.json("/sql"))["views"]["state"] == "unavailable"
-        await pages.html(sql("SELECT 1"), 503)
+        page = await pages.html(sql("SELECT 41 + 1"))
+        assert ">SELECT 41 + 1</textarea>" in page
+        assert "▲ Store: no answer at" in page.partition("</textarea>")[2]
         assert (await pages.json("/sessions"))["sessions"]["state"] == "unavailable"
-        await pages.html("/s/ses_1", 503)
+        for path in ("/s/ses_1", f"/e/{uuid4()}", f"/alerts/{uuid4()}"):
+            page = await pages.html(path, 503)
+            assert '<nav id="menu"' in page
+            assert "▲ the store does not answer" in page.partition("<main")[0]
+            assert "Store: no answer at" in page.partition("<main")[2], path
 
     asking(of(empty_store, redis_server), look)
 

@@ -258,7 +258,7 @@ def alert_row(alert_id: str, now_ms: int | None = None) -> dict[str, Any]:
         "n": 24,
         "evidence": 3.2,
         "group": "shop",
-        "summary": "faithfulness of shop fell from 97.0% to 55.0%",
+        "summary": "faithfulness of shop fell from 0.970 to 0.550",
         "query": "SELECT event_id, metrics['faithfulness'] FROM scores WHERE project = 'shop'",
         "acknowledge": f"assay drift acknowledge {alert_id}",
     }

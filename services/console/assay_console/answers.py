@@ -41,10 +41,18 @@ class Sent:
     typed: tuple[str, ...]
 
 
-def problem(request: Request, settings: Settings, status: int, message: str, fix: str) -> Response:
+def problem(
+    request: Request,
+    settings: Settings,
+    status: int,
+    message: str,
+    fix: str,
+    surroundings: Mapping[str, Any] | None = None,
+) -> Response:
     """Answer with what happened, what helps, and what a person wrote into the refused form.
 
-    Commands name the data directory that they need.
+    Commands name the data directory that they need. `surroundings`: what the frame shows of the page that could not be
+    shown; None: there is no frame.
     """
     headers = {"www-authenticate": "Bearer"} if status == 401 else {}
     if is_api(request):
@@ -52,19 +60,19 @@ def problem(request: Request, settings: Settings, status: int, message: str, fix
         return json_answer({"error": {"status": status, "message": message, "fix": fix}}, status, headers)
     sent: Sent | None = getattr(request.state, "sent", None)
     given = {*request.query_params, *(sent.fields if sent else ())}
-    text = render(
-        "problem.html",
-        settings=settings,
-        status=status,
-        title=_TITLES[status],
-        message=message,
-        is_about_a_field=message.partition(":")[0] in given,
-        fix=fix,
-        sent=sent if sent and any(sent.fields.get(name) for name in sent.typed) else None,
-        path=request.scope["raw_path"].decode(),
-        ways=ways_out(request) if status != 401 else {},
-        pages=PAGES,
-    )
+    about = {
+        "settings": settings,
+        "status": status,
+        "title": _TITLES[status],
+        "message": message,
+        "is_about_a_field": message.partition(":")[0] in given,
+        "fix": fix,
+        "sent": sent if sent and any(sent.fields.get(name) for name in sent.typed) else None,
+        "path": request.scope["raw_path"].decode(),
+        "ways": ways_out(request) if status != 401 else {},
+        "pages": PAGES,
+    }
+    text = render("problem.html", **{**(surroundings or {}), **about})
     return HTMLResponse(text, status, headers)
 
 

@@ -31,6 +31,7 @@ from assay_console.pages import ACTIONS, PAGES
 from assay_console.parameters import body_of, checked_fields, checked_parameters
 from assay_console.people import Person, Role
 from assay_console.reads import Reads
+from assay_console.redis_reads import RedisReads
 from assay_console.rendering import render
 from assay_console.scope import Scope, scope_of
 from assay_console.shell import shell_of
@@ -68,7 +69,7 @@ class Console:
     def __init__(self, settings: Settings, reads: Reads, redis: Redis, login: Login) -> None:
         self._settings = settings
         self._reads = reads
-        self._redis = redis
+        self._redis = RedisReads(redis)
         self._login = login
         self.live = Live(settings.redis)
         self._sql = Reads(settings.store, 1, settings.store.timeout_s)
@@ -78,6 +79,7 @@ class Console:
     async def close(self) -> None:
         """End the viewers of the live tail, and start no more SQL."""
         await self.live.close()
+        self._redis.close()
         self._sql.close()
 
     def application(self) -> Starlette:
@@ -111,7 +113,11 @@ class Console:
             if ask.person.project is not None:  # the frame of a page names all projects
                 raise OperationError("refused", "a key reads documents, not pages", f"GET {page.api_path}")
             ask.notice = self._login.noted(request, ask.person)
-            return await self._rendered(request, page, ask, ask.read_or_last(page))
+            try:
+                return await self._rendered(request, page, ask, ask.read_or_last(page))
+            except OperationError as error:
+                around = {"page": page, "ask": ask, "frame": await frame_of(ask), **shell_of(page, ask)}
+                return problem(request, self._settings, STATUS[error.kind], error.message, error.fix, around)
 
         return answer
 

@@ -32,8 +32,7 @@ def events(found: "Histogram") -> Markup:
 
 def episode(of: Episode, against: float | None, steps: Sequence[Transition], history: History) -> Markup:
     """Draw the samples around an episode, with the level that it was raised against and its states."""
-    # What has a baseline to draw is a share: people read percentages.
-    scale = 100 if history.has_baseline else 1
+    scale = 100 if of.unit == "share" and history.has_baseline else 1
     baseline = scale * against if history.has_baseline and against is not None else None
     half = history.width_ms / 2
 
@@ -57,7 +56,7 @@ def episode(of: Episode, against: float | None, steps: Sequence[Transition], his
         *points,
         BandPoint(history.to_ms, None, baseline=baseline),
     ]
-    title = f"{history.unit.replace('_', ' ')}{' in %' if history.has_baseline else ''}, {of.project}"
+    title = f"{history.unit.replace('_', ' ')}{' in %' if scale == 100 else ''}, {of.project}"
     return band(title, points, states(steps, history.to_ms))
 
 

@@ -10,6 +10,7 @@ from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 
 from assay_console.page import Ask
 from assay_console.reads import ROLLUP_S, BusyError
+from assay_console.redis_reads import REDIS_S
 from assay_operations.errors import OperationError
 from assay_operations.events.bounds import counted_to
 from assay_operations.overview.frame import FrameFacts, frame_facts
@@ -18,8 +19,6 @@ from assay_schema.streams import EVENTS
 
 log = logging.getLogger(__name__)
 
-#: Seconds that Redis has to name the newest event; the store's count says it otherwise.
-_REDIS_S = 2.0
 #: Seconds without an event after which the counts are said to stand still because of that.
 IDLE_S = 120
 
@@ -46,7 +45,7 @@ class Frame:
 
 async def frame_of(ask: Ask) -> Frame:
     """Return the content of the frame. It never fails: the page around which it is may be readable."""
-    newest, (ms, redis_problem) = await asyncio.gather(_stored(ask), _newest_ms(ask.redis, ask.settings.redis.shards))
+    newest, (ms, redis_problem) = await asyncio.gather(_stored(ask), _newest(ask))
     if isinstance(newest, str):
         return Frame(problem=newest, redis_problem=redis_problem)
     stored, counted = newest
@@ -74,14 +73,17 @@ async def _stored(ask: Ask) -> tuple[FrameFacts, datetime | None] | str:
     return facts.value, counted.value
 
 
-async def _newest_ms(redis: Redis, shards: int) -> tuple[float | None, str]:
+async def _newest(ask: Ask) -> tuple[float | None, str]:
     """Return when the newest scrubbed event came (Unix ms; None without one), and what is wrong with Redis."""
     try:
-        async with asyncio.timeout(_REDIS_S):
-            heads = await asyncio.gather(*(redis.xrevrange(EVENTS.key(shard), count=1) for shard in range(shards)))
+        return await ask.redis.ask_within(REDIS_S, _newest_ms, ask.settings.redis.shards), ""
     except (AuthenticationError, NoPermissionError):
         return None, "Redis refuses the console"
     except (RedisError, OSError, TimeoutError):
         return None, "Redis does not answer"
+
+
+async def _newest_ms(redis: Redis, shards: int) -> float | None:
+    heads = await asyncio.gather(*(redis.xrevrange(EVENTS.key(shard), count=1) for shard in range(shards)))
     ids = [entries[0][0] for entries in heads if entries]
-    return max((float(each.partition(b"-")[0]) for each in ids), default=None), ""
+    return max((float(each.partition(b"-")[0]) for each in ids), default=None)

@@ -4,16 +4,17 @@
 /api/v1{api_path}` returns it as JSON.
 """
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Concatenate, Generic, Literal, ParamSpec, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict
+from redis.exceptions import RedisError
 
 from assay_console.people import Person, Role
 from assay_console.reads import KEPT_ANSWER_BYTES, ROLLUP_S, Answer, Reads, size_of
+from assay_console.redis_reads import REDIS_S, RedisReads
 from assay_console.scope import Scope
 from assay_operations.errors import OperationError
 from assay_operations.overview.flow import FlowHistory
@@ -112,7 +113,7 @@ class Ask:
     person: Person
     settings: Settings
     reads: Reads
-    redis: Redis
+    redis: RedisReads
     #: The live tail, with `assay_console.live.Live.newest`.
     live: "Live"
     #: Reads of SQL that people write: apart from those of pages, so that they do not wait for each other.
@@ -195,6 +196,29 @@ class Ask:
             age = round(time.time() - last.at, 1)
             return Panel(state="stale", value=last.value, message=error.message, fix=error.fix, age_s=age)
 
+    async def redis_panel(
+        self, function: Callable[Concatenate[Redis, P], Awaitable[T]], *arguments: P.args, **options: P.kwargs
+    ) -> Panel[T]:
+        """Call an operation that reads Redis, for a part of a page that can fail by itself."""
+        return await self.redis_panel_within(REDIS_S, function, *arguments, **options)
+
+    async def redis_panel_within(
+        self,
+        seconds: float,
+        function: Callable[Concatenate[Redis, P], Awaitable[T]],
+        *arguments: P.args,
+        **options: P.kwargs,
+    ) -> Panel[T]:
+        """Do as `redis_panel`, with another time to answer."""
+        try:
+            return Panel(state="ready", value=await self.redis.ask_within(seconds, function, *arguments, **options))
+        except (RedisError, OSError, TimeoutError) as error:
+            return Panel(
+                state="unavailable",
+                message=f"Redis does not answer ({type(error).__name__})",
+                fix="is it running? see redis.url, and `assay doctor`",
+            )
+
     async def read_or_last(self, page: "Page") -> Document:
         """Read the document of a page, or return the one that this person was shown last.
 
@@ -220,21 +244,6 @@ class Ask:
         self.cost.took_ms += answer.took_ms
         self.cost.rows_read += answer.rows_read
         return answer.value
-
-
-async def redis_panel(work: Awaitable[T], seconds: float = 2.0) -> Panel[T]:
-    """Await an answer of Redis for a part of a page that can fail by itself."""
-    from redis.exceptions import RedisError
-
-    try:
-        async with asyncio.timeout(seconds):
-            return Panel(state="ready", value=await work)
-    except (RedisError, OSError, TimeoutError) as error:
-        return Panel(
-            state="unavailable",
-            message=f"Redis does not answer ({type(error).__name__})",
-            fix="is it running? see redis.url, and `assay doctor`",
-        )
 
 
 @dataclass(frozen=True)

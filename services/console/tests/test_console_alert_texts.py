@@ -1,6 +1,7 @@
 """Tests of what the pages of alerts say."""
 
 import shlex
+from dataclasses import replace
 from urllib.parse import unquote
 from uuid import UUID
 
@@ -60,4 +61,15 @@ def test_the_link_to_the_form_of_a_silence_fills_in_the_matcher_and_the_comment(
 
 def test_a_number_in_the_list_of_events_has_the_name_of_its_metric() -> None:
     parts = environment().get_template("events_parts.html").module
-    assert "faithfulness</small> 0.91" in parts.verdicts(PATTERNS.rows[1])
+    assert "faithfulness</small> 0.910" in parts.verdicts(PATTERNS.rows[1])
+
+
+def test_a_mean_of_a_judge_has_three_digits_and_a_share_of_answers_is_a_percentage() -> None:
+    shown = environment().from_string(
+        "{{ of.value | measured(of.unit) }}, {{ of.low | measured_interval(of.high, of.unit) }}"
+    )
+    mean = replace(CRITICAL, value=0.6, low=0.5, high=1.0)
+    assert shown.render(of=mean) == "0.600, 0.500 to 1.000"
+    for metric in ("no_context", "check_failed_no_pii", "latency_p95"):
+        words = shown.render(of=replace(mean, metric=metric)).replace("\N{NO-BREAK SPACE}", " ")
+        assert words == "60.0 %, 50.0 % to 100.0 %"

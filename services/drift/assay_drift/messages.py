@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from assay_schema.alerts import AlertKind, AlertState, one_line
-from assay_schema.scores import ABSTAINED, CHECK_FAILED, NO_CONTEXT, is_amount, is_lower_better, is_of_answers
+from assay_schema.scores import ABSTAINED, CHECK_FAILED, NO_CONTEXT, is_amount, is_lower_better, is_of_answers, is_share
 from assay_ui.formats import counted
 
 if TYPE_CHECKING:
@@ -32,6 +32,11 @@ def _number(value: float | None) -> str:
 
 def _percent(value: float | None) -> str:
     return "?" if value is None else f"{value:.1%}"
+
+
+def _level(metric: str, value: float | None) -> str:
+    """Format a level of a series of scores: a share of answers as a percentage, a judge's metric as a mean from 0 to 1."""
+    return _percent(value) if is_share(metric) else "?" if value is None else f"{value:.3f}"
 
 
 def summary(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
@@ -67,7 +72,8 @@ def _amount(subject: "Subject", state: AlertState, measured: "Measurements") -> 
 
 
 def _score(subject: "Subject", state: AlertState, measured: "Measurements") -> str:
-    metric, value, base = subject.metric or "", _percent(measured.value), _percent(measured.baseline)
+    metric = subject.metric or ""
+    value, base = _level(metric, measured.value), _level(metric, measured.baseline)
     if _is_over(state):
         return f"{_about(subject)} {_returns(state)}: {value}, usual {base} (n = {measured.n})"
     of = " of its answers" if is_of_answers(metric) else ""
@@ -208,5 +214,6 @@ def _learned_next(subject: "Subject", measured: "Measurements") -> str:
         return ""
     if measured.accepted is None:
         return ": a new baseline is being learned"
-    shown = _percent if subject.kind is AlertKind.SCORE_DRIFT else _number
-    return f": the baseline is now {shown(measured.accepted)}, learned from the samples since the change"
+    is_score = subject.kind is AlertKind.SCORE_DRIFT
+    level = _level(subject.metric or "", measured.accepted) if is_score else _number(measured.accepted)
+    return f": the baseline is now {level}, learned from the samples since the change"

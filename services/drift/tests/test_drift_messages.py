@@ -33,9 +33,9 @@ def of_fallen_retrieval() -> tuple[Alert, Alert]:
 def test_a_fall_and_a_rise_are_told_as_from_what_to_what() -> None:
     assert summary(
         FALLEN, AlertState.WARN, Measurements(since_ms=START_MS, value=0.68, baseline=0.85, effect=-0.2, n=30)
-    ) == ("faithfulness of acme fell from 85.0% to 68.0%, since 2026-01-05 00:00 UTC (n = 30)")
+    ) == ("faithfulness of acme fell from 0.850 to 0.680, since 2026-01-05 00:00 UTC (n = 30)")
     assert summary(RISEN, AlertState.CRITICAL, Measurements(since_ms=START_MS, value=0.54, baseline=0.0809, n=30)) == (
-        "hallucination rate of acme rose from 8.1% to 54.0%, since 2026-01-05 00:00 UTC (n = 30)"
+        "hallucination rate of acme rose from 0.081 to 0.540, since 2026-01-05 00:00 UTC (n = 30)"
     )
 
 
@@ -65,7 +65,7 @@ def test_the_effect_on_a_lower_is_better_metric_is_relative_to_that_metric() -> 
     assert found.baseline is not None
     assert found.effect is not None
     assert abs(found.effect - (found.value / found.baseline - 1)) < 1e-4
-    assert "hallucination rate of acme rose from 1" in found.summary
+    assert "hallucination rate of acme rose from 0.1" in found.summary
 
 
 def test_a_fall_of_retrieval_scores_is_told_as_the_share_of_usual_scores_below_them() -> None:
@@ -95,7 +95,7 @@ def test_a_baseline_that_an_acknowledgement_finds_is_named_as_people_read_the_me
     identity = str(opened.alert_id)
     watched.acknowledge([identity], START_MS + 9 * MINUTE, {identity: "ana (a new\nmodel)"})
     [ended] = watched.take_alerts()
-    assert "acknowledged by ana (a new model): the baseline is now 3" in ended.summary
+    assert "acknowledged by ana (a new model): the baseline is now 0.3" in ended.summary
     assert acknowledged_by(ended.summary) == "ana (a new model)"
 
 
@@ -103,7 +103,7 @@ def test_what_came_back_by_itself_is_still_told_as_being_back() -> None:
     step = Transition(AlertState.RECOVERING, AlertState.RESOLVED, 1, 4, START_MS)
     fallen = Measurements(since_ms=START_MS, value=0.84, baseline=0.85, n=9)
     retrieval = Measurements(since_ms=START_MS, value=0.48, baseline=0.5, n=9)
-    assert "is back: 84.0%, usual 85.0%" in alert(FALLEN, step, START_MS, fallen).summary
+    assert "is back: 0.840, usual 0.850" in alert(FALLEN, step, START_MS, fallen).summary
     assert (
         "have recovered: a score is above 48.0% of the usual ones"
         in alert(RETRIEVAL, step, START_MS, retrieval).summary

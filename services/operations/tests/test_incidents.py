@@ -35,15 +35,11 @@ def test_episodes_of_a_project_that_begin_within_an_hour_of_the_first_are_one_in
     assert found == [[1, 2], [4, 5]]
 
 
-def test_an_incident_names_the_metric_that_changed_most_first() -> None:
-    rows = [
-        episode(1, effect=-0.1),
-        episode(2, 1, effect=2.5),
-        episode(3, 2, effect=-9.0, state="warn"),
-        episode(4, 3, effect=-0.5),
-    ]
+def test_an_incident_has_its_episodes_in_the_order_of_the_list() -> None:
+    rows = [episode(2, 1, effect=2.5), episode(4, 3, effect=-0.5), episode(1, effect=-0.1), episode(3, 2, state="warn")]
     [found] = incidents(rows)
-    assert [each.alert_id.int for each in found.worst_first] == [2, 4, 1, 3]
+    assert [each.alert_id.int for each in found.episodes] == [2, 4, 1, 3]
+    assert found.began == AT
 
 
 def test_what_cannot_be_acknowledged_belongs_to_no_incident() -> None:

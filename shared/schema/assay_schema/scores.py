@@ -230,6 +230,11 @@ def is_amount(metric: str) -> bool:
     return metric in AMOUNTS
 
 
+def is_share(metric: str) -> bool:
+    """True for a share of answers or calls; every other metric is a mean of a judge's scores from 0 to 1."""
+    return is_amount(metric) or is_of_answers(metric)
+
+
 def is_of_answers(metric: str) -> bool:
     """True for a share of answers independent of a judge: `abstained`, `no_context`, `check_failed_NAME`."""
     return metric in (ABSTAINED, NO_CONTEXT) or metric.startswith(CHECK_FAILED)

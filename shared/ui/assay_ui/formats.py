@@ -52,11 +52,13 @@ def interval(low: float | None, high: float | None, digits: int = 3) -> str:
 
 
 def measured(value: float | None, unit: str) -> str:
-    """Format the value of an alert with its unit: shares as percentages."""
+    """Format the value of an alert with its unit: shares as percentages, scores as means."""
     if value is None:
         return NONE
     if unit == "share":
         return share(value)
+    if unit == "score":
+        return number(value, 3)
     if unit == "USD":
         return f"${number(value, 2)}"
     name = "×\N{NO-BREAK SPACE}usual deviation" if unit == "deviations" else unit
@@ -69,6 +71,8 @@ def measured_interval(low: float | None, high: float | None, unit: str) -> str:
         return NONE
     if unit == "share":
         return f"{share(low)} to {share(high)}"
+    if unit == "score":
+        return interval(low, high)
     return f"{number(low)} to {measured(high, unit)}"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 from uuid import UUID
 
-from assay_console.page import Action, Ask, Document, Done, Page, Panel, Parameter, redis_panel
+from assay_console.page import Action, Ask, Document, Done, Page, Panel, Parameter
 from assay_console.people import Role
 from assay_console.scope import iso, link
 from assay_operations.actor import Actor
@@ -105,7 +105,7 @@ async def read_list(ask: Ask) -> Alerts:
     rows, facts, detector = await asyncio.gather(
         ask.panel(listed, state=state, kind=kind, project=ask.scope.project, since_ms=since),
         ask.panel(frame_facts, ask.scope.project),
-        redis_panel(newest_of_group(ask.redis, ask.settings.redis.shards, (SCORES, EVENTS), "drift")),
+        ask.redis_panel(newest_of_group, ask.settings.redis.shards, (SCORES, EVENTS), "drift"),
     )
     return Alerts(
         state=state,
@@ -121,7 +121,7 @@ async def read_list(ask: Ask) -> Alerts:
 async def _present(ask: Ask, episodes: Iterable[Episode]) -> dict[str, Present]:
     """Return what the drift service has of open episodes; nothing if Redis does not answer."""
     wanted = {str(each.alert_id) for each in episodes if each.acceptable}
-    return (await redis_panel(present(ask.redis, ask.settings, wanted))).value or {}
+    return (await ask.redis_panel(present, ask.settings, wanted)).value or {}
 
 
 def _may_acknowledge(ask: Ask) -> bool:
@@ -175,7 +175,7 @@ async def read_one(ask: Ask) -> Alert:
     )
 
 
-def _incident_of(alert_id: str, episodes: Iterable[Episode]) -> Incident | None:
+def _incident_of(alert_id: str, episodes: Sequence[Episode]) -> Incident | None:
     """Return the incident that an episode belongs to; None if it began alone. Pure."""
     return next(
         (of for of in incidents(episodes) if alert_id in {str(each.alert_id) for each in of.episodes}),

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from assay_console.page import Ask, Document, Page, Panel, Parameter, redis_panel
+from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.views.overview import settings_to_paste
 from assay_operations.arrivals import SINCE_MAX_MS, Arrival, Producer, clock_note, logged, producers, stored, together
 from assay_operations.failures import Failures, failures
@@ -77,8 +77,8 @@ async def read(ask: Ask) -> Arrivals:
     shards = ask.settings.redis.shards
     in_store, in_log, steps, refused, seen, outside = await asyncio.gather(
         ask.panel(stored, since, project, service),
-        redis_panel(logged(ask.redis, shards, since, project, service)),
-        redis_panel(hops(ask.redis, shards, ask.settings.delivery)),
+        ask.redis_panel(logged, shards, since, project, service),
+        ask.redis_panel(hops, shards, ask.settings.delivery),
         ask.panel(failures, hours=24, project=project, service=service),
         ask.panel(producers, project),
         refused_outside(ask),
@@ -122,7 +122,7 @@ async def read(ask: Ask) -> Arrivals:
 
 async def refused_outside(ask: Ask) -> Outside:
     """Ask the gateway and Redis what they refused, at the same time."""
-    logins, (gateway, note) = await asyncio.gather(redis_panel(refused_logins(ask.redis)), _refused_by_gateway(ask))
+    logins, (gateway, note) = await asyncio.gather(ask.redis_panel(refused_logins), _refused_by_gateway(ask))
     now_s = time.time()
     return Outside(
         found=[

@@ -87,7 +87,8 @@ async def read_one(ask: Ask) -> GoldenDataset:
         export=f"assay dataset export {summary.name} --project {summary.project} > {file}",
         run=f"{run} --name main",
         run_change=f"{run} --name change",
-        compare=f"assay eval compare main change{' --inconclusive pass' if is_small else ''}",
+        compare=f"assay eval compare main change --html report.html --dataset {file}"
+        f"{' --inconclusive pass' if is_small else ''}",
         is_small=is_small,
         may_retire=ask.person.role >= Role.LABELLER,
     )

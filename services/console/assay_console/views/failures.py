@@ -2,7 +2,7 @@
 
 import asyncio
 
-from assay_console.page import Ask, Document, Page, Panel, Parameter, redis_panel
+from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.people import Role
 from assay_operations.failures import Dead, Failures, dead_letters, failures
 from assay_schema.failures import Reason
@@ -38,7 +38,7 @@ async def read(ask: Ask) -> FailuresPage:
         ask.panel(
             failures, hours=hours, project=ask.scope.project, reason=reason, stage=stage, service=ask.text("service")
         ),
-        redis_panel(dead_letters(ask.redis, ask.settings.redis.shards)),
+        ask.redis_panel(dead_letters, ask.settings.redis.shards),
     )
     chosen = " ".join([*([f"--reason {reason}"] if reason else []), *([f"--stage {stage}"] if stage else [])])
     return FailuresPage(

@@ -4,7 +4,7 @@ import asyncio
 import platform
 from importlib.metadata import version
 
-from assay_console.page import Ask, Document, Page, Panel, redis_panel
+from assay_console.page import Ask, Document, Page, Panel
 from assay_console.views.overview import Service, services_of
 from assay_operations.doctor.finding import Finding, Status
 from assay_operations.doctor.host_checks import transport
@@ -37,11 +37,11 @@ async def read(ask: Ask) -> Health:
     nightly = ask.settings.has_nightly_evaluation
 
     async def of_store() -> Panel[list[Finding]]:
-        waiting = (await redis_panel(waiting_of(ask.redis, ask.settings))).value
+        waiting = (await ask.redis_panel(waiting_of, ask.settings)).value
         return await ask.panel(store_findings, database=database, nightly=nightly, waiting=waiting)
 
     redis, store, services = await asyncio.gather(
-        redis_panel(redis_findings(ask.redis, ask.settings), 2 * CHECKS_S), of_store(), services_of(ask)
+        ask.redis_panel_within(2 * CHECKS_S, redis_findings, ask.settings), of_store(), services_of(ask)
     )
     own = transport(ask.settings)
     state, sentence = summary([*(redis.value or ()), *(store.value or ()), *own], [redis, store], services)

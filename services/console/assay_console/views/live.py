@@ -1,6 +1,6 @@
 """The page of the live tail."""
 
-from assay_console.page import Ask, Document, Page, Panel, Parameter, redis_panel
+from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.passing import Passing, Wanted
 from assay_console.scope import values_of
 from assay_schema.fields import Kind
@@ -32,7 +32,7 @@ def wanted_of(ask: Ask) -> Wanted:
 async def read(ask: Ask) -> LivePage:
     """Read the newest events from the stream."""
     filters = {name: ask.text(name) for name in ("kind", "service", "q") if ask.text(name)}
-    found = await redis_panel(ask.live.newest(ask.redis, wanted_of(ask), LIMIT), seconds=5.0)
+    found = await ask.redis_panel_within(5.0, ask.live.newest, wanted_of(ask), LIMIT)
     value = Newest(rows=tuple(found.value[0]), position=found.value[1]) if found.value else None
     return LivePage(filters=filters, newest=found.holding(value))
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from assay_console.page import Ask, Document, Page, Panel, redis_panel
+from assay_console.page import Ask, Document, Page, Panel
 from assay_operations.doctor.probes import state_of
 from assay_operations.events.bounds import counted_to
 from assay_operations.overview.flow import FlowHistory, Hop, hops
@@ -99,9 +99,7 @@ async def read(ask: Ask) -> Overview:
         ask.panel(quality),
         ask.panel(open_by_project),
         ask.panel(lost_by_project),
-        asyncio.gather(
-            redis_panel(hops(ask.redis, ask.settings.redis.shards, ask.settings.delivery)), ask.panel(counted_to)
-        ),
+        asyncio.gather(ask.redis_panel(hops, ask.settings.redis.shards, ask.settings.delivery), ask.panel(counted_to)),
         services_of(ask),
     )
     now_s = time.time()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from assay_console.page import Ask, Document, Page, Panel, Parameter, redis_panel
+from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.scope import Scope, link
 from assay_console.views.events import FILTER
 from assay_operations.drift.monitor import watched
@@ -69,7 +69,7 @@ async def read(ask: Ask) -> QualityPage:
     metrics, counts, series = await asyncio.gather(
         ask.panel(quality, first, last, ask.scope.project, ask.text("metric")),
         ask.panel(judged, first, last, ask.scope.project),
-        redis_panel(_watched(ask.redis, ask.settings, ask.scope.project)),
+        ask.redis_panel(_watched, ask.settings, ask.scope.project),
     )
     rows = None if counts.value is None else [JudgedRow(counts=each, coverage=each.coverage) for each in counts.value]
     found, needed = None, ask.settings.drift.calibration_labels

@@ -28,7 +28,7 @@ from assay_schema.limits import QUERY_MAX_CHARS
 _DATASET = "golden"
 #: Characters of a document's text that are shown at first, and when a reviewer opens it.
 _BEGINNING_CHARS, _TEXT_CHARS = 500, 4_000
-#: Questions that a search returns; documents that a warning names, and characters of each: a cookie carries them.
+#: Questions that a search returns; documents that a question names, and characters of each.
 _FOUND, _NAMED, _NAME_CHARS = 50, 5, 100
 
 
@@ -95,7 +95,7 @@ class ReviewPage(Document):
     queue: Panel[tuple[Queued, ...]]
     current: Current | None
     saved: str
-    #: Documents of the case that was saved just now that no retrieval returned.
+    #: Documents that were typed and that no retrieval returned: the form asks before it saves them.
     unknown: tuple[str, ...]
     may_save: bool
 
@@ -148,8 +148,8 @@ async def read(ask: Ask) -> ReviewPage:
         searched_from=searched_from,
         queue=queue,
         current=current,
-        saved=ask.notice.partition("\n")[0],
-        unknown=tuple(ask.notice.split("\n")[1:]),
+        saved=ask.notice,
+        unknown=(),
         may_save=ask.person.role >= Role.LABELLER,
     )
 
@@ -255,8 +255,9 @@ def current_of(
 
 async def read_again(ask: Ask, sent: Mapping[str, str]) -> ReviewPage:
     """Read the page with the decision that was sent."""
-    page = await read(ask)
-    return page if page.current is None else page.model_copy(update={"current": with_sent(page.current, sent)})
+    page, unknown = await asyncio.gather(read(ask), _unknown(ask, sent.get("project") or "default", _typed(sent)))
+    current = page.current and with_sent(page.current, sent)
+    return page.model_copy(update={"current": current, "unknown": tuple(unknown)})
 
 
 def with_sent(current: Current, sent: Mapping[str, str]) -> Current:
@@ -266,7 +267,7 @@ def with_sent(current: Current, sent: Mapping[str, str]) -> Current:
     return current.model_copy(
         update={
             "documents": tuple(documents),
-            "others": tuple(each for each in sent.get("documents", "").splitlines() if each.strip()),
+            "others": tuple(_typed(sent)),
             "null_case": bool(sent.get("null_case")),
             "expected_answer": sent.get("expected_answer", "").replace("\r\n", "\n"),
             "inclusion_probability": _probability(sent.get("inclusion_probability") or "1"),
@@ -285,9 +286,12 @@ def _place(sent: Mapping[str, str]) -> dict[str, str]:
 
 
 async def save(ask: Ask, fields: Mapping[str, str]) -> Done:
-    """Save a case and go to the next question."""
+    """Save a case and go to the next question.
+
+    A name that no retrieval returned may be a typing error: it asks first. Raises `OperationError`.
+    """
     project, dataset, event = fields.get("project") or "default", ask.path["name"], fields.get("event_id", "")
-    typed = names = [each.strip() for each in fields.get("documents", "").splitlines() if each.strip()]
+    typed = names = _typed(fields)
     ranks = _integers("ranks", fields.get("ranks", ""))
     of_chunks = False
     if ranks or names:
@@ -308,17 +312,28 @@ async def save(ask: Ask, fields: Mapping[str, str]) -> Done:
         null_case=bool(fields.get("null_case")),
         expected_answer=fields.get("expected_answer", "").replace("\r\n", "\n"),
     )
+    is_asked = not (review.null_case or fields.get("unretrieved"))
+    if is_asked and (unknown := await _unknown(ask, project, typed)):
+        raise OperationError(
+            "invalid",
+            f"documents: no captured retrieval of {project} returned {', '.join(unknown)}",
+            "correct the name, or save the case all the same (`unretrieved=1`)",
+        )
     saved = await ask.store(
         save_case, ask.settings.store, project, dataset, review, ask.person.name, event_id=event,
         inclusion_probability=_probability(fields.get("inclusion_probability") or "1"),
         base_version=(_integers("base_version", fields.get("base_version", "")) or [0])[0],
     )  # fmt: skip
     following = link("/review", {"project": project, "dataset": dataset if dataset != _DATASET else ""}, _place(fields))
-    return Done(following, "\n".join([saved.event_id or "", *await _unknown(ask, project, typed)]))
+    return Done(following, saved.event_id or "")
+
+
+def _typed(fields: Mapping[str, str]) -> list[str]:
+    return [each.strip() for each in fields.get("documents", "").splitlines() if each.strip()]
 
 
 async def _unknown(ask: Ask, project: str, typed: list[str]) -> list[str]:
-    """Return documents that were typed and never retrieved, for a warning: the case is saved, so an error of this search is none."""
+    """Return documents that were typed and never retrieved, for a question; it is not asked if this search fails."""
     try:
         unknown = await ask.store(never_retrieved, project, typed) if typed else ()
     except OperationError:
@@ -386,6 +401,7 @@ SAVE = Action(
         Parameter(
             "documents", "Expected documents that were not retrieved, one in a line.", longest=500_000, typed=True
         ),
+        Parameter("unretrieved", "1: save also documents that no captured retrieval returned.", ("1",)),
         Parameter("null_case", "1: no document answers the question.", ("1",)),
         Parameter(
             "expected_answer",

@@ -32,7 +32,10 @@ class NamedQuery(Document):
 
 
 class Sql(Document):
-    """SQL and its answer. `waits`: a link from elsewhere brought it, so a person must start it."""
+    """SQL and its answer.
+
+    `waits`: a link from elsewhere brought it, so a person must start it. `away`: why there is no answer, if the store gave none.
+    """
 
     name: str
     sql: str
@@ -42,6 +45,7 @@ class Sql(Document):
     #: The answer over time, if its columns are a time and a number.
     chart: Chart | None
     error: SqlError | None
+    away: Panel[None] | None
     rows_max: int
     #: Rows of a file, at most.
     file_rows_max: int
@@ -80,6 +84,7 @@ async def read(ask: Ask) -> Sql:
         answer=found if isinstance(found, SqlAnswer) else None,
         chart=chart_of(found) if isinstance(found, SqlAnswer) else None,
         error=found if isinstance(found, SqlError) else None,
+        away=found if isinstance(found, Panel) else None,
         rows_max=ROWS_MAX,
         file_rows_max=FILE_ROWS_MAX,
         named=named,
@@ -120,8 +125,13 @@ async def export(ask: Ask) -> File:
     return File(f"{name or 'result'}{cut}.csv", "text/csv; charset=utf-8; header=present", csv_lines(found))
 
 
-async def _answer(ask: Ask, sql: str, values: dict[str, str]) -> SqlAnswer | SqlError:
-    answer = await ask.sql_reads.ask(sql_answer, sql, values)
+async def _answer(ask: Ask, sql: str, values: dict[str, str]) -> SqlAnswer | SqlError | Panel[None]:
+    try:
+        answer = await ask.sql_reads.ask(sql_answer, sql, values)
+    except OperationError as error:
+        if error.kind != "unavailable":
+            raise
+        return Panel(state="unavailable", message=error.message, fix=error.fix)
     ask.cost.took_ms += answer.took_ms
     if isinstance(answer.value, SqlAnswer):
         ask.cost.rows_read += answer.value.rows_read or 0

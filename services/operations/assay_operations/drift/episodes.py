@@ -1,7 +1,7 @@
 """Alert episodes: one line each, and one with its transitions and the samples behind its metric."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -43,7 +43,7 @@ FROM alerts WHERE alert_id = {{id:UUID}} ORDER BY sequence"""  # noqa: S608
 
 
 #: `share`: of answers, of claims, or of usual scores that are lower, from 0 to 1; `deviations`: standard deviations from usual days.
-Unit = Literal["share", "deviations", "answers", "events", "entries", "minutes", "USD", ""]
+Unit = Literal["share", "score", "deviations", "answers", "events", "entries", "minutes", "USD", ""]
 _UNITS: dict[str, Unit] = {
     AlertKind.SCORE_DRIFT: "share",
     AlertKind.RETRIEVAL_DRIFT: "share",
@@ -96,6 +96,10 @@ class Episode:
     @property
     def unit(self) -> Unit:
         """Unit of `value`, `baseline`, `low` and `high`."""
+        from assay_schema.scores import is_share
+
+        if self.kind == AlertKind.SCORE_DRIFT and not is_share(self.metric or ""):
+            return "score"
         return _UNITS.get(self.kind, "")
 
     @property
@@ -115,16 +119,11 @@ class EpisodeList:
 
 @dataclass(frozen=True)
 class Incident:
-    """At least two episodes of one project that began together and can be acknowledged, oldest first."""
+    """At least two episodes of a project that began together and can be acknowledged, in list order."""
 
     project: str
     began: datetime
     episodes: tuple[Episode, ...]
-
-    @property
-    def worst_first(self) -> tuple[Episode, ...]:
-        """The episodes as the list of alerts has them: critical ones first, then by how much they changed."""
-        return tuple(sorted(self.episodes, key=lambda each: (each.state != "critical", -abs(each.effect or 0.0))))
 
 
 @dataclass(frozen=True)
@@ -182,8 +181,12 @@ def listed(
     return EpisodeList(tuple(rows[:limit]), len(rows) > limit, at if at and at.year > 1970 else None)
 
 
-def incidents(rows: Iterable[Episode]) -> tuple[Incident, ...]:
-    """Group episodes that began within `TOGETHER_MS` of the first of them, by project. Pure."""
+def incidents(rows: Sequence[Episode]) -> tuple[Incident, ...]:
+    """Group episodes that began within `TOGETHER_MS` of the first of them, by project. Pure.
+
+    An incident has its episodes in the order of `rows`.
+    """
+    place = {row.alert_id: number for number, row in enumerate(rows)}
     found: list[list[Episode]] = []
     for each in sorted((row for row in rows if row.acceptable), key=lambda row: (row.project, row.since, row.alert_id)):
         last = found[-1][0] if found else None
@@ -191,7 +194,11 @@ def incidents(rows: Iterable[Episode]) -> tuple[Incident, ...]:
             found[-1].append(each)
         else:
             found.append([each])
-    return tuple(Incident(of[0].project, of[0].since, tuple(of)) for of in found if len(of) > 1)
+    return tuple(
+        Incident(of[0].project, of[0].since, tuple(sorted(of, key=lambda each: place[each.alert_id])))
+        for of in found
+        if len(of) > 1
+    )
 
 
 def raised_against(episode: Episode, steps: tuple[Transition, ...]) -> float | None:

@@ -1,13 +1,15 @@
 -- Events that could not be stored, by reason, stage, error, rule (the field and what it breaks) and producer.
 -- `lost`: events that are not in the store; `recovered`: events that are visible by now, such as requeued dead letters;
 -- `incidents`: outages of a sink (nothing is lost). An entry that several services refused counts
--- once: for the scrubber or the writer, else for the first.
+-- once: for the scrubber or the writer, else for the first. Unreadable entries with equal ids, of several
+-- shards, all count: as many as one service refused.
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
 WITH
     recent AS
     (
-        SELECT * FROM capture_failures
+        SELECT *, row_number() OVER (PARTITION BY entry_id, event_id, stage ORDER BY failure_id) AS place
+        FROM capture_failures
         WHERE created_at >= now() - toIntervalHour({hours:UInt32})
           AND ({project:String} = '' OR project = {project:String})
     ),
@@ -15,7 +17,8 @@ WITH
     (
         SELECT * FROM recent
         ORDER BY stage IN ('scrubber', 'writer') DESC, created_at
-        LIMIT 1 BY ifNull(entry_id, toString(failure_id)), event_id
+        -- The scrubber alone reads raw events: its entries are of another stream.
+        LIMIT 1 BY ifNull(entry_id, toString(failure_id)), event_id, stage = 'scrubber', place
     ),
     named AS (SELECT assumeNotNull(event_id) AS id FROM recent WHERE event_id IS NOT NULL),
     (SELECT if(count() = 0, now64(3), min(UUIDv7ToDateTime(id, 'UTC'))) FROM named) AS earliest,
