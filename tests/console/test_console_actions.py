@@ -213,7 +213,9 @@ def test_labels_can_be_taken_back_after_the_page_was_loaded_again(place: Place) 
     assert place.console.post("/labels", queue | {"label": "unsure"}, role="LABELLER").status == 303
     page = place.console.get("/label?project=shop&queue=later", role="LABELLER").text
     assert "Undo" not in page, "the notice is shown once"
-    link = re.search(r'<h2>Your last labels</h2>\s*<ul[^>]*><li><a href="([^"]+)">[^<]*</a> cannot tell', page)
+    link = re.search(
+        r'<h2>Your last labels, of any time</h2>\s*<ul[^>]*><li><a href="([^"]+)">[^<]*</a> cannot tell', page
+    )
     assert link
     assert "Take the label back" in place.console.get(unescape(link[1]), role="LABELLER").text
 

@@ -48,9 +48,9 @@ def test_the_sentence_says_whether_events_arrive(
 @pytest.mark.parametrize("found", [[STORED], []])
 def test_the_sentence_names_what_never_reached_the_log(found: list[Arrival]) -> None:
     refused = [
-        Refused(of=Refusal("event", "", "project_forbidden", "", 2), per_minute=None),
-        Refused(of=Refusal("event", "", "literal_error", "", 1), per_minute=0.0),
-        Refused(of=Refusal("login", "", "WRONGPASS", "", 1), per_minute=0.0),
+        Refused(of=Refusal("event", "", "project_forbidden", "", 2), rose_s=None),
+        Refused(of=Refusal("event", "", "literal_error", "", 1), rose_s=31.0),
+        Refused(of=Refusal("login", "", "WRONGPASS", "", 1), rose_s=31.0),
     ]
     outside = told_outside(refused)
     assert (
@@ -59,7 +59,7 @@ def test_the_sentence_names_what_never_reached_the_log(found: list[Arrival]) -> 
     )
     assert told(found, [], None, "", now=NOW, outside=outside)[1].endswith(outside)
     assert told_outside([]) == ""
-    rising = refused[0].model_copy(update={"per_minute": 0.5})
+    rising = refused[0].model_copy(update={"rose_s": 2.0})
     assert "of all producers; more are being refused now: see below." in told_outside([rising, *refused[1:]])
 
 

@@ -33,6 +33,22 @@ def test_a_counter_that_redis_lost_gives_no_rate() -> None:
     assert FlowHistory().rate("stored", 0.0, None) is None
 
 
+def test_a_rise_has_a_time_only_between_readings_that_are_near() -> None:
+    history = FlowHistory()
+    readings = [
+        (0.0, 5, None),
+        (10.0, 5, None),
+        (20.0, 6, 0.0),
+        (30.0, 6, 10.0),
+        (100.0, 9, 80.0),
+        (110.0, 2, 90.0),
+        (120.0, 3, 0.0),
+    ]
+    assert [history.since_rise_s("refused", at_s, count) for at_s, count, _ in readings] == [
+        each[2] for each in readings
+    ]
+
+
 def test_the_silence_of_redis_is_counted_from_its_last_answer() -> None:
     history = FlowHistory()
     assert history.silent_s(100.0) == 0.0, "it has not answered before"

@@ -19,8 +19,8 @@ def up(
             envvar="PORT_BASE",
             min=1,
             max=65_000,
-            help="First of twelve ports: Redis; store; health of scrubber, writer, judge, drift, notifier; a scenario's Alertmanager; "
-            "HTTP of the gateway; its health; that of the assembler and the OTLP exporter.",
+            help="First of fifteen ports: Redis; store; health of scrubber, writer, judge, drift, notifier; a scenario's Alertmanager; "
+            "HTTP of the gateway; its health; that of the assembler and the OTLP exporter; the console; its health; that of the auditor.",
         ),
     ] = 9100,
     demo: Annotated[bool, typer.Option("--demo", help="Run the demo producer, then print a summary.")] = False,

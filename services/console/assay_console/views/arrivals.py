@@ -10,7 +10,7 @@ from assay_console.page import Ask, Document, Page, Panel, Parameter
 from assay_console.views.overview import settings_to_paste
 from assay_operations.arrivals import SINCE_MAX_MS, Arrival, Producer, clock_note, logged, producers, stored, together
 from assay_operations.failures import Failures, failures
-from assay_operations.overview.flow import Hop, hops
+from assay_operations.overview.flow import RISE_S, Hop, hops
 from assay_operations.turned_away import GatewayRefusals, Refusal, gateway_refusals, refused_logins
 from assay_ui.formats import counted, duration
 
@@ -32,10 +32,10 @@ class Timed(Document):
 
 
 class Refused(Document):
-    """A reason for refusals; `per_minute` is the rise of its count lately, None if it is not known."""
+    """A reason for refusals, and the seconds since this console saw its count rise; None if it did not."""
 
     of: Refusal
-    per_minute: float | None
+    rose_s: float | None
 
 
 class Outside(Document):
@@ -126,9 +126,8 @@ async def refused_outside(ask: Ask) -> Outside:
     now_s = time.time()
     return Outside(
         found=[
-            Refused(of=each, per_minute=None if rate is None else rate * 60)
+            Refused(of=each, rose_s=ask.flow.since_rise_s(f"{each.what} {each.path} {each.reason}", now_s, each.count))
             for each in (*(gateway.found if gateway else ()), *(logins.value or ()))
-            for rate in (ask.flow.rate(f"refused {each.what} {each.path} {each.reason}", now_s, each.count),)
         ],
         gateway_since=gateway.since if gateway else None,
         gateway_note=note,
@@ -173,7 +172,7 @@ def told_outside(found: Sequence[Refused]) -> str:
 
 
 def _rises(found: Sequence[Refused]) -> bool:
-    return any(each.per_minute for each in found)
+    return any(each.rose_s is not None and each.rose_s <= RISE_S for each in found)
 
 
 def quiet_s(found: Sequence[Arrival], now: datetime) -> float:

@@ -157,7 +157,11 @@ def _next_version(before: SavedCase | None, base_version: int) -> int:
 
 
 def _conflict() -> OperationError:
-    return OperationError("conflict", "the case was changed meanwhile", "load it again")
+    return OperationError(
+        "conflict",
+        "the case was changed meanwhile",
+        "open it again to see the other version: what you save over it replaces it",
+    )
 
 
 def _query(store: "Store", project: str, event: str) -> str:

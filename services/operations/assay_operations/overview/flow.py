@@ -15,6 +15,8 @@ State = Literal["good", "warn", "bad", "off"]
 
 #: Seconds over which a rate is measured at most, and at least.
 RATE_S, RATE_LEAST_S = 600.0, 5.0
+#: Seconds between two readings within which a rise of a counter has a time.
+RISE_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -136,11 +138,21 @@ def _ms(entry: bytes) -> float | None:
     return float(entry.partition(b"-")[0]) or None
 
 
+@dataclass
+class _Rise:
+    """A reading of a counter, when it was made, and when one last showed a rise (Unix s)."""
+
+    count: int
+    at_s: float
+    rose_s: float | None = None
+
+
 class FlowHistory:
     """The readings of counters that one process has made, and the time when Redis last answered."""
 
     def __init__(self) -> None:
         self._seen: dict[str, deque[tuple[float, int]]] = {}
+        self._rises: dict[str, _Rise] = {}
         self._answered_s: float | None = None
 
     def answered(self, at_s: float) -> None:
@@ -167,6 +179,17 @@ class FlowHistory:
             seen.append((at_s, count))
         first_s, first = seen[0]
         return (count - first) / (at_s - first_s) if at_s - first_s >= RATE_LEAST_S else None
+
+    def since_rise_s(self, name: str, at_s: float, count: int) -> float | None:
+        """Note a reading of a counter, and return the seconds since its last rise; None if none was seen.
+
+        A rise is seen between two readings that are `RISE_S` seconds apart or less.
+        """
+        seen = self._rises.setdefault(name, _Rise(count, at_s))
+        if count > seen.count and at_s - seen.at_s <= RISE_S:
+            seen.rose_s = at_s
+        seen.count, seen.at_s = count, at_s
+        return None if seen.rose_s is None else at_s - seen.rose_s
 
 
 async def newest_of_group(client: "Client", shards: int, streams: tuple[Stream, ...], group: str) -> float | None:
