@@ -176,6 +176,22 @@ def test_a_link_leads_to_the_page_that_was_asked_for_before(console: Console) ->
     assert "set-cookie" not in console.post("/alerts/x/acknowledge", {}, role=None).headers
 
 
+def test_what_was_written_is_shown_to_a_person_whose_session_ended(console: Console) -> None:
+    form = {"project": "shop", "event_id": "x", "documents": "guides/keys", "expected_answer": "Turn <it> off."}
+    host = console.url.partition("//")[2]
+    sent = {"Referer": f"{console.url}/review?project=shop&t=7d", "Host": host}
+    answer = console.post("/datasets/golden/cases", form, role=None, **sent)
+    assert answer.status == 401
+    assert "guides/keys</textarea>" in answer.text
+    assert "Turn &lt;it&gt; off.</textarea>" in answer.text
+    wanted = answer.headers["set-cookie"].partition(";")[0]
+    assert console.get(console.link(), role=None, Cookie=wanted).headers["location"] == "/review?project=shop&t=7d"
+    elsewhere = console.post("/datasets/golden/cases", form, role=None, Referer="http://evil.example/review")
+    assert "set-cookie" not in elsewhere.headers
+    broken = console.request("POST", "/datasets/golden/cases", None, b"\xff", Sec_Fetch_Site="same-origin")
+    assert broken.status == 401, "what is wrong with a form is for those who are signed in"
+
+
 def test_signing_out_removes_the_cookie(console: Console) -> None:
     assert "Sign out" in console.get("/health").text
     answer = console.post("/logout", {})

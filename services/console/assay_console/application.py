@@ -5,6 +5,7 @@ import logging
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -38,6 +39,7 @@ from assay_console.shell import shell_of
 from assay_console.shown_verdicts import ShownVerdicts
 from assay_console.stream_position import StreamPosition, parse_stream_position
 from assay_console.views import live as live_page
+from assay_console.ways_out import page_before
 from assay_operations.errors import OperationError, explain
 from assay_operations.overview.flow import FlowHistory
 from assay_runtime.connection import Client as Redis
@@ -165,9 +167,13 @@ class Console:
 
     def _act(self, action: Action) -> Answer:
         async def answer(request: Request) -> Response:
-            person = await self._person(request, action.role)
-            body = await body_of(request)
-            request.state.sent = Sent(body, tuple(each.name for each in action.fields if each.typed))
+            try:
+                person = await self._person(request, action.role)
+            except _NoPersonError:
+                with suppress(OperationError):
+                    await _form_of(request, action)
+                raise
+            body = await _form_of(request, action)
             ask = self._asking(request, {}, scope_of({}, _now_ms()), person)
             try:
                 done = await action.apply(ask, checked_fields(action, body))
@@ -259,7 +265,7 @@ class Console:
                 return await answer(request)
             except _NoPersonError:
                 signed_out = refused(401, "you are not signed in", self._login.how)
-                return signed_out if is_api(request) else self._login.remember(request, signed_out)
+                return signed_out if is_api(request) else self._login.remember(_asked_for(request), signed_out)
             except ClientLeftError:
                 return Response(status_code=499)  # no client reads it
             except OperationError as error:
@@ -272,6 +278,21 @@ class Console:
                 return refused(503, known, "")
 
         return caught
+
+
+async def _form_of(request: Request, action: Action) -> dict[str, str]:
+    """Read the form, and keep it for a page that refuses it."""
+    body = await body_of(request)
+    request.state.sent = Sent(body, tuple(each.name for each in action.fields if each.typed))
+    return body
+
+
+def _asked_for(request: Request) -> str:
+    """Return the page that a request is for, or that its form was on."""
+    if request.method == "POST":
+        return page_before(request)
+    path: str = request.scope["raw_path"].decode()
+    return f"{path}?{request.url.query}" if request.url.query else path
 
 
 def _last_position(request: Request, settings: Settings) -> StreamPosition | None:

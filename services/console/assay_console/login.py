@@ -149,11 +149,10 @@ class Login:
             "`console.proxy_secret` as `X-Assay-Proxy-Secret`, from an address in `console.trusted_proxies`"
         )
 
-    def remember(self, request: Request, answer: Response) -> Response:
-        """Let the next link that signs in lead to the page that was asked for. Return the answer."""
-        path = request.scope["raw_path"].decode()
-        wanted = _within(f"{path}?{request.url.query}" if request.url.query else path)
-        if self._proxy is None and request.method == "GET" and 1 < len(wanted) <= _WANTED_MAX:
+    def remember(self, wanted: str, answer: Response) -> Response:
+        """Let the next link that signs in lead to a page. Return the answer."""
+        wanted = _within(wanted)
+        if self._proxy is None and 1 < len(wanted) <= _WANTED_MAX:
             self._set(answer, self._wanted_cookie, quote(wanted, safe="/"), LINK_S)
         return answer
 

@@ -17,7 +17,7 @@ def ways_out(request: Request) -> dict[str, str]:
     is_form = request.method == "POST"
     found: dict[str, str] = {}
     parents: dict[str, str] = {}
-    if is_form and (before := _page_before(request)):
+    if is_form and (before := page_before(request)):
         found[before] = "Back to the page before"
     parts = request.scope["raw_path"].decode().split("/")[1:]
     for end in range(len(parts), 0, -1):
@@ -32,7 +32,7 @@ def ways_out(request: Request) -> dict[str, str]:
     return found | parents | {"/": "Overview"}
 
 
-def _page_before(request: Request) -> str:
+def page_before(request: Request) -> str:
     """Return the page of this console that a form was sent from, with its parameters; empty if that is not known."""
     try:
         address = urlsplit(request.headers.get("referer", ""))
