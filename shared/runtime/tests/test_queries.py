@@ -262,8 +262,9 @@ def test_quality_counts_the_base_stream_by_its_weights_and_corrects_the_judge_wh
     assert day["low"] < day["weighted_mean"] < day["high"]
     # Half of the weight is good by the judge; people say a fifth less.
     assert day["ppi_rate"] == pytest.approx(0.5 - 0.2)
-    spread = math.sqrt((1 * 0.25 + 1 * 0.25 + 4 * 0.25) / 16 + 0.16 / 40)
-    assert day["ppi_high"] == pytest.approx(0.3 + 1.96 * spread, abs=1e-4)
+    size = 16 / 6  # effective number of answers
+    spread = math.sqrt((1 * 0.25 + 1 * 0.25 + 4 * 0.25) / 16 * size / (size - 1) + 0.16 / 40)
+    assert day["ppi_high"] == pytest.approx(min(1, 0.3 + 1.96 * spread), abs=1e-4)
     assert day["ppi_low"] == pytest.approx(max(0, 0.3 - 1.96 * spread), abs=1e-4)
     [other] = rows(sre, "quality", project="other")
     assert (other["n"], other["weighted_mean"], other["ppi_rate"], other["labels"]) == (1, 0.25, None, None)

@@ -2,7 +2,7 @@
 -- `lost`: events that are not in the store; `recovered`: events that are visible by now, such as requeued dead letters;
 -- `incidents`: outages of a sink (nothing is lost). An entry that several services refused counts
 -- once: for the scrubber or the writer, else for the first. Unreadable entries with equal ids, of several
--- shards, all count: as many as one service refused.
+-- shards, all count: as many as one service refused. The scrubber alone reads raw events: its entries are of another stream.
 -- hours UInt32 = 24: hours back from now
 -- project String = '': one project; empty for all
 WITH
@@ -17,7 +17,6 @@ WITH
     (
         SELECT * FROM recent
         ORDER BY stage IN ('scrubber', 'writer') DESC, created_at
-        -- The scrubber alone reads raw events: its entries are of another stream.
         LIMIT 1 BY ifNull(entry_id, toString(failure_id)), event_id, stage = 'scrubber', place
     ),
     named AS (SELECT assumeNotNull(event_id) AS id FROM recent WHERE event_id IS NOT NULL),
