@@ -33,7 +33,7 @@ def ways_out(request: Request) -> dict[str, str]:
 
 
 def page_before(request: Request) -> str:
-    """Return the page of this console that a form was sent from, with its parameters; empty if that is not known."""
+    """Return the page that a form was sent from, with its parameters; empty if it is not known."""
     try:
         address = urlsplit(request.headers.get("referer", ""))
     except ValueError:
